@@ -1,6 +1,6 @@
-// Operations that loop over many items, rows, blocks or pieces and call a function of the level for
-// each. The source that includes this has defined those functions before (kernels/table.hpp). Every
-// level compiles its own copy, because the sources of two levels may share no inline function. No
+// Operations that loop over items, rows, blocks or pieces and call a function of the level for
+// each. The including source must define those functions first (kernels/table.hpp). Every level
+// compiles its own copy, because the sources of two levels must not share an inline function. No
 // state; any thread.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace plain;
 
-constexpr std::nullptr_t draw = nullptr;  // engine::Sampler draws
+constexpr std::nullptr_t draw = nullptr;  // on the host, engine::Sampler draws
 
 constexpr std::int64_t least(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
@@ -26,7 +26,8 @@ constexpr std::int64_t vocab_blocks(std::int64_t vocab) {
   return (vocab + kVocabBlock - 1) / kVocabBlock;
 }
 
-// Computes these rows of C piece by piece of k; the sum of a piece is kept apart until it is added.
+// Computes these rows of C one piece of k at a time. The sum of a piece is kept apart until it is
+// complete, and is then added to C.
 void gemm_in_pieces(const PieceGemm& g, Range rows, Range columns) {
   if (rows.empty() || columns.empty()) return;
   const std::int64_t width = columns.size(), all = rows.size();
@@ -149,7 +150,7 @@ void vocab_grad_block(const VocabGrad& v, std::int64_t row, std::int64_t begin, 
     if (v.dlogprobs != nullptr) logprob += v.dlogprobs[target];
     if (v.dentropies != nullptr) entropy += v.dentropies[target];
   }
-  float capped[kVocabBlock];  // the logits, where a soft cap has a gradient of its own
+  float capped[kVocabBlock];  // the logits, needed for the gradient of a soft cap
   for (std::int64_t i = begin; v.softcap > 0.0f && i < end; ++i)
     capped[i - begin] = logits[i];
   vocab_grad_row(logits + begin, end - begin, v.inv_temperature, v.lse[row], logprob, entropy,

@@ -11,19 +11,19 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Keeps a value, so that the work behind it must be done.
+// Stores a value, so that the compiler cannot remove the work that computes it.
 void keep(float value) {
   static std::atomic<float> sink{0.0f};
   sink.store(value, std::memory_order_relaxed);
 }
 
 constexpr std::int64_t kProbeRounds = 300'000;
-constexpr double kDeviceProbe_s = 2e-3;  // a device's rounds are doubled until they take so long
-// Floats read between two looks at the clock: several times a last-level cache, which would
-// otherwise hold a good part of a stretch from the pass before.
+constexpr double kDeviceProbe_s = 2e-3;  // doubles a device's rounds until they take this long
+// Floats read between two readings of the clock: several times the last-level cache, which would
+// otherwise still hold much of a stretch from the previous pass.
 constexpr std::int64_t kStretch = std::int64_t{32} << 20;
 
-// Devices differ by orders of magnitude.
+// Finds how many rounds of the probe to run, because devices differ by orders of magnitude.
 std::int64_t rounds_of_device(const Ops& level) {
   std::int64_t rounds = 64;
   for (float chain = 1.0f; rounds < kProbeRounds; rounds *= 2) {
@@ -49,7 +49,7 @@ Calibration::Calibration(const Ops& level, core::Memory& memory, std::int64_t by
 MachineLimits Calibration::measure(core::Team team, int passes) {
   const auto own = team.share(data_.size(), 1024);
   for (std::int64_t i = own.begin; on_host_ && i < own.end; ++i)
-    data_[i] = 1.0f;  // real pages, ours
+    data_[i] = 1.0f;  // touches the pages, so that they exist and are local
   if (team.rank == 0) limits_ = MachineLimits{.threads = team.size};
   const auto best = [&](double& limit, double amount, Clock::time_point start) {
     team.barrier();

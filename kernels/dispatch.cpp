@@ -31,7 +31,7 @@ const Ops& choose() {
 
 }  // namespace
 
-// __builtin_cpu_supports also asks whether the system saves the registers (xgetbv).
+// __builtin_cpu_supports also checks that the system saves the registers (xgetbv).
 bool isa_available(Isa isa) noexcept {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   switch (isa) {

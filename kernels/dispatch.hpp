@@ -1,6 +1,6 @@
-// Which level of the kernels runs: the widest that the processor and the system allow, or the one
-// that TROUPE_ISA names. Chosen once, at the first call, for the life of the process; any thread. A
-// thread that works for a device puts that device's table in force.
+// Selects the kernel level that runs: the widest that the processor and the system support, or the
+// one that TROUPE_ISA names. Chosen once, at the first call, for the life of the process; any
+// thread. A thread that works for a device installs that device's table (UseOps).
 #pragma once
 
 #include "kernels/panels.hpp"
@@ -11,7 +11,7 @@ struct Ops;
 
 enum class Isa { kReference, kAvx2, kAvx512 };
 
-// The levels this processor can run, widest last; kReference is always there.
+// Whether this processor can run a level. kReference is always available.
 bool isa_available(Isa isa) noexcept;
 // The table of a level. The level must be available.
 const Ops& ops_for(Isa isa);
@@ -22,7 +22,7 @@ const Ops& ops();
 // The processor's table, even within a UseOps scope: for numbers on the host.
 const Ops& host_ops();
 
-// Makes ops() return this table in the calling thread, until the end of the scope.
+// Makes ops() return this table in the calling thread until the end of the scope.
 class UseOps {
  public:
   explicit UseOps(const Ops& table) noexcept;
@@ -35,11 +35,12 @@ class UseOps {
 };
 
 // Whether a level has fast code for panels of that dtype. kBf16Compute needs the processor's dot
-// product (AVX512-bf16); the reference, which defines the result, has all dtypes. Every level gives
-// the right bits.
+// product (AVX512-bf16). The reference, which defines the results, has all dtypes. Every level
+// gives the right bits for every dtype.
 bool panel_dtype_available(const Ops& level, PanelDtype dtype) noexcept;
 
-// Flushes denormals to zero, in and out, in the calling thread. Every computing thread calls it.
+// Makes the calling thread flush denormal inputs and results to zero. Every computing thread must
+// call it.
 void flush_denormals() noexcept;
 
 }  // namespace troupe::kernels

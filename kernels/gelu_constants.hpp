@@ -1,4 +1,4 @@
-// The numbers of the tanh form of GELU, written as a sigmoid: g / (1 + exp(g (a + b g^2))), a =
+// The constants of the tanh form of GELU, written as a sigmoid: g / (1 + exp(g (a + b g^2))), a =
 // -2 sqrt(2/pi), b = 0.044715 a. Shared by all levels; no state.
 #pragma once
 

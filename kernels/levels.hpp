@@ -1,5 +1,5 @@
-// The tables of the processor's levels. The vector levels are compiled with their own instructions:
-// call only what the processor has (kernels/dispatch.hpp asks).
+// The tables of the processor's levels. Each vector level is compiled for its own instruction set:
+// call only those that the processor supports (see kernels/dispatch.hpp).
 #pragma once
 
 #include "kernels/ops.hpp"

@@ -1,4 +1,4 @@
-// The arithmetic of Troupe, as a table of functions: those that kernels/ops.def lists.
+// Troupe's numeric functions as a table of function pointers; kernels/ops.def lists them.
 // `kernels/reference/` is the plain C++ that defines every result; `kernels/cpu/` computes the same
 // bits with AVX2 or AVX-512, `kernels/cuda/` on a GPU.
 //
@@ -10,9 +10,9 @@
 //  - exp and log are those of kernels/scalar.hpp, denormals are flushed, nothing is contracted or
 //    re-associated;
 //  - no result depends on the number of rows in a call, on tiles, or on how outputs are shared.
-// Functions here start no threads, allocate nothing and hold no state: callers share out ranges of
-// rows, panels or items over a core::Team. All matrices are row-major f32 with a leading dimension
-// in elements. Pointers may be unaligned except packed panels and KV pools (64 bytes).
+// The functions start no threads, allocate nothing and hold no state. Callers divide ranges of
+// rows, panels or items among a core::Team. All matrices are row-major f32 with a leading dimension
+// in elements. Pointers may be unaligned, except packed panels and KV pools (64 bytes).
 #pragma once
 
 #include "kernels/dispatch.hpp"
@@ -25,8 +25,8 @@ namespace troupe::kernels {
 
 struct Ops {
   const char* name;  // "reference", "avx2", "avx512", "cuda"
-  // How many vocabulary blocks of logits to compute before their sums are taken: few on a
-  // processor, so that they are still in the cache.
+  // How many vocabulary blocks of logits to compute before summing them. Few on a CPU, so that they
+  // are still in the cache.
   std::int64_t head_blocks;
 #define TROUPE_OP(result, name, parameters) result(*name) parameters;
 #include "kernels/ops.def"

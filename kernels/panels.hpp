@@ -1,8 +1,8 @@
-// Packed matrices: panels of 16 columns that a product reads line by line (64 bytes), and the forms
-// in which their numbers are stored. `Panels` is a view: the memory belongs to whoever packed it
-// (Ops::pack_transposed, Ops::pack_plain) and must outlive the call. Any thread. The layouts are
-// read by every level, so they are part of the interface: [panels_of(n)][panel_bytes(dtype, k)],
-// numbers beyond column n and beyond k are zero.
+// Packed matrices: panels of 16 columns, which a product reads line by line (64 bytes), and the
+// dtypes in which their numbers are stored. `Panels` is a view: the memory belongs to whoever
+// packed it (Ops::pack_transposed, Ops::pack_plain) and must outlive the call. Any thread. Every
+// level reads the layouts, so they are part of the interface: [panels_of(n)][panel_bytes(dtype,
+// k)]. Numbers beyond column n and beyond k are zero.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace troupe::kernels {
 
 inline constexpr std::int64_t kPanel = 16;      // columns of a packed panel
-inline constexpr std::int64_t kLineBytes = 64;  // of one line of a panel, and its alignment
+inline constexpr std::int64_t kLineBytes = 64;  // size and alignment of one line of a panel
 
 constexpr std::int64_t panels_of(std::int64_t columns) {
   return (columns + kPanel - 1) / kPanel;
@@ -41,7 +41,7 @@ enum class PanelDtype : std::uint8_t {
   kBf16Compute,
 };
 
-// k of one line.
+// How many steps of k one line holds.
 constexpr std::int64_t line_depth(PanelDtype dtype) {
   return dtype == PanelDtype::kF32 ? 1 : dtype == PanelDtype::kInt8 ? 4 : 2;
 }
@@ -52,7 +52,7 @@ constexpr std::int64_t packed_bytes(PanelDtype dtype, std::int64_t n, std::int64
   return panels_of(n) * panel_bytes(dtype, k);
 }
 
-// A view of packed panels. A pointer to f32 panels converts by itself.
+// A view of packed panels. A pointer to f32 panels converts implicitly.
 struct Panels {
   const void* data = nullptr;  // 64-byte aligned
   PanelDtype dtype = PanelDtype::kF32;
@@ -67,7 +67,7 @@ struct Panels {
   const float* f32() const { return static_cast<const float*>(data); }
 };
 
-// Where panels are written. A pointer to room for f32 panels converts by itself.
+// Memory to write panels to. A pointer to memory for f32 panels converts implicitly.
 struct PanelRoom {
   void* data = nullptr;  // packed_bytes, 64-byte aligned
   PanelDtype dtype = PanelDtype::kF32;
@@ -81,20 +81,20 @@ struct PanelRoom {
   float* f32() const { return static_cast<float*>(data); }
 };
 
-// The number of column `column` at depth `i` of packed panels of a matrix with `k` rows, before the
-// scale.
+// The stored number, before scaling, at column `column` and depth `i` of a packed matrix with `k`
+// rows.
 float panel_value(const Panels& panels, std::int64_t k, std::int64_t column, std::int64_t i);
 // A whole column as f32, scaled: out[k].
 void unpack_column(const Panels& panels, std::int64_t k, std::int64_t column, float* out);
 
 // "f32", "bf16", "int8", "bf16-compute".
 const char* name_of(PanelDtype dtype);
-// Bytes of one weight.
+// Bytes per weight.
 constexpr double bytes_of_weight(PanelDtype dtype) {
   return 4.0 / static_cast<double>(line_depth(dtype));
 }
 
-// The dtype of that name; false when there is none.
+// Sets `out` to the dtype of that name; false if there is none.
 bool parse_panel_dtype(std::string_view name, PanelDtype& out);
 
 // f32 to bfloat16, nearest, ties to even; overflow becomes infinity, a NaN 0x7fc0.

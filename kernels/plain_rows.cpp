@@ -23,7 +23,7 @@ void add_rows(const AddRows& a, Range rows) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const float *const x = a.a + row * a.lda, *const y = a.b + row * a.ldb;
     float* const out = a.out + row * a.ldo;
-#pragma GCC ivdep  // the same memory only at the same place
+#pragma GCC ivdep  // operands overlap only at the same index
     for (std::int64_t i = 0; i < a.columns; ++i)
       out[i] = x[i] + y[i];
   }

@@ -1,5 +1,5 @@
-// Entries of the tables of the processor that move numbers, or round once for each: the bits leave
-// no choice and memory sets the pace, so one baseline source serves every level. Any thread.
+// CPU operations that only move numbers, or round each one once. Their bits cannot differ and
+// memory limits their speed, so all levels share one baseline implementation. Any thread.
 #pragma once
 
 #include "kernels/row_shapes.hpp"

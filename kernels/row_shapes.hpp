@@ -1,7 +1,7 @@
-// Operands of the kernels that handle whole rows: copies between row-major matrices, the embedding,
-// norms, rotary positions, activations, and the softmax over the vocabulary. Plain structs as in
-// kernels/shapes.hpp: for a device's table all pointers are into the device's memory, while the
-// struct itself is on the host. Indices are int32 and count rows.
+// Operands of the kernels that work on whole rows: copies between row-major matrices, the
+// embedding, norms, rotary positions, activations, and the softmax over the vocabulary. Plain
+// structs as in kernels/shapes.hpp. For a device's table all pointers point into device memory,
+// while the struct itself is on the host. Indices are int32 and count rows.
 #pragma once
 
 #include "kernels/shapes.hpp"
@@ -10,8 +10,8 @@
 
 namespace troupe::kernels {
 
-// to[to_row(i)] = from[from_row(i)], `columns` wide, for i of the range. A null list counts i
-// itself. No row of `to` appears twice.
+// to[to_row[i]] = from[from_row[i]], `columns` wide, for each i of the range. A null list stands
+// for i itself. No row of `to` may appear twice.
 struct CopyRows {
   std::int64_t columns = 0;
   const float* from = nullptr;
@@ -33,9 +33,9 @@ struct AddRows {
   std::int64_t ldo = 0;
 };
 
-// y = (x * r) * weight, r = 1 / sqrt(sum(x^2) / d + eps), of each of the `heads` pieces of d
-// numbers that lie side by side in a row, all with one weight [d]. r of row i and head h goes to
-// inv_rms[h * ldi + i].
+// y = (x * r) * weight, r = 1 / sqrt(sum(x^2) / d + eps), for each of the `heads` adjacent pieces
+// of d numbers in a row; all pieces share one weight [d]. r of row i and head h goes to inv_rms[h *
+// ldi + i].
 struct RmsNorm {
   std::int64_t heads = 1, d = 0;
   const float* x = nullptr;
@@ -48,7 +48,7 @@ struct RmsNorm {
   std::int64_t ldi = 0;
 };
 
-// dx += the gradient of RmsNorm of one head.
+// Adds the gradient of RmsNorm with one head to dx.
 struct RmsNormBackward {
   std::int64_t d = 0;
   const float* x = nullptr;
@@ -90,12 +90,12 @@ struct Rope {
   const std::int32_t* positions = nullptr;
   const float* cos = nullptr;
   const float* sin = nullptr;
-  bool inverse = false;  // by the opposite angle: the backward pass
+  bool inverse = false;  // rotates by the opposite angle, for the backward pass
 };
 
-// What a feed-forward block does to its gate g. Silu: g / (1 + exp(-g)). The tanh form of GELU
-// (Hendrycks & Gimpel 2016): g (1 + tanh(t)) / 2 = g / (1 + exp(-2t)), t = sqrt(2/pi) (g +
-// 0.044715 g^3).
+// The activation of a feed-forward block, applied to its gate g. Silu: g / (1 + exp(-g)). The tanh
+// form of GELU (Hendrycks & Gimpel 2016): g (1 + tanh(t)) / 2 = g / (1 + exp(-2t)), t = sqrt(2/pi)
+// (g + 0.044715 g^3).
 enum class Activation { kSilu, kGeluTanh };
 
 // y = activation(g) * u; gate_up rows hold g in [0, ffn) and u in [ffn, 2 ffn).
@@ -108,7 +108,7 @@ struct GateMul {
   std::int64_t ldy = 0;
 };
 
-// dgate_up from dy.
+// Computes dgate_up from dy.
 struct GateMulBackward {
   Activation activation = Activation::kSilu;
   std::int64_t ffn = 0;
@@ -120,9 +120,9 @@ struct GateMulBackward {
   std::int64_t lddg = 0;
 };
 
-// x[r] = scale * row `tokens[r]` of the embedding: of `table` [vocab, hidden], or where that is
-// null, column `tokens[r]` of the packed `panels` (panels over the vocabulary, k = hidden). Not
-// multiplied at all when scale is 1 and the panels are read.
+// x[r] = scale * row `tokens[r]` of the embedding: of `table` [vocab, hidden], or, if that is null,
+// column `tokens[r]` of the packed `panels` (panels over the vocabulary, k = hidden). With scale 1
+// and panels, nothing is multiplied.
 struct EmbedRows {
   std::int64_t hidden = 0;
   Panels panels;
@@ -132,8 +132,8 @@ struct EmbedRows {
   float* x = nullptr;  // [rows, hidden]
 };
 
-// table[tokens[r]][c] += dx[r][c] * scale for r ascending, each c a chain of its own: the product
-// is rounded, then the sum.
+// table[tokens[r]][c] += dx[r][c] * scale for ascending r, with one chain for each c. Rounds the
+// product, then the sum.
 struct EmbedGrad {
   std::int64_t rows = 0;
   std::int64_t hidden = 0;
@@ -143,9 +143,9 @@ struct EmbedGrad {
   float* table = nullptr;  // [vocab, hidden]
 };
 
-// C = A B where B lies as it is (ldb) and k is cut into pieces of `piece`: each piece is a chain of
-// fused multiply-adds of its own from zero; the pieces are then added, ascending, one rounding
-// each. Over a vocabulary one long chain would lose digits.
+// C = A B with plain, unpacked B (ldb) and k cut into pieces of `piece`. Each piece is its own
+// chain of fused multiply-adds from zero. The pieces are then added in ascending order, one
+// rounding each. Over a vocabulary, one long chain would lose digits.
 struct PieceGemm {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t piece = 0;
@@ -155,9 +155,9 @@ struct PieceGemm {
   std::int64_t ldb = 0;
   float* c = nullptr;
   std::int64_t ldc = 0;
-  float* sums = nullptr;  // scratch of the processor's levels: [min(m, kPieceRows), n]
+  float* sums = nullptr;  // scratch of the CPU levels: [min(m, kPieceRows), n]
 };
-inline constexpr std::int64_t kPieceRows = 672;  // whole tiles of the processor's levels
+inline constexpr std::int64_t kPieceRows = 672;  // a multiple of the CPU levels' tiles
 
 // In place over `columns` numbers of each row: x = cap * tanh_f32(x / cap).
 struct SoftCap {
@@ -167,7 +167,7 @@ struct SoftCap {
   float cap = 0;
 };
 
-// The logits of some rows and the partial sums of their softmax, s = z * inv_temperature.
+// The logits z of some rows, and the partial sums of their softmax over s = z * inv_temperature.
 struct VocabRows {
   const float* logits = nullptr;  // rows [vocab], ld `ld`
   std::int64_t ld = 0;
@@ -177,25 +177,25 @@ struct VocabRows {
   float* block_sum = nullptr;              // of exp(s - block_max)
 };
 
-// One token for each draw, from the softmax at its row's temperature: the draw of
-// engine/sampler.cpp for samples that truncate and penalise nothing, with the same bits.
+// Draws one token per draw from the softmax at its row's temperature. Has the same bits as
+// engine/sampler.cpp for samples without truncation and penalties.
 struct Draws {
-  VocabRows rows;                     // with the sums of all blocks
+  VocabRows rows;                     // with block_max and block_sum filled
   const double* uniform = nullptr;    // [draws] in [0, 1); below 0: the most likely token
-  const std::int32_t* row = nullptr;  // [draws] the row of each draw; null: draw i is of row i
+  const std::int32_t* row = nullptr;  // [draws] the row of each draw; null: draw i uses row i
   std::int32_t* token = nullptr;      // [draws]
-  float* logprob = nullptr;           // [draws]; not finite when the row's logits are not
+  float* logprob = nullptr;           // [draws]; not finite if the row's logits are not
 };
 
-// Which tokens' log-probs are wanted: those of row r are targets target[begin[r]] ..
-// target[begin[r + 1] - 1], and target i is the token `token[i]`.
+// The tokens whose log-probs are wanted. Row r has the targets target[begin[r]] .. target[begin[r +
+// 1] - 1], and target i is the token `token[i]`.
 struct VocabTargets {
   const std::int32_t* begin = nullptr;  // [rows + 1]
   const std::int32_t* target = nullptr;
   const std::int32_t* token = nullptr;
 };
 
-// From the partial sums: M = max over blocks; S = chain of fused multiply-adds over blocks
+// Results from the partial sums: M = max over blocks; S = chain of fused multiply-adds over blocks
 // ascending of sum_b * exp(max_b - M); lse = M + log(S); entropy = lse - (sum of the blocks' sums
 // of p s, ascending); logprobs[i] = (z * inv_temperature) - lse, one rounding each.
 struct VocabFinish {
@@ -206,10 +206,10 @@ struct VocabFinish {
   float* logprobs = nullptr;
 };
 
-// In place: logits become their gradients. With g and h the sums of dlogprobs and dentropies over a
-// row's targets in their order: dz_v = (g * (0 - p_v) - h * p_v * (s_v - lse + entropy)) *
+// Overwrites logits with their gradients. With g and h the sums of dlogprobs and dentropies over a
+// row's targets in order: dz_v = (g * (0 - p_v) - h * p_v * (s_v - lse + entropy)) *
 // inv_temperature, then for each target in order dz_token += dlogprobs[i] * inv_temperature, then
-// the gradient of the soft cap where `softcap` is above 0 (dz *= 1 - (z / cap)^2).
+// the gradient of the soft cap if `softcap` is above 0 (dz *= 1 - (z / cap)^2).
 struct VocabGrad {
   float* logits = nullptr;
   std::int64_t ld = 0;

@@ -1,7 +1,7 @@
-// The transcendental functions of Troupe, for single numbers. `exp_f32` has the bits of Ops::exp,
-// `tanh_f32` those of the soft cap of attention; `log_f32` is the only logarithm of the forward
-// pass. All are plain IEEE arithmetic in a fixed order, so their bits depend neither on the C
-// library nor on the processor. Thread-safe, no state.
+// Troupe's transcendental functions for single numbers. `exp_f32` gives the same bits as Ops::exp,
+// `tanh_f32` the same as the soft caps. `log_f32` is the only logarithm of the forward pass. All
+// are plain IEEE arithmetic in a fixed order, so their bits depend neither on the C library nor on
+// the processor. Thread-safe, no state.
 #pragma once
 
 namespace troupe::kernels {
@@ -11,7 +11,7 @@ float exp_f32(float x) noexcept;
 // Natural logarithm, correct to within 1 ulp: -inf at 0, NaN below 0.
 float log_f32(float x) noexcept;
 
-// Hyperbolic tangent within 2 ulp, made from exp_f32: NaN stays NaN.
+// Hyperbolic tangent within 2 ulp, computed with exp_f32. NaN stays NaN.
 float tanh_f32(float x) noexcept;
 
 }  // namespace troupe::kernels

@@ -1,5 +1,5 @@
-// Operands of the kernels: plain structs of pointers and sizes, owned by the caller for the call.
-// The sizes below are part of the arithmetic: changing one changes bits.
+// Operands of the kernels: plain structs of pointers and sizes, which the caller owns during the
+// call. The constants below are part of the arithmetic: changing one changes bits.
 #pragma once
 
 #include "kernels/panels.hpp"
@@ -11,7 +11,7 @@ namespace troupe::kernels {
 
 using core::Range;
 
-inline constexpr std::int64_t kKvBlock = 16;         // token slots of one KV block
+inline constexpr std::int64_t kKvBlock = 16;         // token slots per KV block
 inline constexpr std::int64_t kAttentionBlock = 64;  // keys between two merges of the softmax
 inline constexpr std::int64_t kVocabBlock = 512;     // vocabulary columns of one partial sum
 inline constexpr std::int64_t kNormChunk = 4096;     // elements of one partial sum of squares
@@ -22,16 +22,16 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   std::int64_t lda = 0;
-  Panels b;  // packed panels; or f32 numbers as they lie, see ldb
-  // The backward pass reads its operands as they lie, then without bias and residual:
+  Panels b;  // packed panels, or plain f32 numbers (see ldb)
+  // For the backward pass, which reads plain operands and has no bias and residual:
   bool a_by_columns = false;  // element (m, k) is a[k * lda + m]: the transpose of a matrix
-  std::int64_t ldb = 0;       // above 0: element (k, n) is b[k * ldb + n], nothing is packed
+  std::int64_t ldb = 0;       // above 0: B is not packed, element (k, n) is b[k * ldb + n]
   float* c = nullptr;
   std::int64_t ldc = 0;
   const float* bias = nullptr;      // [n]
   const float* residual = nullptr;  // [m, n], ld `ldr`; may be the same memory as C
   std::int64_t ldr = 0;
-  bool accumulate = false;  // the chain starts from C; then no bias and no residual
+  bool accumulate = false;  // the chain starts from C; not with bias or residual
 };
 
 // Packs a matrix into panels (kernels/panels.hpp).
@@ -39,10 +39,10 @@ struct Pack {
   const float* from = nullptr;  // [n, k] for pack_transposed, [k, n] for pack_plain
   std::int64_t ldf = 0;
   std::int64_t n = 0, k = 0;
-  PanelRoom to;  // pack_plain: of f32 numbers
+  PanelRoom to;  // must be f32 for pack_plain
 };
 
-// KV pools of one layer. Keys are transposed inside a block so that 16 keys lie side by side:
+// KV pools of one layer. Keys are transposed within a block, so that 16 keys are adjacent:
 //   k_pool [block][kv_head][head_dim][16]     v_pool [block][kv_head][16][head_dim]
 struct KvWrite {
   std::int64_t kv_heads = 0, head_dim = 0;
@@ -66,20 +66,20 @@ struct Segment {
   std::int32_t table = 0;  // index into block_table of the block that holds position 0
 };
 
-// The first key that a row with keys [0, keys) up to its own position sees. Always inlined, because
-// the sources of every vector level call it.
+// The first key that a row sees; `keys` counts the keys up to and including its own position.
+// Always inlined, because the sources of every vector level call it.
 [[gnu::always_inline]] constexpr std::int64_t first_key(std::int64_t keys, std::int64_t window) {
   return window > 0 && keys > window ? keys - window : 0;
 }
 
 struct Attention {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
-  float scale = 0;  // 1 / sqrt(head_dim), multiplied onto the finished dot product
-  // Above 0: the row at position p sees the last `window` keys only, those with p - key < window.
-  // Blocks of the table that lie wholly before every row's window are never read: their entries may
-  // be anything. 0: every key up to p.
+  float scale = 0;  // usually 1 / sqrt(head_dim); multiplies the finished dot product
+  // Above 0: the row at position p sees only the last `window` keys, those with p - key < window.
+  // Blocks of the table that lie entirely before every row's window are never read; their entries
+  // may be anything. 0: every key up to p.
   std::int64_t window = 0;
-  // Above 0: a score s (already scaled) becomes softcap * tanh(s / softcap). 0: off.
+  // Above 0: a scaled score s becomes softcap * tanh(s / softcap). 0: off.
   float softcap = 0;
   const float* q = nullptr;  // rows [heads * head_dim], rotated
   std::int64_t ldq = 0;
@@ -89,11 +89,11 @@ struct Attention {
   const std::int32_t* block_table = nullptr;
   float* out = nullptr;  // rows [heads * head_dim]
   std::int64_t ldo = 0;
-  float* lse = nullptr;  // [row][heads] log-sum-exp of the scaled scores, when not null
+  float* lse = nullptr;  // [row][heads] log-sum-exp of the scaled scores; may be null
 };
 
-// Query rows [row_begin, row_end) of a segment (counted within it) and, of the heads that share one
-// kv head, [head_begin, head_end) (counted within these; head_end 0 means all of them).
+// Query rows [row_begin, row_end), counted within a segment, and heads [head_begin, head_end),
+// counted among the query heads that share one kv head. head_end 0 means all of them.
 struct AttentionItem {
   std::int32_t segment = 0;
   std::int32_t kv_head = 0;
@@ -104,17 +104,17 @@ struct AttentionItem {
 };
 
 struct AttentionBackward {
-  Attention forward;            // as in the forward pass, `out` and `lse` filled
+  Attention forward;            // as in the forward pass, with `out` and `lse` filled
   const float* dout = nullptr;  // ld `lddo`
   std::int64_t lddo = 0;
   float* dq = nullptr;  // ld `lddq`, gradient of the rotated q
   std::int64_t lddq = 0;
-  float* dk_pool = nullptr;  // layouts of the pools; accumulated
+  float* dk_pool = nullptr;  // laid out like the pools; accumulated
   float* dv_pool = nullptr;
 };
 
-// All query rows of segments [segment_begin, segment_end), one after another, for one kv head.
-// These rows add to the gradients of the same KV blocks, so one thread does them all. The table of
+// All query rows of segments [segment_begin, segment_end), in order, for one kv head. These rows
+// add to the gradients of the same KV blocks, so on a CPU one thread does them all. The table of
 // each segment names a block of the pool at most once.
 struct AttentionUnit {
   std::int32_t segment_begin = 0;
@@ -123,17 +123,17 @@ struct AttentionUnit {
 };
 
 // out[r] = residual[r] + (weight[r][0] * y[place[r][0]] + ... + extra_weight[r] * extra[r]): joins
-// the outputs of the experts that a row chose. Per element one chain of fused multiply-adds from 0
-// over the choices ascending, then the extra row, then + residual, one rounding. All rows are `n`
-// wide.
+// the outputs of the experts that a row chose. Each element is one chain of fused multiply-adds
+// from 0 over ascending choices, then the extra row, then + residual with one rounding. All rows
+// are `n` wide.
 struct MixRows {
   std::int64_t n = 0;
-  std::int64_t choices = 0;  // of each row
+  std::int64_t choices = 0;  // per row
   const float* y = nullptr;
   std::int64_t ldy = 0;
   const std::int32_t* place = nullptr;  // [rows][choices] rows of y
   const float* weight = nullptr;        // [rows][choices]; null: all 1
-  const float* extra = nullptr;         // one more row for each; null: none
+  const float* extra = nullptr;         // one more row per row; null: none
   std::int64_t ldx = 0;
   const float* extra_weight = nullptr;  // of row r at [r * ldw]; null: all 1
   std::int64_t ldw = 0;
@@ -155,8 +155,8 @@ struct AdamW {
   float correction2 = 1;  // 1 - beta2^step
 };
 
-// sums[c] = sum of squares of chunk c (kNormChunk numbers, the last may be shorter), in double;
-// callers add the chunks ascending.
+// sums[c] = sum of squares of chunk c (kNormChunk numbers; the last may be shorter), in double.
+// Callers add the chunks in ascending order.
 struct SumSquares {
   const float* x = nullptr;
   std::int64_t count = 0;

@@ -1,5 +1,5 @@
-// The table (Ops) of a level. Included at the end of the level's source, after the functions that
-// kernels/ops.def lists.
+// Defines the table (Ops) of a level. Include it at the end of the level's source, after the
+// functions that kernels/ops.def lists.
 #pragma once
 
 #include "kernels/batches.hpp"

@@ -13,7 +13,7 @@ namespace {
 using gelu_constants::kGeluCubic;
 using gelu_constants::kGeluLinear;
 
-// A gate makes g / (1 + exp(z)) of g. With s = 1 / (1 + exp(z)) its gradient is s * slope.
+// A gate maps g to g / (1 + exp(z)). With s = 1 / (1 + exp(z)) its derivative is s * slope.
 struct Silu {
   static Vec z(Vec gate) { return -gate; }
   static Vec slope(Vec gate, Vec sigmoid) {

@@ -1,8 +1,8 @@
-// Paged attention in the order of kernels/reference/attention.hpp. A tile of query heads ("virtual
-// rows": row after row, the heads of one kv head beside each other) goes over blocks of 64 keys:
-// scores with sixteen keys to a vector, softmax merge, then the weighted values with sixteen
-// dimensions to a vector. What a row sees begins and ends no earlier than for the row before it, so
-// the rows that see a block are a range of the tile.
+// Paged attention in the order of kernels/reference/attention.hpp. A tile holds "virtual rows": for
+// each row, the query heads of one kv head side by side. It goes over blocks of 64 keys: scores
+// with sixteen keys per vector, softmax merge, then weighted values with sixteen dimensions per
+// vector. The keys that a row sees begin and end no earlier than those of the row before it, so the
+// rows that see a block are a contiguous range of the tile.
 #pragma once
 
 #include "kernels/cpu/attention_tiles.hpp"
@@ -11,7 +11,7 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-constexpr int kQueryTile = 24;  // virtual rows of one tile
+constexpr int kQueryTile = 24;  // virtual rows per tile
 
 struct QueryTile {
   int rows = 0;
@@ -23,20 +23,20 @@ struct QueryTile {
   float sum[kQueryTile];
 };
 
-// The scaled score under the soft cap, if there is one.
+// The scaled score, with the soft cap applied if there is one.
 inline Vec scaled(Vec dot, const Attention& a) {
   const Vec score = dot * Vec::all(a.scale);
   return a.softcap > 0.0f ? Vec::all(a.softcap) * tanh(score / Vec::all(a.softcap)) : score;
 }
 
-// `x` where `mask` is set, except for the lanes below `from`; `otherwise` elsewhere.
+// `x` in the lanes from `from` on where `mask` is set; `otherwise` elsewhere.
 inline Vec between(std::int64_t from, Mask mask, Vec x, Vec otherwise) {
   const Vec up_to = select(mask, x, otherwise);
   return from > 0 ? select(Mask::first(from), otherwise, up_to) : up_to;
 }
 
 // Turns scores[64] of one row, which sees keys [from, seen) of the block, into softmax weights.
-// Returns alpha, the factor for what was summed up before this block.
+// Returns alpha, the factor for the sums of earlier blocks.
 inline float softmax_merge(const Attention& a,
                            float* scores,
                            std::int64_t from,
@@ -68,12 +68,13 @@ inline float softmax_merge(const Attention& a,
   return alpha;
 }
 
-// Where the keys of one kv head and sequence lie.
+// Locates the keys and values of one kv head of a sequence.
 struct Sequence {
   const std::int32_t* table;
   std::int64_t kv_head;
 
-  // KV blocks [first, end) of the attention block that starts at key `begin`; the others stay.
+  // Sets KV blocks [first, end) of the attention block that starts at key `begin`; leaves the
+  // others unchanged.
   void view(const Attention& a,
             const float* pool,
             std::int64_t begin,
@@ -86,7 +87,7 @@ struct Sequence {
   }
 };
 
-// KV blocks of the attention block at `begin` that hold keys below `keys`.
+// The number of KV blocks of the attention block at `begin` that hold keys below `keys`.
 inline int blocks_below(std::int64_t keys, std::int64_t begin) {
   return static_cast<int>((smaller(kAttentionBlock, keys - begin) + kKvBlock - 1) / kKvBlock);
 }
@@ -108,7 +109,7 @@ inline void attend(const Attention& a,
                    QueryTile& tile) {
   alignas(64) float scores[kQueryTile * kAttentionBlock];
   const std::int64_t keys_max = tile.keys[tile.rows - 1];
-  int first = 0;  // rows [first, end) see something of the block
+  int first = 0;  // rows [first, end) see part of the block
   int end = 0;
   for (std::int64_t begin = tile.from[0] / kAttentionBlock * kAttentionBlock; begin < keys_max;
        begin += kAttentionBlock) {
@@ -124,11 +125,11 @@ inline void attend(const Attention& a,
       seen[r] = smaller(kAttentionBlock, tile.keys[first + r] - begin);
     }
     const int blocks = static_cast<int>((seen[rows - 1] + kKvBlock - 1) / kKvBlock);
-    const int before = static_cast<int>(from[0] / kKvBlock);  // KV blocks that no row sees
+    const int before = static_cast<int>(from[0] / kKvBlock);  // leading KV blocks that no row sees
     BlockView k{}, v{};
     sequence.view(a, a.k_pool, begin, before, blocks, k);
     sequence.view(a, a.v_pool, begin, before, blocks, v);
-    BlockView ahead = k;  // nothing new
+    BlockView ahead = k;  // by default prefetch nothing new
     const std::int64_t end_key = begin + kAttentionBlock;
     if (end_key < keys_max) {
       sequence.view(a, a.k_pool, end_key, 0, blocks_below(keys_max, end_key), ahead);
@@ -144,11 +145,11 @@ inline void attend(const Attention& a,
   }
 }
 
-// `next`: the item that this thread does next, whose keys are prefetched; may be null.
+// `next`: the thread's next item, whose keys are prefetched; may be null.
 void attention_item(const Attention& a, const AttentionItem& item, const AttentionItem* next) {
   const Segment& segment = a.segments[item.segment];
   const std::int64_t shared =
-      a.heads / a.kv_heads;  // heads of the kv head, of which the item takes
+      a.heads / a.kv_heads;  // query heads per kv head; the item may take only some
   const std::int64_t group = (item.head_end > 0 ? item.head_end : shared) - item.head_begin;
   const std::int64_t first_head = item.kv_head * shared + item.head_begin;
   const std::int64_t total = (item.row_end - item.row_begin) * group;

@@ -26,7 +26,7 @@ struct BackwardTile {
   alignas(64) float ds[kBackwardTile * kAttentionBlock];
 };
 
-// One block of 64 keys the other way round: keys [key][head_dim] with their gradient, and values
+// One block of 64 keys, transposed: keys as [key][head_dim] with their gradient, and values as
 // [head_dim][16 keys].
 struct TurnedBlock {
   alignas(64) float k[kAttentionBlock * kHeadDimMax];
@@ -34,8 +34,8 @@ struct TurnedBlock {
   alignas(64) float dk[kAttentionBlock * kHeadDimMax];
 };
 
-// What the rows of a tile see of one block of 64 keys: rows [first, end), row r of them keys
-// [from[r], seen[r]), all within KV blocks [before, blocks).
+// What the rows of a tile see of one block of 64 keys. Rows [first, end) see some of it. Row r sees
+// keys [from[r], seen[r]), all within KV blocks [before, blocks).
 struct SeenKeys {
   int first = 0;
   int end = 0;
@@ -58,7 +58,7 @@ struct SeenKeys {
   }
 };
 
-// p and ds of the rows that see the block; dp is in tile.ds on entry, scores in tile.p.
+// Computes p and ds of the rows that see the block. On entry tile.ds holds dp, tile.p the scores.
 inline void weight_gradients(const Attention& a, const SeenKeys& at, BackwardTile& tile) {
   for (int r = at.first; r < at.end; ++r) {
     float* p = tile.p + r * kAttentionBlock;
@@ -82,7 +82,7 @@ inline void weight_gradients(const Attention& a, const SeenKeys& at, BackwardTil
   }
 }
 
-// One block of 64 keys from position `begin` on against one tile of rows.
+// Processes one block of 64 keys from position `begin` on for one tile of rows.
 inline void backward_block(const AttentionBackward& b,
                            const std::int32_t* table,
                            std::int64_t kv_head,

@@ -1,5 +1,6 @@
-// The third product of attention's gradient: what query rows add to the gradients of sixteen keys
-// (or values), one chain over rows ascending for each number. Any thread; no state.
+// The third product of the attention gradient: adds the contributions of query rows to the
+// gradients of sixteen keys (or values). Each number is one chain over ascending rows. Any thread;
+// no state.
 #pragma once
 
 #include "kernels/cpu/math.hpp"
@@ -56,7 +57,8 @@ template <int kVecs, class LastMask>
     }
 }
 
-// The gradient of the 16 keys (or values) of one KV block, from rows [begin, end) of the tile.
+// Adds to the gradient of the 16 keys (or values) of one KV block, from rows [begin, end) of the
+// tile.
 inline void add_outer(const float* weight,
                       const float* const* x,
                       int begin,

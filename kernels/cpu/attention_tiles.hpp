@@ -1,6 +1,6 @@
 // The two products of attention for a few query rows and up to 64 keys: scores, with sixteen keys
-// to a vector, and weighted values, with sixteen dimensions to a vector. Used forward and backward;
-// each output is one chain (over dimensions, over keys ascending). Any thread; no state.
+// per vector, and weighted values, with sixteen dimensions per vector. Used in both passes. Each
+// output is one chain, over dimensions or over keys, ascending. Any thread; no state.
 #pragma once
 
 #include "kernels/cpu/math.hpp"
@@ -11,19 +11,19 @@ namespace {
 
 constexpr int kKvBlocks = kAttentionBlock / kKvBlock;
 
-// Tiles of at most this many rows prefetch what comes next: they wait for memory, while larger ones
-// wait for arithmetic.
+// Tiles of at most this many rows prefetch the next data: they are bound by memory, larger ones by
+// arithmetic.
 constexpr int kAheadRows = 4;
-constexpr int kAheadLevel = 3;  // of every cache; the second level alone gains half as much
+constexpr int kAheadLevel = 3;  // into every cache level; into L2 alone gains half as much
 
-// The KV blocks of one attention block and kv head: base addresses of keys or values. When it only
-// says what to prefetch, it may name blocks that are never used.
+// The KV blocks of one attention block and kv head: base addresses of keys or values. If it is only
+// used for prefetching, it may name blocks that are never read.
 struct BlockView {
   const float* base[kKvBlocks];
 };
 
 // scores[r][16 b + lane] = sum over d ascending of q[r][d] * k[b][d][lane], for kRows rows and
-// kBlocks KV blocks. `ahead`: as many blocks that are read next.
+// kBlocks KV blocks. `ahead`: the same number of blocks, which are read next.
 template <int kRows, int kBlocks>
 [[gnu::noinline]] void dot_keys(const float* const* q,
                                 const float* const* keys,
@@ -91,7 +91,7 @@ inline void dot_blocks(int rows,
                       scores + r * kAttentionBlock);
 }
 
-// Scores of `rows` rows against KV blocks [first, blocks) of the view.
+// Computes scores of `rows` rows against KV blocks [first, blocks) of the view.
 inline void dot_tile(int rows,
                      const float* const* q,
                      const BlockView& keys,
@@ -202,8 +202,8 @@ inline void value_some(int rows,
     value_some<kRows - 1>(rows, weight, alpha, values, ahead, head_dim, begin, end, out);
 }
 
-// Weighted values of `rows` rows, of which row r sees keys [from[r], seen[r]) of the block (neither
-// descends from row to row). `alpha` may be null: then nothing is scaled.
+// Adds the weighted values of `rows` rows. Row r sees keys [from[r], seen[r]) of the block; neither
+// bound decreases from row to row. Null `alpha`: nothing is scaled.
 inline void value_tile(int rows,
                        const float* weight,
                        const float* alpha,
@@ -218,7 +218,7 @@ inline void value_tile(int rows,
     const float* p = weight + r * kAttentionBlock;
     const float* scale = alpha != nullptr ? alpha + r : nullptr;
     std::int64_t begin = from[r];
-    if (from[r + some - 1] > begin) {  // windows that begin apart: first each row's own keys
+    if (from[r + some - 1] > begin) {  // windows start at different keys: first each row's own
       begin = from[r + some - 1];
       const bool shared = begin < seen[r];
       for (int i = 0; i < some; ++i)

@@ -7,8 +7,8 @@
 namespace troupe::kernels::avx2 {
 namespace {
 
-constexpr std::int64_t kDirectRows = 6;  // rows of A that go without a copy
-constexpr int kAccumulators = 6;         // of sixteen lanes
+constexpr std::int64_t kDirectRows = 6;  // up to this many rows, A is not copied
+constexpr int kAccumulators = 6;         // with sixteen lanes each
 constexpr int direct_panels(std::int64_t rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
@@ -20,7 +20,7 @@ constexpr int kValueRows = 6;
 constexpr int kValueVecs = 1;
 constexpr int kProbeChains = 6;
 
-// Nothing here multiplies bfloat16 pairs: the definition itself.
+// AVX2 has no instruction for bfloat16 pairs, so this calls the reference.
 void dot_gemm(const Gemm& g, Range rows, Range panels) {
   reference::kOps.gemm(g, rows, panels);
 }

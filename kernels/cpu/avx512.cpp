@@ -15,8 +15,8 @@ constexpr int kValueRows = 6;
 constexpr int kValueVecs = 4;
 constexpr int kProbeChains = 12;
 
-// Products of bfloat16 pairs, where the processor has the instruction and a row of pairs finds
-// room.
+// Products of bfloat16 pairs. Uses the processor's instruction if it exists and a row of pairs fits
+// the buffer; else the reference.
 void dot_gemm(const Gemm& g, Range rows, Range panels) {
   const bool fits = g.k <= 2 * avx512_bf16::kPairs_max;
   const auto gemm = fits && avx512_bf16::available() ? avx512_bf16::dot_gemm : reference::kOps.gemm;

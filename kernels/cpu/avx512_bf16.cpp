@@ -1,6 +1,5 @@
-// Products of bfloat16 pairs. Rows of A are rounded to pairs once a call; then a pair is a number
-// like any other that is broadcast and multiplied into lines of B, so tiles and blocks are those of
-// f32.
+// Products of bfloat16 pairs. Each call rounds rows of A to pairs once. Then a pair is broadcast
+// and multiplied into lines of B like a single number, so tiles and blocks are those of f32.
 #define TROUPE_KERNEL_LEVEL avx512_bf16
 
 #include "kernels/cpu/avx512_bf16.hpp"
@@ -15,7 +14,7 @@ namespace {
 struct PairLines {
   static constexpr int kDepth = 1;
   static Vec column(const float* line, int) { return Vec::load(line); }
-  // Of each lane: sum = fma(second of x, second of column, sum), then the same with the first.
+  // In each lane: sum = fma(second of x, second of column, sum), then the same with the first.
   static Vec multiply_add(Vec x, Vec column, Vec sum) {
     return {_mm512_dpbf16_ps(sum.r, reinterpret_cast<__m512bh>(x.r),
                              reinterpret_cast<__m512bh>(column.r))};
@@ -30,7 +29,7 @@ struct PairLines {
 namespace troupe::kernels::avx512_bf16 {
 namespace {
 
-// Rows of A as pairs of bfloat16, denormals as zero.
+// Rows of A as pairs of bfloat16, with denormals flushed to zero.
 struct Pairs {
   alignas(64) float data[kPairs_max + 64];
 

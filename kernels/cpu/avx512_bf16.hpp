@@ -6,9 +6,9 @@
 
 namespace troupe::kernels::avx512_bf16 {
 
-// What the processor has, asked each time: a read of one number.
+// Whether the processor has the instruction. Cheap: reads one number per call.
 bool available() noexcept;
-// As Ops::gemm. k at most 2 * kPairs_max.
+// The same as Ops::gemm. k must be at most 2 * kPairs_max.
 inline constexpr std::int64_t kPairs_max = 32 << 10;
 void dot_gemm(const Gemm& g, Range rows, Range panels);
 

@@ -1,5 +1,5 @@
-// All functions of a vector level, and its table. The source that includes this has defined the
-// level's vector types and tile sizes before.
+// All functions of a vector level, and its table. The including source must define the level's
+// vector types and tile sizes first.
 #pragma once
 
 #include "kernels/cpu/activations.hpp"
@@ -11,5 +11,5 @@
 #include "kernels/cpu/pack_weights.hpp"
 #include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/vocab.hpp"
-// After the functions that it gathers.
+// Must come after the functions that it lists.
 #include "kernels/table.hpp"

@@ -1,13 +1,13 @@
-// C = A B over packed panels of 16 columns. Each output is one chain over k ascending held in a
-// register, so tiles, blocks and the number of rows are free: they change the speed, never a bit.
-//  - up to kDirectRows rows (decoding): A as it stands, several panels at once so that the chains
-//    hide the latency of the multiply-add while B streams from memory once;
-//  - more rows: a block of A (kTiles tiles of kTileRows rows, kBlockK deep) is copied to the stack
-//    (530 kB at most), where it stays in the second-level cache; a sliver of B passes over all
-//    tiles while the next one is fetched evenly. A chain that is cut at the end of a block of k
-//    goes on from C, unrounded.
-//  - operands of the backward pass: A by columns is copied to tiles in which the rows of one k lie
-//    side by side (nothing is transposed); plain B is copied sliver by sliver (74 kB).
+// C = A B over packed panels of 16 columns. Each output is one chain over ascending k, held in a
+// register. Tiles, blocks and the number of rows therefore affect speed, never a bit.
+//  - Up to kDirectRows rows (decoding): A is read in place. Several panels at once hide the latency
+//    of the multiply-add, while B streams from memory once.
+//  - More rows: a block of A (kTiles tiles of kTileRows rows, kBlockK deep) is copied to the stack
+//    (530 kB at most) and stays in the L2 cache. A sliver of B passes over all tiles while the next
+//    one is prefetched at an even rate. A chain that is cut at the end of a block of k continues
+//    from C, unrounded.
+//  - Operands of the backward pass: A by columns is copied to tiles in which the rows of one k are
+//    adjacent (nothing is transposed); plain B is copied sliver by sliver (74 kB).
 #pragma once
 
 #include "kernels/cpu/gemm_tile.hpp"
@@ -15,9 +15,9 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-constexpr std::int64_t kBlockK = 576;            // k of one copied block of A; whole lines
-constexpr std::int64_t kStrideA = kBlockK + 16;  // its row stride; not a power of two
-constexpr std::int64_t kTiles = 16;              // most tiles of one block of A
+constexpr std::int64_t kBlockK = 576;            // depth of one copied block of A; whole lines
+constexpr std::int64_t kStrideA = kBlockK + 16;  // row stride of the block; not a power of two
+constexpr std::int64_t kTiles = 16;              // maximum number of tiles in one block of A
 
 // Floats of one panel.
 template <class Lines>
@@ -27,7 +27,7 @@ std::int64_t panel_size(std::int64_t k) {
 
 // ---- few rows ----
 
-constexpr std::int64_t kAhead = 24;  // lines of a panel fetched ahead
+constexpr std::int64_t kAhead = 24;  // prefetch distance in lines of a panel
 
 template <class Lines, int kRows, int kPanels>
 [[gnu::noinline]] void direct_tile(const Gemm& g, std::int64_t row, std::int64_t panel) {
@@ -38,7 +38,7 @@ template <class Lines, int kRows, int kPanels>
   const std::int64_t body = g.k > kAheadK ? (g.k - kAheadK) / 4 * 4 : 0;
   Tile<kRows, kPanels> tile;
   tile.start(g, row, panel, g.accumulate);
-  // The last lines fetch the start of the panels that come next.
+  // The last lines prefetch the start of the next panels.
   for (std::int64_t begin = 0; begin < g.k;) {
     const std::int64_t end = begin < body ? body : g.k;
     const float* from = begin < body ? b + kAhead * kPanel : b + kPanels * stride;
@@ -56,7 +56,7 @@ void direct_rows(const Gemm& g, std::int64_t rows, std::int64_t row, std::int64_
   if constexpr (kRows > 1) direct_rows<Lines, kPanels, kRows - 1>(g, rows, row, panel);
 }
 
-// All rows of one group of panels before the next group; returns the first panel that is left.
+// Does all rows of one group of panels before the next group. Returns the first panel that is left.
 template <class Lines, int kPanels>
 std::int64_t direct_groups(const Gemm& g,
                            std::int64_t m_begin,
@@ -85,13 +85,13 @@ void direct(const Gemm& g,
 
 // ---- many rows ----
 
-// A block of A, copied tile by tile, against all panels of the call.
+// A block of A, copied tile by tile, to be multiplied with all panels of the call.
 template <class Lines, bool kByColumns>
 struct BlockA {
   alignas(64) float a[kTiles * kTileRows * kStrideA];
   alignas(64) float b[kBlockK * kTilePanels * kPanel];  // a sliver of plain B
   std::int64_t first_row = 0, tiles = 0, rows = 0, k_begin = 0, k = 0;
-  std::int64_t tile_begin[kTiles + 1] = {};  // rows of the block
+  std::int64_t tile_begin[kTiles + 1] = {};  // in rows of the block
 
   void set_rows(std::int64_t begin, std::int64_t end) {
     first_row = begin;
@@ -110,8 +110,8 @@ struct BlockA {
     }
   }
 
-  // Tile after tile [k][kTileRows]. A store writes sixteen numbers; what is too much lies where the
-  // next k goes, or behind the last.
+  // Copies tile after tile as [k][kTileRows]. A store writes sixteen numbers; the surplus goes to
+  // the place of the next k, which is written later, or beyond the last.
   void copy_columns(const Gemm& g) {
     static_assert(kTileRows <= 16 && (kStrideA - kBlockK) * kTileRows >= 16);
     for (std::int64_t i = 0; i < k; ++i) {
@@ -143,7 +143,7 @@ struct BlockA {
     const std::int64_t stride = plain ? k * kPanel : panel_size<Lines>(g.k);
     const float* const panels =
         plain ? b : g.b.f32() + panel * stride + k_begin / Lines::kDepth * kPanel;
-    // Over all tiles, the same rows of the next panels are fetched once.
+    // The tiles together prefetch the next panels' lines for these k once.
     const std::int64_t line = k / Lines::kDepth * tile / tiles;
     const auto step = static_cast<std::uint32_t>((1u << 16) / tiles);
     const Prefetch next =
@@ -191,7 +191,7 @@ void blocked(const Gemm& g, Range rows, Range panels) {
   constexpr std::int64_t kRowsMax = kTiles * kTileRows;
   const std::int64_t row_blocks = (m_end - m_begin + kRowsMax - 1) / kRowsMax;
   const std::int64_t k_blocks = g.k > 0 ? (g.k + kBlockK - 1) / kBlockK : 1;
-  const std::int64_t fours = (g.k + 3) / 4;  // blocks start with a line
+  const std::int64_t fours = (g.k + 3) / 4;  // so that blocks start at a line
   BlockA<Lines, kByColumns> block;
   for (std::int64_t i = 0; i < row_blocks; ++i) {
     block.set_rows(m_begin + (m_end - m_begin) * i / row_blocks,
@@ -212,7 +212,7 @@ bool residual_is_output(const Gemm& g) {
 
 template <class Lines>
 void packed_gemm(const Gemm& g, Range rows, Range panels) {
-  // Partial sums may stand in C only while nobody waits for what stands there.
+  // Partial sums may be stored in C only if C does not also hold the residual.
   const bool whole_chains = g.k > kBlockK && residual_is_output(g);
   if (rows.size() <= kDirectRows || g.k == 0 || whole_chains) {
     direct<Lines>(g, rows.begin, rows.end, panels.begin, panels.end);

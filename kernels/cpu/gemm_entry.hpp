@@ -1,5 +1,5 @@
-// Ops::gemm of a vector level: picks the code for how the panels are stored, or for operands that
-// are not packed. Any thread; nothing is kept.
+// Ops::gemm of a vector level: picks the code for the panels' storage dtype, or for operands that
+// are not packed. Any thread; no state.
 #pragma once
 
 #include "kernels/cpu/gemm.hpp"

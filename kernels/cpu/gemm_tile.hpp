@@ -1,5 +1,5 @@
 // The register tile of a product: kRows rows times kPanels panels of sums, each one chain of fused
-// multiply-adds. How it starts (zero or C), goes on, and ends (bias, residual, C) is all here;
+// multiply-adds. Defines how chains start (zero or C), continue, and end (bias, residual, C).
 // gemm.hpp decides which tiles run when. Any thread; no state beyond the registers.
 #pragma once
 
@@ -9,7 +9,8 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-// How a line of a panel (64 bytes, counted as 16 floats) gives the columns of its kDepth k.
+// Unpack a line of a panel (64 bytes, counted as 16 floats) into columns: one for each of its
+// kDepth steps of k.
 struct F32Lines {
   static constexpr int kDepth = 1;
   static Vec column(const float* line, int) { return Vec::load(line); }
@@ -19,7 +20,7 @@ struct Bf16Lines {
   static constexpr int kDepth = 2;
   static Vec column(const float* line, int i) {
     if (i == 0) return Vec::first_bf16(line);
-    asm("" : "+r"(line));  // read again: keeping the line costs registers that AVX2 lacks
+    asm("" : "+r"(line));  // forces a reload: AVX2 lacks the registers to keep the line
     return Vec::second_bf16(line);
   }
   static Vec multiply_add(Vec x, Vec column, Vec sum) { return fma(x, column, sum); }
@@ -30,8 +31,8 @@ struct Int8Lines {
   static Vec multiply_add(Vec x, Vec column, Vec sum) { return fma(x, column, sum); }
 };
 
-// What to fetch while a tile multiplies: of each panel, lines from `from` on, `step` / 2^16 lines
-// for every line. Fetching a line again costs little, deciding not to costs more.
+// What to prefetch while a tile multiplies: in each panel, from line `from` on, `step` / 2^16 lines
+// per line multiplied. Prefetching a line twice costs less than a test to avoid it.
 struct Prefetch {
   const float* from = nullptr;
   std::uint32_t step = 0;
@@ -39,7 +40,7 @@ struct Prefetch {
   std::int64_t panel_stride = 0;
 };
 
-// Where the tile finds A: element (r, k) is a[r * row_stride + k * k_stride].
+// The strides of A: element (r, i) is a[r * row + i * k].
 struct StrideA {
   std::int64_t row, k;
 };
@@ -48,7 +49,8 @@ template <int kRows, int kPanels>
 struct Tile {
   Vec sum[kRows][kPanels];
 
-  // Adds k products to every chain. Panels of B are `panel_stride` floats apart, `b` starts a line.
+  // Adds k products to every chain. Panels of B are `panel_stride` floats apart; `b` points to the
+  // start of a line.
   template <class Lines, int kLocality>
   [[gnu::always_inline]] void multiply(const float* a,
                                        StrideA stride,
@@ -63,7 +65,7 @@ struct Tile {
       for (int p = 0; p < kPanels; ++p)
         local[r][p] = sum[r][p];
     const auto step = [&](const float* a_k, const float* b_k, int i) [[gnu::always_inline]] {
-      if constexpr (kRows == 1) {  // no column waits in a register for the others
+      if constexpr (kRows == 1) {  // uses each column at once; none is held in a register
         const Vec x = Vec::all(a_k[0]);
 #pragma GCC unroll 8
         for (int p = 0; p < kPanels; ++p)
@@ -83,7 +85,7 @@ struct Tile {
           local[r][p] = Lines::multiply_add(x, column[p], local[r][p]);
       }
     };
-    // Four at a time: integer work would take the ports of the multiply-adds.
+    // Four steps of k per iteration, because loop arithmetic competes with multiply-adds for ports.
     std::uint64_t line = 0;
     constexpr int kLines = 4 / Lines::kDepth;
     const float* const four_end = b + k / 4 * kLines * kPanel;

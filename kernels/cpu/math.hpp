@@ -1,7 +1,7 @@
-// exp_f32 and tanh_f32 on sixteen lanes, in the order of kernels/reference/scalar.cpp. Compiled
-// once per level inside that level's namespace (TROUPE_KERNEL_LEVEL), like all sources of this
-// folder: nothing here may call an inline function that another level also compiles, or the linker
-// could keep the wrong one.
+// exp_f32 and tanh_f32 on sixteen lanes, in the order of kernels/reference/scalar.cpp. Like all
+// sources of this folder, compiled once per level in that level's namespace (TROUPE_KERNEL_LEVEL).
+// Nothing here may call an inline function that another level also compiles, because the linker
+// could keep the wrong copy.
 #pragma once
 
 #include "kernels/exp_constants.hpp"
@@ -50,7 +50,8 @@ inline Vec tanh(Vec x) {
   return select(less(size, Vec::all(kTanhSmall)), near, select(less(x, Vec::zero()), -far, far));
 }
 
-// Calls f(offset, mask) for groups of sixteen; `Full` groups pass no mask and so use plain loads.
+// Helpers that call f(offset, mask) for groups of sixteen. Complete groups pass `Full` instead of a
+// mask, and so use plain loads.
 struct Full {};
 inline Vec load(const float* p, Full) {
   return Vec::load(p);

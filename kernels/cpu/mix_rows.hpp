@@ -1,6 +1,6 @@
-// Weighted sums of rows that are found by their index (the outputs of experts), sixteen columns at
-// a time in the order of kernels/reference/mix_rows.hpp. Several columns' chains run at once, so
-// that the wait for one sum is filled with the others.
+// Weighted sums of rows gathered by index (the outputs of experts), sixteen columns at a time in
+// the order of kernels/reference/mix_rows.hpp. Several chains run at once to hide the latency of
+// each.
 #pragma once
 
 #include "kernels/cpu/math.hpp"
@@ -9,7 +9,7 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-// `Chunks` times 16 columns of one row from column `i` on; `mask` says which lanes count.
+// Computes `Chunks` times 16 columns of one row from column `i` on; `mask` selects the valid lanes.
 template <int Chunks, class MaskType>
 inline void mix_columns(const MixRows& mix, std::int64_t row, std::int64_t i, MaskType mask) {
   const std::int32_t* places = mix.place + row * mix.choices;

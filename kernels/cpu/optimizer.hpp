@@ -1,5 +1,5 @@
-// AdamW, the norm of a gradient and the search for NaN in it, in the order of
-// kernels/reference/optimizer.hpp; and the probes that measure what the machine can do at this
+// AdamW, gradient norms and the check for non-finite numbers, in the order of
+// kernels/reference/optimizer.hpp. Also the probes that measure what the machine can do at this
 // level.
 #pragma once
 
@@ -58,7 +58,7 @@ double fma_probe(std::int64_t rounds, float* sink) {
   return 2.0 * 16.0 * kChains * static_cast<double>(rounds);
 }
 
-// Eight streams side by side: one alone does not keep memory busy.
+// Eight parallel streams, because one alone does not saturate memory.
 float read_probe(const float* x, std::int64_t count) {
   constexpr std::int64_t kStreams = 8;
   constexpr std::int64_t kPage = 4096;  // floats between streams

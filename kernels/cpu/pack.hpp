@@ -1,4 +1,4 @@
-// Copies that change no number: weights to panels, transposition, rows to KV slots and back.
+// Copies that change no number: operands to f32 panels, transposition, rows to KV slots and back.
 #pragma once
 
 #include "kernels/cpu/math.hpp"
@@ -46,7 +46,7 @@ inline void transpose_block(const float* x,
                             std::int64_t ldy) {
   const std::int64_t rows_of_8 = rows / 8 * 8;
   const std::int64_t columns_of_8 = columns / 8 * 8;
-  for (std::int64_t c = 0; c < columns_of_8; c += 8)  // a line of y is finished at once
+  for (std::int64_t c = 0; c < columns_of_8; c += 8)  // completes a line of y at once
     for (std::int64_t r = 0; r < rows_of_8; r += 8)
       transpose_8x8(x + r * ldx + c, ldx, y + c * ldy + r, ldy);
   for (std::int64_t c = columns_of_8; c < columns; ++c)
@@ -61,7 +61,7 @@ void pack_plain(const Pack& p, Range panels) {
   const float* const x = p.from;
   float* const room = p.to.f32();
   const std::int64_t ldx = p.ldf, n = p.n, k = p.k;
-  constexpr std::int64_t kRows = 64;  // rows at a time: their pages stay in the address cache
+  constexpr std::int64_t kRows = 64;  // rows at a time, so that their pages stay in the TLB
   for (std::int64_t begin = 0; begin < k; begin += kRows) {
     const std::int64_t end = smaller(k, begin + kRows);
     for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {

@@ -1,5 +1,6 @@
-// Weights to panels: transposed, rounded to the stored form (kernels/panels.hpp). The bits are
-// those of kernels/reference/gemm.hpp. 4 kB of stack; any thread.
+// Packs weights into panels: transposes them and rounds them to the storage dtype
+// (kernels/panels.hpp). The bits are those of kernels/reference/gemm.hpp. 4 kB of stack; any
+// thread.
 #pragma once
 
 #include "kernels/cpu/pack.hpp"
@@ -15,12 +16,12 @@ void pack_f32_panel(
       to[i * kPanel + c] = 0.0f;
 }
 
-// Sixteen columns of one panel as f32, a stretch of k at a time.
+// Sixteen columns of one panel as f32, for up to kDepth steps of k at a time.
 struct Stretch {
   static constexpr std::int64_t kDepth = 64;
   alignas(64) float x[kDepth * kPanel];
 
-  // Rows [i, i + count) of B from w[column][k]; zeros beyond the columns that there are, and beyond
+  // Reads rows [i, i + count) of B from w[column][k]. Writes zeros for missing columns, and after
   // `count` up to the next multiple of 4.
   void take(
       const float* w, std::int64_t ldw, std::int64_t columns, std::int64_t i, std::int64_t count) {
@@ -45,7 +46,7 @@ void pack_bf16_panel(
   }
 }
 
-// The largest magnitude of each column by its bits, so that a NaN is larger than all.
+// The largest magnitude of each column, compared by bits so that a NaN is the largest.
 Vec column_magnitudes(const float* w, std::int64_t ldw, std::int64_t columns, std::int64_t k) {
   alignas(64) float largest[kPanel] = {};
   for (std::int64_t c = 0; c < columns; ++c) {
@@ -71,7 +72,7 @@ void pack_int8_panel(const float* w,
                      float* scale) {
   const Vec most = column_magnitudes(w, ldw, columns, k);
   const Vec of_127 = Vec::all(127.0f);
-  // A column of no finite magnitude has a scale that is no number; one of almost nothing is zero.
+  // A column with a NaN or infinity gets a NaN scale; a column of tiny numbers gets scale 0.
   const Mask finite = less(most, Vec::all(kInfinity));
   const Mask tiny = less(most, Vec::all(kInt8Least));
   const Vec scales = select(tiny, Vec::zero(), most / of_127);

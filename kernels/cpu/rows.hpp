@@ -1,4 +1,4 @@
-// Functions of single rows and their gradients, sixteen lanes at a time in the order of
+// Row-wise functions and their gradients, sixteen lanes at a time, in the order of
 // kernels/reference/rows.hpp and rows_backward.hpp.
 #pragma once
 

@@ -1,5 +1,4 @@
-// Register tiles for 32 registers of 16 lanes: the sizes that the AVX-512 sources share. Included
-// by them only.
+// The sizes of register tiles for 32 registers of 16 lanes. Included only by the AVX-512 sources.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +6,8 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-constexpr std::int64_t kDirectRows = 8;  // rows of A that go without a copy
-constexpr int kAccumulators = 28;        // of sixteen lanes
+constexpr std::int64_t kDirectRows = 8;  // up to this many rows, A is not copied
+constexpr int kAccumulators = 28;        // with sixteen lanes each
 constexpr int direct_panels(std::int64_t rows) {
   return rows <= 6 ? 4 : 3;
 }

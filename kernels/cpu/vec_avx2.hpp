@@ -1,6 +1,6 @@
-// Sixteen f32 lanes in two AVX2 registers. Included by avx2.cpp only; vec_avx512.hpp has the same
-// members, and the sources beside it are written once on them. Every operation rounds once per
-// lane, as the reference level does.
+// Sixteen f32 lanes in two AVX2 registers. Included only by avx2.cpp. vec_avx512.hpp has the same
+// members, so the other sources of this folder are written once for both. Every operation rounds
+// once per lane, as the reference level does.
 #pragma once
 
 #include <immintrin.h>
@@ -42,8 +42,8 @@ struct Vec {
     _mm256_maskstore_ps(p + 8, _mm256_castps_si256(m.high), b);
   }
 
-  // Stored forms (kernels/panels.hpp). Of a line of bfloat16 pairs: the first and the second of
-  // each.
+  // Storage dtypes (kernels/panels.hpp): the first or the second number of each bfloat16 pair in a
+  // line.
   static Vec first_bf16(const void* line) {
     const auto* p = static_cast<const __m256i*>(line);
     return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_load_si256(p), 16)),
@@ -70,7 +70,7 @@ struct Vec {
     const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packs_epi16(words, words), 0x08);
     _mm_store_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(bytes));
   }
-  // Of non-negative numbers the larger by their bits, so that a NaN is the largest.
+  // The larger of two non-negative numbers, compared by bits so that a NaN is the largest.
   friend Vec larger_bits(Vec x, Vec y) {
     return {
         _mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(x.a), _mm256_castps_si256(y.a))),
@@ -93,7 +93,7 @@ struct Vec {
     return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};
   }
   friend Vec sqrt(Vec x) { return {_mm256_sqrt_ps(x.a), _mm256_sqrt_ps(x.b)}; }
-  // x > y ? x : y, lane by lane.
+  // x > y ? x : y in each lane.
   friend Vec larger(Vec x, Vec y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
 
   friend Mask less(Vec x, Vec y) {
@@ -105,7 +105,7 @@ struct Vec {
   friend Mask is_nan(Vec x) {
     return {_mm256_cmp_ps(x.a, x.a, _CMP_UNORD_Q), _mm256_cmp_ps(x.b, x.b, _CMP_UNORD_Q)};
   }
-  // Lanes of `yes` where the mask is set, of `no` elsewhere.
+  // The lanes of `yes` where the mask is set, those of `no` elsewhere.
   friend Vec select(Mask m, Vec yes, Vec no) {
     return {_mm256_blendv_ps(no.a, yes.a, m.low), _mm256_blendv_ps(no.b, yes.b, m.high)};
   }
@@ -116,10 +116,10 @@ struct Vec {
     const __m256 high = _mm256_cmp_ps(_mm256_andnot_ps(sign, x.b), limit, _CMP_LE_OQ);
     return _mm256_movemask_ps(_mm256_and_ps(low, high)) == 0xff;
   }
-  // The bits of x plus those of y shifted left by 23 places: x * 2^(low bits of y).
+  // The bits of x plus those of y shifted left by 23: x * 2^(low bits of y).
   friend Vec add_exponent(Vec x, Vec y) { return {add_exponent(x.a, y.a), add_exponent(x.b, y.b)}; }
 
-  // The fixed trees: lane l takes lane l+8, then l+4, l+2, l+1.
+  // The fixed reduction trees: lane l is joined with lane l+8, then l+4, l+2, l+1.
   float sum() const {
     const __m256 eight = _mm256_add_ps(a, b);
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -142,8 +142,8 @@ struct Vec {
     return _mm256_cvtepi32_ps(
         _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
-  // bfloat16 in the upper halves: nearest, ties to even; a NaN is 0x7fc0. What the lower halves
-  // hold is of no meaning.
+  // Rounds to bfloat16 in the upper halves: nearest, ties to even; a NaN becomes 0x7fc0. The lower
+  // halves are undefined.
   static __m256i rounded_bf16(__m256 x) {
     const __m256i bits = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));

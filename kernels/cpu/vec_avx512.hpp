@@ -1,6 +1,6 @@
-// Sixteen f32 lanes in one AVX-512 register. Included by the avx512 sources only; vec_avx2.hpp has
-// the same members, and the sources beside it are written once on them. Every operation rounds once
-// per lane, as the reference level does.
+// Sixteen f32 lanes in one AVX-512 register. Included only by the AVX-512 sources. vec_avx2.hpp has
+// the same members, so the other sources of this folder are written once for both. Every operation
+// rounds once per lane, as the reference level does.
 #pragma once
 
 #include <immintrin.h>
@@ -27,8 +27,8 @@ struct Vec {
   void store(float* p) const { _mm512_storeu_ps(p, r); }
   void store(float* p, Mask m) const { _mm512_mask_storeu_ps(p, m.bits, r); }
 
-  // Stored forms (kernels/panels.hpp). Of a line of bfloat16 pairs: the first and the second of
-  // each.
+  // Storage dtypes (kernels/panels.hpp): the first or the second number of each bfloat16 pair in a
+  // line.
   static Vec first_bf16(const void* line) {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_load_si512(line), 16))};
   }
@@ -48,7 +48,7 @@ struct Vec {
   void store_int8(void* p) const {
     _mm_store_si128(static_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(r)));
   }
-  // Of non-negative numbers the larger by their bits, so that a NaN is the largest.
+  // The larger of two non-negative numbers, compared by bits so that a NaN is the largest.
   friend Vec larger_bits(Vec x, Vec y) {
     return {
         _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(x.r), _mm512_castps_si512(y.r)))};
@@ -62,25 +62,25 @@ struct Vec {
   friend Vec operator-(Vec x) { return {_mm512_xor_ps(x.r, _mm512_set1_ps(-0.0f))}; }
   friend Vec fma(Vec x, Vec y, Vec z) { return {_mm512_fmadd_ps(x.r, y.r, z.r)}; }
   friend Vec sqrt(Vec x) { return {_mm512_sqrt_ps(x.r)}; }
-  // x > y ? x : y, lane by lane.
+  // x > y ? x : y in each lane.
   friend Vec larger(Vec x, Vec y) { return {_mm512_max_ps(x.r, y.r)}; }
 
   friend Mask less(Vec x, Vec y) { return {_mm512_cmp_ps_mask(x.r, y.r, _CMP_LT_OQ)}; }
   friend Mask equal(Vec x, Vec y) { return {_mm512_cmp_ps_mask(x.r, y.r, _CMP_EQ_OQ)}; }
   friend Mask is_nan(Vec x) { return {_mm512_cmp_ps_mask(x.r, x.r, _CMP_UNORD_Q)}; }
-  // Lanes of `yes` where the mask is set, of `no` elsewhere.
+  // The lanes of `yes` where the mask is set, those of `no` elsewhere.
   friend Vec select(Mask m, Vec yes, Vec no) { return {_mm512_mask_mov_ps(no.r, m.bits, yes.r)}; }
   friend bool all_finite(Vec x) {
     const __m512 limit = _mm512_set1_ps(3.402823466e+38f);
     return _mm512_cmp_ps_mask(_mm512_abs_ps(x.r), limit, _CMP_LE_OQ) == 0xffff;
   }
-  // The bits of x plus those of y shifted left by 23 places: x * 2^(low bits of y).
+  // The bits of x plus those of y shifted left by 23: x * 2^(low bits of y).
   friend Vec add_exponent(Vec x, Vec y) {
     return {_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x.r),
                                                  _mm512_slli_epi32(_mm512_castps_si512(y.r), 23)))};
   }
 
-  // The fixed trees: lane l takes lane l+8, then l+4, l+2, l+1.
+  // The fixed reduction trees: lane l is joined with lane l+8, then l+4, l+2, l+1.
   float sum() const {
     const __m256 high = _mm512_extractf32x8_ps(r, 1);
     const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(r), high);
@@ -97,8 +97,8 @@ struct Vec {
   }
 
  private:
-  // bfloat16 in the upper halves: nearest, ties to even; a NaN is 0x7fc0. What the lower halves
-  // hold is of no meaning.
+  // Rounds to bfloat16 in the upper halves: nearest, ties to even; a NaN becomes 0x7fc0. The lower
+  // halves are undefined.
   __m512i rounded_bf16() const {
     const __m512i bits = _mm512_castps_si512(r);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));

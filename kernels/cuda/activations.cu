@@ -1,4 +1,4 @@
-// The gated activations of a feed-forward block and exp, element by element: bound by the memory.
+// The gated activations of a feed-forward block, and exp, element by element. Bound by memory.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/gates.cuh"
 #include "kernels/cuda/ops.cuh"

@@ -1,5 +1,5 @@
-// Gradients of the gated activations, one element a thread. Bound by memory: three numbers are read
-// and two written for each.
+// Gradients of the gated activations, one element per thread. Bound by memory: each element reads
+// three numbers and writes two.
 #include "kernels/cuda/gates.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"

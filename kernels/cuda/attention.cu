@@ -1,8 +1,8 @@
-// Attention of one row to its keys (decoding): bound by reading keys and values, each once for all
-// heads that share them. A block has an item; 64 keys at a time come into shared memory. A thread
-// has one key's scores, then a warp one head's weights, then a thread one dimension's chains over
-// the keys. Copies of later keys and values run meanwhile: of one step ahead where several blocks
-// share a multiprocessor, of two where each has its own.
+// Attention of one row to its keys (decoding). Bound by reading keys and values, each once for all
+// heads that share them. A thread block does one item and loads 64 keys at a time into shared
+// memory. A thread computes the scores of one key, then a warp the weights of one head, then a
+// thread the chains of one dimension over the keys. Meanwhile later keys and values are copied: one
+// step ahead if several blocks share a multiprocessor, two if each has its own.
 #include "kernels/cuda/attention_keys.cuh"
 #include "kernels/cuda/gemm.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -20,7 +20,7 @@ std::size_t shared_bytes(const Attention& a, int stages) {
          key_value_bytes(a.head_dim) * static_cast<std::size_t>(stages);
 }
 
-// Two chains over the dimensions: scores of one key for two heads.
+// Two chains over the dimensions: the scores of one key for two heads.
 __device__ void dots(
     const float* q0, const float* q1, const float* k, int head_dim, float& dot0, float& dot1) {
   dot0 = dot1 = 0.0f;
@@ -46,7 +46,7 @@ __device__ void dots(
   }
 }
 
-// Two chains over the keys [begin, end): one dimension's values for two heads.
+// Two chains over keys [begin, end): the values of one dimension for two heads.
 __device__ void values(const float* p0,
                        const float* p1,
                        const float* v,
@@ -114,12 +114,12 @@ __global__ void __launch_bounds__(kThreads)
     q[i / head_dim * row_floats + i % head_dim] =
         a.q[item.first_row * a.ldq + item.first_head * head_dim + i];
 
-  // The thread's dimension and every `together`-th head from `own` on, in pairs.
+  // The thread does one dimension of every `together`-th head from `own` on, in pairs.
   const int padded = (head_dim + 31) / 32 * 32, together = kThreads / padded;
   const int d = me % padded, own = me / padded;
   const bool idle = d >= head_dim || own >= together;
   float out[kOneRowHeads];
-  Scores softmax[kHeadsOfWarp];  // of the warp's heads
+  Scores softmax[kHeadsOfWarp];  // for the warp's heads
 #pragma unroll
   for (int i = 0; i < kOneRowHeads; ++i)
     out[i] = 0.0f;

@@ -5,12 +5,12 @@
 
 namespace troupe::kernels::cuda {
 
-// `items` lies on the device. One grid does the items of one row (decoding), one the others; each
-// skips the items of the other.
+// `items` is in device memory. One grid does the items of one row (decoding), the other those of
+// many; each skips the other's items.
 void attention_of_one_row(const Attention& a, const AttentionItem* items, std::int64_t count);
 void attention_of_rows(const Attention& a, const AttentionItem* items, std::int64_t count);
 
-// Heads of one row that attention_of_one_row takes; items with more go with those of many rows.
+// The most heads that attention_of_one_row handles. Items with more go to attention_of_rows.
 inline constexpr int kOneRowHeads = 16;
 inline constexpr int kHeadDimLargest = 256;
 

@@ -1,10 +1,11 @@
-// The gradient of attention in two kernels, because its sums run two ways: dq of a query is a chain
-// over the keys, so one thread block has 64 queries and walks the keys; dk and dv of a key are
-// chains over the queries, so one has a KV block of 16 keys and walks the queries of all segments
-// that hold it, in the unit's order. Weights are made twice for that (7 products instead of 5).
-// Bound by the multiply-adds, in turns with shared memory: threads have 4 x 2 (2 x 2) scores, then
-// 4 numbers of the head for several queries or keys. What a unit consists of only the device knows,
-// so a fixed number of thread blocks a unit share its items out among themselves.
+// The gradient of attention, in two kernels because its sums run in two directions. dq of a query
+// is a chain over the keys, so a thread block takes 64 queries and loops over the keys. dk and dv
+// of a key are chains over the queries, so a thread block takes a KV block of 16 keys and loops
+// over the queries of all segments that hold it, in the unit's order. The weights are therefore
+// computed twice (7 products instead of 5). Bound by multiply-adds and shared memory in turn:
+// threads compute 4 x 2 (2 x 2) scores, then 4 numbers of the head for several queries or keys.
+// Only the device knows the contents of a unit, so a fixed number of thread blocks per unit divide
+// its items among themselves.
 #include "kernels/cuda/attention_query.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -17,7 +18,7 @@ constexpr int kSlots = static_cast<int>(kKvBlock);
 // ---- dq ----
 
 constexpr int kQueryThreads = 256;
-constexpr int kQueries = 64, kKeys = 2 * kSlots;  // of a tile
+constexpr int kQueries = 64, kKeys = 2 * kSlots;  // per tile
 
 template <int kDim>
 struct QueryShared {
@@ -26,10 +27,11 @@ struct QueryShared {
   float keys[kKeys * kWidth], values[kKeys * kWidth];
   float ds[kKeys][kQueries + 4];
   float delta[kQueries], lse[kQueries];
-  int begin[kQueries], end[kQueries];  // keys that a query sees
+  int begin[kQueries], end[kQueries];  // the keys that a query sees
 };
 
-// dq[i] of the thread's queries and 4 numbers of the head += ds k, for the keys of a tile in order.
+// Adds ds k to dq[i] of the thread's queries and 4 numbers of the head, over a tile's keys in
+// order.
 template <int kDim, bool kMasked>
 __device__ void add_keys(const QueryShared<kDim>& shared,
                          int first_key_of_tile,
@@ -38,7 +40,7 @@ __device__ void add_keys(const QueryShared<kDim>& shared,
                          int d,
                          float (&dq)[kDim / 16][4]) {
   [[maybe_unused]] constexpr int kTogether =
-      kDim == 128 ? 1 : 2;  // keys; for the sake of registers
+      kDim == 128 ? 1 : 2;  // keys at a time; limited by registers
 #pragma unroll kTogether
   for (int key = 0; key < count; ++key) {
     const float4 k =
@@ -64,7 +66,7 @@ __device__ void add_keys(const QueryShared<kDim>& shared,
   }
 }
 
-// Scores of a tile: ds of each query and key, 0 where it does not see it.
+// Computes ds for each query and key of a tile; 0 where the query does not see the key.
 template <int kDim>
 __device__ void score_tile(const UnitView& unit, QueryShared<kDim>& shared, int first_key_of_tile) {
   constexpr int kWidth = QueryShared<kDim>::kWidth;
@@ -99,7 +101,7 @@ __device__ void query_item(const UnitView& unit,
   const int left = segment.rows * unit.group - first;
   const int count = left < kQueries ? left : kQueries;
   const int thread = static_cast<int>(threadIdx.x);
-  __syncthreads();  // the last item's numbers have been read
+  __syncthreads();  // the last item's numbers are no longer needed
   load_queries<kQueryThreads, kQueries, kWidth>(unit, segment, first, count, shared.q, shared.dout,
                                                 shared.delta, shared.lse);
   if (thread < kQueries) {
@@ -112,7 +114,7 @@ __device__ void query_item(const UnitView& unit,
   const int all_from = shared.begin[count - 1], all_to = shared.end[0];  // seen by all queries
 
   const std::int32_t* const table = a.block_table + segment.table;
-  constexpr int kParts = kDim / 4;  // threads of a query
+  constexpr int kParts = kDim / 4;  // threads per query
   const int d = thread % kParts * 4, own = thread / kParts * (kDim / 16);
   float dq[kDim / 16][4] = {};
   for (int key = begin; key < end; key += kKeys) {
@@ -143,7 +145,8 @@ __device__ void query_item(const UnitView& unit,
   }
 }
 
-// The first number of 0 .. that is `mine` modulo `workers`, when `before` items came before.
+// The first item, counted after `before` earlier ones, whose overall number is `mine` modulo
+// `workers`.
 __device__ int first_own(int before, int mine, int workers) {
   return (mine - before % workers + workers) % workers;
 }
@@ -157,10 +160,10 @@ __global__ void __launch_bounds__(kQueryThreads, kDim > 128 ? 1 : 2)
   const int mine = static_cast<int>(blockIdx.y), workers = static_cast<int>(gridDim.y);
   int before = 0;
   for (std::int32_t s = item.segment_begin; s < item.segment_end; ++s) {
-    const Segment& segment = b.forward.segments[s];  // read again where it is needed
+    const Segment& segment = b.forward.segments[s];  // reread where needed, to save registers
     const int tiles = (segment.rows * unit.group + kQueries - 1) / kQueries;
     for (int i = first_own(before, mine, workers); i < tiles; i += workers)
-      query_item<kDim>(unit, segment, (tiles - 1 - i) * kQueries, shared);  // the longest first
+      query_item<kDim>(unit, segment, (tiles - 1 - i) * kQueries, shared);  // longest first
     before += tiles;
   }
 }
@@ -180,13 +183,14 @@ struct KeyShared {
   int found;
 };
 
-// The index of `block` among those that a segment uses, -1 when it is none. All threads call.
+// The index of `block` in the segment's table, or -1 if the segment does not use it. All threads
+// must call it.
 __device__ int index_of(const Attention& a,
                         const Segment& segment,
                         std::int32_t block,
                         int& found) {
   const UsedBlocks used(segment, a.window);
-  __syncthreads();  // the last answer has been read
+  __syncthreads();  // all threads have read the last result
   if (threadIdx.x == 0) found = -1;
   __syncthreads();
   for (int i = used.first + static_cast<int>(threadIdx.x); i <= used.last; i += kKeyThreads)
@@ -195,7 +199,7 @@ __device__ int index_of(const Attention& a,
   return found;
 }
 
-// p and ds of the queries in shared memory with the 16 keys from `position` on.
+// Computes p and ds of the queries in shared memory with the 16 keys from `position` on.
 template <int kDim>
 __device__ void score_step(const UnitView& unit,
                            const Segment& segment,
@@ -227,11 +231,11 @@ __device__ void score_step(const UnitView& unit,
 
 template <int kDim>
 struct KeySums {
-  static constexpr int kOwn = kDim / 32;  // keys of a thread
+  static constexpr int kOwn = kDim / 32;  // keys per thread
   float dk[kOwn][4], dv[kOwn][4];
 };
 
-// 2, 4 or 8 numbers from shared memory at once.
+// Reads 2, 4 or 8 numbers from shared memory at once.
 template <int kCount>
 __device__ void read_own(const float* from, float (&to)[kCount]) {
   if constexpr (kCount == 2) {
@@ -246,7 +250,7 @@ __device__ void read_own(const float* from, float (&to)[kCount]) {
   }
 }
 
-// The queries of one segment, in order. `index`: of the KV block in the segment's table.
+// Adds the queries of one segment, in order. `index`: that of the KV block in the segment's table.
 template <int kDim>
 __device__ void add_segment(const UnitView& unit,
                             const Segment& segment,
@@ -256,8 +260,8 @@ __device__ void add_segment(const UnitView& unit,
   constexpr int kWidth = KeyShared<kDim>::kWidth, kOwn = KeySums<kDim>::kOwn;
   const Attention& a = unit.b.forward;
   const int position = index * kSlots;
-  // Rows that see one of the keys: from that at the first key's position on, and with a window up
-  // to the last whose window still begins in this block.
+  // The rows that see any of the keys: from the row at the first key's position on. With a window,
+  // up to the last row whose window starts in or before this block.
   int begin = position - segment.first_position, end = segment.rows;
   begin = begin > 0 ? begin : 0;
   if (a.window > 0) {
@@ -269,7 +273,7 @@ __device__ void add_segment(const UnitView& unit,
   for (int first = begin * unit.group; first < end * unit.group; first += kStep) {
     const int left = end * unit.group - first;
     const int count = left < kStep ? left : kStep;
-    __syncthreads();  // the last step's numbers have been read
+    __syncthreads();  // the last step's numbers are no longer needed
     load_queries<kKeyThreads, kStep, kWidth>(unit, segment, first, count, shared.q, shared.dout,
                                              shared.delta, shared.lse);
     __syncthreads();
@@ -299,8 +303,8 @@ __device__ void add_segment(const UnitView& unit,
   }
 }
 
-// The KV block at `index` of segment s's table, unless an earlier segment of the unit holds it too
-// and so takes care of it.
+// Does the KV block at `index` of segment s's table, unless an earlier segment of the unit also
+// holds it and so handles it.
 template <int kDim>
 __device__ void key_item(const UnitView& unit,
                          const AttentionUnit& item,
@@ -327,7 +331,7 @@ __device__ void key_item(const UnitView& unit,
       sums.dk[key][j] = there ? dk[(d + j) * kSlots + own + key] : 0.0f;
       sums.dv[key][j] = there ? dv[(own + key) * a.head_dim + d + j] : 0.0f;
     }
-  __syncthreads();  // the last item's keys have been read
+  __syncthreads();  // the last item's keys are no longer needed
   load_block<kKeyThreads, KeyShared<kDim>::kWidth>(unit, block, shared.keys, shared.values);
   add_segment(unit, segment, index, shared, sums);
   for (std::int32_t later = s + 1; later < item.segment_end; ++later) {
@@ -364,7 +368,7 @@ __global__ void __launch_bounds__(kKeyThreads, kDim > 128 ? 2 : 3)
 
 template <int kDim>
 void start(const AttentionBackward& a, const AttentionUnit* units, std::int64_t count) {
-  // Thread blocks of a unit: several for each that the device runs at once.
+  // Thread blocks per unit, so that each multiprocessor gets 16 over all units.
   const std::int64_t wanted =
       (std::int64_t{current_device().multiprocessors} * 16 + count - 1) / count;
   const auto workers = static_cast<unsigned>(wanted < 4 ? 4 : wanted < 65535 ? wanted : 65535);

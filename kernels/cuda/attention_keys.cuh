@@ -1,5 +1,5 @@
-// Keys and values on their way into shared memory, 64 positions (four blocks of 16) at a time, and
-// the merge of 64 scores into a row's softmax, as kernels/reference/attention.hpp does it.
+// Copies keys and values into shared memory, 64 positions (four blocks of 16) at a time, and merges
+// 64 scores into a row's softmax as kernels/reference/attention.hpp does.
 #pragma once
 
 #include "kernels/cuda/attention.cuh"
@@ -14,10 +14,10 @@ inline constexpr int kBlocksOfKeys = kKeys / static_cast<int>(kKvBlock);
 // The segment, rows and heads that an item names.
 struct ItemView {
   const std::int32_t* table;
-  std::int64_t first_row;  // of the output: that of the item's first row
-  std::int64_t keys;       // of the item's first row; each further row has one more
+  std::int64_t first_row;  // output row of the item's first row
+  std::int64_t keys;       // up to the first row; each further row has one more
   int rows, heads;
-  std::int64_t first_head;  // among all
+  std::int64_t first_head;  // among all query heads
   std::int64_t kv_head;
 
   __device__ ItemView(const Attention& a, const AttentionItem& item) {
@@ -34,8 +34,8 @@ struct ItemView {
   __device__ bool one_row() const { return rows == 1 && heads <= kOneRowHeads; }
 };
 
-// Floats between two blocks of 16 keys in shared memory: of keys so that the second half of a warp
-// reads other banks than the first.
+// Floats between two blocks of 16 keys in shared memory. For keys, the padding makes the second
+// half of a warp read other banks than the first.
 __device__ inline int key_stride(int head_dim) {
   return (head_dim + 1) * static_cast<int>(kKvBlock);
 }
@@ -46,8 +46,9 @@ constexpr std::size_t key_value_bytes(std::int64_t head_dim) {
   return static_cast<std::size_t>((2 * head_dim + 1) * kKeys) * sizeof(float);
 }
 
-// Starts copying what [block, block + 64) has of the keys [first, end), and ends a group of copies.
-// Blocks of 16 without any of these are not touched: their table entries may be anything.
+// Starts copying those of keys [first, end) that lie in [block, block + 64), and commits the group
+// of copies. Blocks of 16 without any such key are not touched; their table entries may be
+// anything.
 __device__ inline void fetch_blocks(const Attention& a,
                                     const ItemView& item,
                                     const float* pool,
@@ -57,7 +58,7 @@ __device__ inline void fetch_blocks(const Attention& a,
                                     float* to,
                                     int stride) {
   const int pieces = static_cast<int>(a.head_dim) * 4;  // of 16 bytes
-  std::int32_t entry[kBlocksOfKeys];                    // all on their way before one is used
+  std::int32_t entry[kBlocksOfKeys];                    // loads all entries before using one
 #pragma unroll
   for (int i = 0; i < kBlocksOfKeys; ++i) {
     const std::int64_t key = block + i * kKvBlock;
@@ -73,25 +74,24 @@ __device__ inline void fetch_blocks(const Attention& a,
   copy_async_commit();
 }
 
-// A scaled score under the soft cap, if there is one.
+// The scaled score, with the soft cap applied if there is one.
 __device__ inline float scored(const Attention& a, float dot) {
   const float score = dot * a.scale;
   return a.softcap > 0.0f ? a.softcap * tanh_f32(score / a.softcap) : score;
 }
 
-// 64 scores of a row for one head on their way into its softmax: each lane of a warp has keys
+// 64 scores of a row for one head, to be merged into its softmax. Each lane of a warp has keys
 // `lane` and `lane + 32`.
 struct Scores {
-  float score0 = 0.0f, score1 = 0.0f;  // then the weights
-  bool seen0 = false, seen1 = false;   // keys that are not seen weigh 0
-  bool any = false;                    // of the row's keys are here; if not, nothing is merged
-  float max = 0.0f, sum = 0.0f;        // of the keys before; then with these
-  float alpha = 1.0f;                  // what earlier values count for
+  float score0 = 0.0f, score1 = 0.0f;  // after the merge: weights
+  bool seen0 = false, seen1 = false;   // unseen keys get weight 0
+  bool any = false;                    // of the row's keys are here; else nothing is merged
+  float max = 0.0f, sum = 0.0f;        // over earlier keys; after the merge: with these
+  float alpha = 1.0f;                  // factor for earlier values
 };
 
-// A warp merges the scores of U rows or heads; step by step for all, because each step waits for
-// the one before. The order of the maxima could change the sign of a zero alone, which reaches no
-// result.
+// A warp merges the scores of U rows or heads. Each step is done for all of them, to hide its
+// latency. The order of the maxima could only change the sign of a zero, which affects no result.
 template <int U>
 __device__ inline void merge_scores(Scores (&s)[U]) {
   float best[U], lane[U];
@@ -115,7 +115,7 @@ __device__ inline void merge_scores(Scores (&s)[U]) {
     s[u].alpha = s[u].any ? alpha : 1.0f;
     s[u].max = s[u].any ? merged : s[u].max;
   }
-  // Virtual lane l adds keys l, l + 16, l + 32, l + 48; both halves of the warp do the same.
+  // Virtual lane l adds keys l, l + 16, l + 32, l + 48. Both halves of the warp do the same.
   const bool lower = threadIdx.x % 32 < 16;
 #pragma unroll
   for (int u = 0; u < U; ++u) {

@@ -1,6 +1,6 @@
-// What both kernels of attention_backward.cu do with a tile of query rows. A "query" is one row and
-// one of the heads that share the unit's kv head; query i of a segment is row i / group, head i %
-// group, so that ascending queries are the order in which the reference adds.
+// Work on a tile of query rows that both kernels of attention_backward.cu share. A "query" is one
+// row with one of the heads that share the unit's kv head. Query i of a segment is row i / group,
+// head i % group, so ascending queries have the order in which the reference adds.
 #pragma once
 
 #include "kernels/cuda/lanes.cuh"
@@ -8,7 +8,7 @@
 
 namespace troupe::kernels::cuda {
 
-// Rows in shared memory are this much longer than a head, so that 8 rows lie in different banks.
+// Padding in floats of a row in shared memory, so that 8 rows lie in different banks.
 inline constexpr int kRowPad = 4;
 
 struct UnitView {
@@ -24,15 +24,15 @@ struct UnitView {
     return segment.first_row + query / group;
   }
   __device__ int head(int query) const { return kv_head * group + query % group; }
-  // Keys up to the query's own position.
+  // The number of keys up to and including the query's own position.
   __device__ int keys(const Segment& segment, int query) const {
     return segment.first_position + query / group + 1;
   }
-  // The first of them that it sees.
+  // The first of them that the query sees.
   __device__ int first_of(int keys) const {
     return static_cast<int>(first_key(keys, b.forward.window));
   }
-  // The block of the pool in which the kv head's keys (values) of a pool block begin.
+  // The offset in floats of the kv head's keys (or values) of a pool block.
   __device__ std::int64_t pool_at(std::int64_t block) const {
     return (block * b.forward.kv_heads + kv_head) * b.forward.head_dim * kKvBlock;
   }
@@ -48,8 +48,9 @@ struct UsedBlocks {
                  : first - 1) {}
 };
 
-// Copies q and dout of `count` queries from `first` on to shared rows of kWidth numbers; rows up to
-// kQueries become zeros. With them D and the log-sum-exp. All kThreads threads call.
+// Copies q and dout of `count` queries from `first` on to shared rows of kWidth numbers, and their
+// D and log-sum-exp. Fills further rows up to kQueries with zeros. All kThreads threads must call
+// it.
 template <int kThreads, int kQueries, int kWidth>
 __device__ void load_queries(const UnitView& unit,
                              const Segment& segment,
@@ -86,7 +87,7 @@ __device__ void load_queries(const UnitView& unit,
   }
 }
 
-// A block of 16 keys and values to shared rows of kWidth numbers.
+// Copies a block of 16 keys and values to shared rows of kWidth numbers.
 template <int kThreads, int kWidth>
 __device__ void load_block(const UnitView& unit, std::int64_t block, float* keys, float* values) {
   const Attention& a = unit.b.forward;
@@ -101,8 +102,8 @@ __device__ void load_block(const UnitView& unit, std::int64_t block, float* keys
       values[key * kWidth + d] = v[key * dim + d];
 }
 
-// Chains over the head of kQ queries (every kStepQ-th row from `q` on) with kK keys: dot = q k,
-// dp = dout v.
+// Chains over the head dimension for kQ queries (every kStepQ-th row from `q` on) and kK keys: dot
+// = q k, dp = dout v.
 template <int kQ, int kK, int kStepQ, int kStepK, int kWidth>
 __device__ void dots(int dim,
                      const float* q,

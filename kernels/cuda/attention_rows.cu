@@ -1,8 +1,8 @@
-// Attention of many rows (prompts, scoring): bound by the multiply-adds. A block has the rows and
-// heads ("queries") of an item, QW to each of its eight warps; 64 keys and values at a time lie in
-// shared memory for all. In a warp a lane has two keys of every query's scores, then 32 lanes stand
-// for the dimensions, J of them each, of every query's output, kept in registers. The keys of the
-// next step come while values are summed, and the other way round.
+// Attention of many rows (prompts, scoring). Bound by multiply-adds. A thread block takes the rows
+// and heads ("queries") of an item, QW per warp for eight warps. 64 keys and values at a time are
+// in shared memory for all. Within a warp, each lane first computes the scores of two keys for
+// every query. Then each lane computes J dimensions of every query's output, kept in registers. The
+// next keys are copied while values are summed, and the next values while scores are computed.
 #include "kernels/cuda/attention_keys.cuh"
 #include "kernels/cuda/launch.cuh"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * 32;
-constexpr int kItemRows = 32;  // of an item as plans cut them; more rows only take longer
+constexpr int kItemRows = 32;  // per item, as plans cut them; more rows only take longer
 
 template <int QW>
 std::size_t shared_bytes(const Attention& a) {
@@ -20,16 +20,16 @@ std::size_t shared_bytes(const Attention& a) {
          key_value_bytes(a.head_dim);
 }
 
-// What lane i of a warp keeps of the warp's query i.
+// State of query i of a warp, kept by lane i.
 struct QueryState {
-  std::int64_t first = 0, end = 0;  // the keys that it sees: none where there is no query
+  std::int64_t first = 0, end = 0;  // the keys that it sees; none if there is no query
   float max = -infinity(), sum = 0.0f;
-  float alpha = 1.0f;  // of the last block of keys
+  float alpha = 1.0f;  // factor from the last block of keys
   __device__ QueryState() {}
 };
 
-// Products of the warp's queries with keys `lane` and `lane + 32`, chains over the dimensions, into
-// p [QW][64].
+// Computes the products of the warp's queries with keys `lane` and `lane + 32`, as chains over the
+// dimensions, into p [QW][64].
 template <int QW>
 __device__ void dots(const float* q, int row_floats, const float* k, int head_dim, float* p) {
   float dot[QW][2];
@@ -77,7 +77,7 @@ __device__ void dots(const float* q, int row_floats, const float* k, int head_di
   }
 }
 
-// The products become weights, those of four queries at a time; each lane its own keys' numbers.
+// Turns the products into weights, for four queries at a time. Each lane handles its own keys.
 template <int QW>
 __device__ void merge(const Attention& a, std::int64_t block, float* p, QueryState& mine) {
   constexpr int kTogether = 4;
@@ -110,7 +110,7 @@ __device__ void merge(const Attention& a, std::int64_t block, float* p, QuerySta
   }
 }
 
-// Chains over all 64 keys.
+// Continues the output chains over all 64 keys.
 template <int QW, int J>
 __device__ void add_values(
     const float* p, const float* v, int head_dim, const int (&d)[J], float (&out)[QW][J]) {
@@ -141,7 +141,8 @@ __device__ void add_values(
   }
 }
 
-// Chains over keys [begin, end) of the block, of which a query takes those that it sees.
+// Continues the output chains over keys [begin, end) of the block; each query uses only those that
+// it sees.
 template <int QW, int J>
 __device__ void add_some_values(const float* p,
                                 const float* v,
@@ -179,11 +180,11 @@ __global__ void __launch_bounds__(kThreads, QW <= 4 && J <= 4 ? 2 : 1)
   const int me = static_cast<int>(threadIdx.x), warp = me / 32, lane = me % 32;
   const int head_dim = static_cast<int>(a.head_dim), row_floats = (head_dim + 3) / 4 * 4;
   auto* const q = reinterpret_cast<float*>(dynamic_shared());         // [queries][row_floats]
-  float* const p = q + kWarps * QW * row_floats + warp * QW * kKeys;  // [QW][64], of the warp
+  float* const p = q + kWarps * QW * row_floats + warp * QW * kKeys;  // [QW][64], the warp's
   float* const k = q + kWarps * QW * (row_floats + kKeys);
   float* const v = k + kBlocksOfKeys * key_stride(head_dim);
   const float* const own = q + warp * QW * row_floats;
-  int d[J];  // a lane without a dimension sums up that of lane 0, for nobody
+  int d[J];  // lanes without a dimension compute dimension 0 and discard it
 #pragma unroll
   for (int j = 0; j < J; ++j)
     d[j] = lane + 32 * j < head_dim ? lane + 32 * j : 0;
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(kThreads, QW <= 4 && J <= 4 ? 2 : 1)
     const std::int64_t first = first_key(item.keys + chunk / item.heads, a.window);
     const std::int64_t end = item.keys + (chunk + count - 1) / item.heads;
     const std::int64_t base = first / kKeys * kKeys;
-    __syncthreads();  // the chunk before is done with the queries
+    __syncthreads();  // the previous chunk no longer needs the queries
     fetch_blocks(a, item, a.k_pool, base, first, end, k, key_stride(head_dim));
     fetch_blocks(a, item, a.v_pool, base, first, end, v, value_stride(head_dim));
     for (int i = me; i < count * head_dim; i += kThreads) {
@@ -204,13 +205,13 @@ __global__ void __launch_bounds__(kThreads, QW <= 4 && J <= 4 ? 2 : 1)
       const std::int64_t head = item.first_head + (chunk + query) % item.heads;
       q[query * row_floats + at] = a.q[row * a.ldq + head * head_dim + at];
     }
-    const int queries = count - warp * QW < QW ? count - warp * QW : QW;  // of the warp, if any
+    const int queries = count - warp * QW < QW ? count - warp * QW : QW;  // of the warp; or <= 0
     QueryState mine;
     if (lane < queries) {
       mine.end = item.keys + (chunk + warp * QW + lane) / item.heads;
       mine.first = first_key(mine.end, a.window);
     }
-    // What all of the warp's queries see, and what any of them does.
+    // The keys that all of the warp's queries see, and the keys that any of them sees.
     const std::int64_t last_first =
         __shfl_sync(kAllLanes, mine.first, queries > 0 ? queries - 1 : 0);
     const std::int64_t last_end = __shfl_sync(kAllLanes, mine.end, queries > 0 ? queries - 1 : 0);
@@ -293,8 +294,8 @@ void start_for(const Attention& a, const AttentionItem* items, std::int64_t coun
 
 }  // namespace
 
-// As many queries to a warp as keep all eight busy with an item of kItemRows rows, and as registers
-// and shared memory hold.
+// Chooses the queries per warp: enough to keep all eight warps busy with an item of kItemRows rows,
+// within the limits of registers and shared memory.
 void attention_of_rows(const Attention& a, const AttentionItem* items, std::int64_t count) {
   const std::int64_t group = a.heads / a.kv_heads;
   if (group >= 4 && a.head_dim <= 128 && fits<16>(a)) return start_for<16>(a, items, count);

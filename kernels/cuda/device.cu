@@ -1,5 +1,5 @@
-// The device behind kernels/cuda/device.hpp: one stream, memory with numbers in its errors, pinned
-// staging for what goes up, graphs, and sharing between processes.
+// Implements kernels/cuda/device.hpp: one stream, memory whose errors include sizes, pinned staging
+// for uploads, graphs, and sharing between processes.
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -12,7 +12,7 @@
 namespace troupe::kernels::cuda {
 namespace {
 
-// Of the device that the thread has entered.
+// The device that the thread has entered.
 thread_local Current entered;
 
 std::string gib(std::size_t bytes) {
@@ -33,14 +33,14 @@ std::string uuid_of(int ordinal) {
   return text;
 }
 
-// Copies up from memory that is not pinned wait for it to be read; so what is small goes through
-// pinned memory, a ring of halves: while one is filled, the other's copies may be under way.
+// Uploads from unpinned memory block until it has been read. Small uploads therefore go through
+// pinned memory, used in two halves: while one is filled, copies from the other may be in flight.
 class Staging {
  public:
   ~Staging() {
     if (data_ != nullptr) cudaFreeHost(data_);
   }
-  // Room for `bytes`, or null when there is too little. `stream` is waited for when a half is full.
+  // Room for `bytes`, or null if there is too little. Waits for `stream` when a half is full.
   void* take(std::size_t bytes, cudaStream_t stream) {
     if (bytes > kBytes / 2) return nullptr;
     if (data_ == nullptr)
@@ -54,7 +54,7 @@ class Staging {
     used_ += size;
     return at;
   }
-  // All copies are done.
+  // Call it when all copies are done.
   void reset() { used_ = 0; }
 
  private:
@@ -72,7 +72,7 @@ class DeviceMemory final : public core::Memory {
     if (bytes == 0) return nullptr;
     check(cudaSetDevice(ordinal_), "choosing the device");
     void* memory = nullptr;
-    check(cudaSetDevice(ordinal_), "choosing the device");  // whoever calls
+    check(cudaSetDevice(ordinal_), "choosing the device");  // any thread may call this
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
       cudaGetLastError();  // it would be told again by the next launch
       std::size_t free = 0, total = 0;
@@ -135,7 +135,7 @@ class DeviceMemory final : public core::Memory {
   void set_recording(bool recording) { recording_ = recording; }
 
  private:
-  // The error would be told again by the next launch.
+  // Clears the error, which the next launch would report again.
   static bool refused() {
     cudaGetLastError();
     return false;
@@ -143,7 +143,7 @@ class DeviceMemory final : public core::Memory {
 
   const int ordinal_;
   const cudaStream_t stream_;
-  const std::string name_;  // the driver takes long to tell it
+  const std::string name_;  // cached, because the driver is slow to return it
   Staging staging_;
   bool recording_ = false;
 };

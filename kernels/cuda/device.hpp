@@ -1,8 +1,8 @@
-// A CUDA device as the rest of Troupe sees it: a memory, a table of operations (kernels/ops.hpp)
-// and the few things that only a device does. No CUDA header is needed to include this; the classes
-// behind it live in libtroupe_cuda.so (kernels/cuda/library.hpp), which is loaded when a device is
-// configured. A Device is used by one thread at a time; all its work is done in order on one
-// stream. Errors: core::OutOfMemory, core::DeviceError.
+// The interface of a CUDA device: a memory, a table of operations (kernels/ops.hpp) and a few
+// functions that only a device has. It needs no CUDA header. The implementation is in
+// libtroupe_cuda.so (kernels/cuda/library.hpp), which is loaded when a device is configured. One
+// thread at a time may use a Device; all its work runs in order on one stream. Errors:
+// core::OutOfMemory, core::DeviceError.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -23,7 +23,7 @@ struct DeviceInfo {
   int driver_version = 0, runtime_version = 0;  // 13000 is 13.0
 };
 
-// Recorded work that is submitted again as a whole. All pointers stay those of the recording.
+// Recorded work that can be submitted again as a whole, with the pointers of the recording.
 class Graph {
  public:
   virtual ~Graph() = default;
@@ -34,29 +34,29 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
-  // Whether it may read another device's memory directly.
+  // Whether it can read the memory of device `other` directly.
   virtual bool reaches(int other) const = 0;
   virtual core::Memory& memory() = 0;
-  // Enqueues on this device's stream when the calling thread has entered it. Functions that return
-  // a number wait for it.
+  // The operations. They enqueue work on this device's stream; the calling thread must have entered
+  // the device. Functions that return a number wait for it.
   virtual const Ops& ops() const = 0;
   // Makes this device the calling thread's, until another is entered.
   virtual void enter() = 0;
-  // Waits for all work; throws what went wrong in it.
+  // Waits for all work; throws if any of it failed.
   virtual void synchronize() = 0;
-  // Floating-point operations that `rounds` rounds of tensor-core products out of registers do; the
-  // caller takes the time.
+  // Runs `rounds` rounds of tensor-core products from registers. Returns the number of
+  // floating-point operations; the caller takes the time.
   virtual double mma_probe(std::int64_t rounds, float* sink) = 0;
-  // What is enqueued between the two is recorded, not done.
+  // Work enqueued between these two calls is recorded, not done.
   virtual void begin_recording() = 0;
   virtual std::unique_ptr<Graph> end_recording() = 0;
-  // Ends it without a graph, whatever went wrong meanwhile.
+  // Ends the recording without a graph, even after an error.
   virtual void drop_recording() noexcept = 0;
 };
 
 // What libtroupe_cuda.so exports as `troupe_cuda_entry`.
 struct Entry {
-  int abi = 0;                      // kAbi of the build; another one is refused
+  int abi = 0;                      // kAbi of the build; any other is refused
   int (*device_count)() = nullptr;  // 0 when there is no driver
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError

@@ -1,7 +1,7 @@
-// A team of one whose numbers live on a device: the numeric code of runtime/model runs on it
-// unchanged, its operations enqueue kernels. `run` returns when the work is enqueued; a download
-// from `memory()` waits for it. One thread at a time, which may change between calls. Outlives
-// everything that took memory from it.
+// A team of one whose numbers are in device memory. The numeric code of runtime/model runs on it
+// unchanged; its operations enqueue kernels. `run` returns when the work is enqueued; a download
+// from `memory()` waits for it. One thread at a time may use it, and the thread may change between
+// calls. It must outlive everything allocated from its memory.
 #pragma once
 
 #include "kernels/cuda/device.hpp"

@@ -1,7 +1,7 @@
-// Draws of tokens: one thread block each. The partial sums of the row are joined in shared memory;
-// then single threads walk the blocks and the 512 columns of the chosen one in double and in order,
-// as engine/sampler.cpp does. Bound by the latency of these chains, some ten microseconds however
-// many draws there are.
+// Draws tokens, one thread block per draw. Joins the partial sums of the row in shared memory. Then
+// single threads walk over the vocabulary blocks, and over the 512 columns of the chosen one, in
+// double and in order, as engine/sampler.cpp does. Bound by the latency of these chains: about ten
+// microseconds for any number of draws.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/vocab_merge.cuh"
@@ -11,14 +11,14 @@ namespace {
 
 constexpr int kBlock = static_cast<int>(kVocabBlock);
 
-// The smallest of the thread block's numbers, for all.
+// The minimum over the thread block, returned to all threads.
 __device__ int smallest(int mine) {
   __shared__ int warps[kMergeThreads / 32];
   for (int step = 16; step > 0; step /= 2) {
     const int other = __shfl_xor_sync(kAllLanes, mine, step);
     mine = other < mine ? other : mine;
   }
-  __syncthreads();  // the last call's numbers have been read
+  __syncthreads();  // the last call's numbers are no longer needed
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
   __syncthreads();
   for (int w = 0; w < kMergeThreads / 32; ++w)
@@ -31,7 +31,7 @@ struct Row {
   const float* block_max;
   float inv_temperature;
   std::int64_t vocab;
-  // Columns of a block.
+  // The number of columns in a block.
   __device__ int size(int block) const {
     const std::int64_t left = vocab - block * kVocabBlock;
     return static_cast<int>(left < kVocabBlock ? left : kVocabBlock);
@@ -41,7 +41,7 @@ struct Row {
   }
 };
 
-// The lowest of the most likely tokens. A row without numbers: the first of some block.
+// The most likely token; on a tie, the lowest id. For a row of NaNs: the first of some block.
 __device__ int largest(const Row& row, const MergedBlocks& merged) {
   const int thread = static_cast<int>(threadIdx.x);
   int block = merged.blocks - 1;
@@ -61,11 +61,11 @@ __device__ double mass_of(const MergedBlocks& merged, int block) {
 }
 
 struct Place {
-  int block;    // -1: nothing has any mass
-  double rest;  // what is left of u for it
+  int block;    // -1: no block has any mass
+  double rest;  // the part of u that is left for this block
 };
 
-// For one thread.
+// Runs on one thread.
 __device__ Place find_block(const MergedBlocks& merged, double u) {
   double mass = 0.0;
 #pragma unroll 4
@@ -82,8 +82,8 @@ __device__ Place find_block(const MergedBlocks& merged, double u) {
   return place;
 }
 
-// For one thread: the column at which the running weight passes `rest`, stretched to the block's
-// own sum, which was added in another order.
+// Runs on one thread: finds the column at which the running weight passes `rest`, rescaled because
+// the block's own sum was added in another order.
 __device__ int find_column(const float* weights, int count, double rest, double block_mass) {
   double sum = 0.0;
 #pragma unroll 4

@@ -1,6 +1,6 @@
-// Launches over a matrix whose elements do not depend on each other: a thread has kPerThread
-// elements of one row, a warp's width of a row apart, so that several loads are under way. Grids
-// end at 65535 rows; more rows are more launches.
+// Launches over the independent elements of a matrix. A thread has kPerThread elements of one row,
+// spaced so that several loads are in flight. A grid covers at most 65535 rows; more rows take more
+// launches.
 #pragma once
 
 #include "kernels/cuda/launch.cuh"
@@ -11,7 +11,7 @@ namespace troupe::kernels::cuda {
 inline constexpr int kElementThreads = 128;
 inline constexpr int kPerThread = 4;
 
-// In a kernel: `each(column)` for the thread's columns below `columns`.
+// Call in a kernel: runs `each(column)` for the thread's columns below `columns`.
 template <class Each>
 __device__ inline void for_columns(std::int64_t columns, const Each& each) {
   const std::int64_t first =
@@ -23,7 +23,7 @@ __device__ inline void for_columns(std::int64_t columns, const Each& each) {
   }
 }
 
-// The kernel's last parameter is the row that blockIdx.y counts from.
+// The kernel's last parameter is the row to which it adds blockIdx.y.
 template <class... Params, class... Args>
 void launch_elements(const char* name,
                      void (*kernel)(Params...),

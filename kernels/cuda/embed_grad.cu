@@ -1,8 +1,8 @@
-// The gradient of the embedding. Rows of one token add to the same numbers, ascending: so one
-// thread block, that of the token's first row, takes all of them, for 1024 columns that it keeps in
-// registers. Finding these rows compares every row's token with every other's (32 thousand rows: a
-// thousand million comparisons, milliseconds); the sums are bound by memory, or, where one token
-// has most rows, by that block's chain.
+// The gradient of the embedding. Rows of the same token add to the same numbers, in ascending
+// order. So one thread block, that of the token's first row, does all of them, for 1024 columns
+// that it keeps in registers. To find these rows, every row's token is compared with every other's
+// (a billion comparisons for 32 thousand rows, which takes milliseconds). The sums are bound by
+// memory or, if one token has most rows, by that block's chain.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/primitives.cuh"
@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
-constexpr int kOwn = 4;  // columns of a thread
+constexpr int kOwn = 4;  // columns per thread
 
-// Lists, ascending, those of the rows first .. first + kThreads - 1 that have the token. All
-// threads call; their number comes back.
+// Lists in ascending order which of the rows first .. first + kThreads - 1 have the token, and
+// returns their number. All threads must call it.
 __device__ int list_rows(
     const EmbedGrad& e, std::int32_t token, std::int64_t first, std::int64_t* list, int* counts) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;

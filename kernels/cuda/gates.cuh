@@ -1,6 +1,6 @@
-// The gates of the activations (kernels/reference/activations.hpp): z(g) is what the exponential is
-// taken of in g / (1 + exp(z)), slope(g, s) the derivative's factor beside s = 1 / (1 + exp(z)).
-// No state.
+// The gates of the activations (kernels/reference/activations.hpp). z(g) is the exponent in g / (1
+// + exp(z)). slope(g, s) is the factor of the derivative s * slope, with s = 1 / (1 + exp(z)). No
+// state.
 #pragma once
 
 #include "kernels/gelu_constants.hpp"

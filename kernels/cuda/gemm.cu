@@ -1,5 +1,5 @@
-// Which form of the product a call takes. All forms of a class of arithmetic have the same bits, so
-// the choice is one of speed alone.
+// Chooses the kernel for a product. All kernels of one class of arithmetic give the same bits, so
+// the choice only affects speed.
 #include "kernels/cuda/gemm.cuh"
 
 namespace troupe::kernels::cuda {

@@ -1,7 +1,7 @@
-// Products of matrices (kernels/shapes.hpp: Gemm) on a device: what its three forms share. gemm.cu
-// chooses: few rows (gemm_rows.cu), many rows (gemm_tile.cu), and products of bfloat16 on tensor
-// cores (gemm_bf16.cu). All pointers belong to the device; only the sizes and the pointers
-// themselves are looked at on the host.
+// Shared by the kernels for matrix products (kernels/shapes.hpp: Gemm) on a device. gemm.cu chooses
+// between few rows (gemm_rows.cu), many rows (gemm_tile.cu), and products of bfloat16 on tensor
+// cores (gemm_bf16.cu, gemm_bf16_rows.cu). All pointers are device pointers; the host reads only
+// the sizes and the pointers' values.
 #pragma once
 
 #include "kernels/cuda/ops.cuh"
@@ -10,28 +10,29 @@
 
 namespace troupe::kernels::cuda {
 
-// Multiprocessors that a product is cut for: that of an H100 or H200. Its bits do not depend on it.
+// The number of multiprocessors that products are tuned for: that of an H100 or H200. The bits do
+// not depend on it.
 inline constexpr std::int64_t kMultiprocessors = 132;
 
-// A product and the part of it that is wanted.
+// A product and the part of it to compute.
 struct GemmPart {
   Gemm g;
   std::int64_t m_begin = 0, m_end = 0;
   std::int64_t panel_begin = 0, panel_end = 0;
-  bool a_vectors = false;  // 4 numbers of A (along k, or along m by columns) may be read at once
-  bool b_vectors = false;  // of B as it lies
+  bool a_vectors = false;  // 4 numbers of A (along k; along m if by columns) can be read at once
+  bool b_vectors = false;  // the same for plain B
 
   std::int64_t rows() const { return m_end - m_begin; }
   std::int64_t panels() const { return panel_end - panel_begin; }
 };
 
-// Streams packed panels past some rows at a time; A by rows.
+// The few-rows form streams packed panels past some rows at a time, with A by rows.
 void gemm_few_rows(const GemmPart& part);
 void gemm_tiles(const GemmPart& part);
 void gemm_bf16_few_rows(const GemmPart& part);
 void gemm_bf16_tiles(const GemmPart& part);
-// Rows up to which the form for few rows is the fastest; up to the second number, where tiles of
-// 128 by 128 are too few for all multiprocessors.
+// Up to this many rows the few-rows form is fastest. The second number applies if there are too few
+// tiles of 128 x 128 for all multiprocessors.
 inline constexpr std::int64_t kFewRows = 64, kFewRowsOfSmall = 192;
 inline constexpr std::int64_t kFewRowsBf16 = 64, kFewRowsOfSmallBf16 = 128;
 constexpr bool enough_tiles(std::int64_t rows,
@@ -41,11 +42,11 @@ constexpr bool enough_tiles(std::int64_t rows,
   return (rows + m - 1) / m * ((columns + n - 1) / n) >= kMultiprocessors * 9 / 10;
 }
 
-// What the chain of an output starts from.
+// The value from which the chain of an output starts.
 __device__ inline float chain_start(const Gemm& g, std::int64_t m, std::int64_t n) {
   return g.accumulate ? g.c[m * g.ldc + n] : 0.0f;
 }
-// The end of a chain: times the scale of an int8 column, + bias, + residual.
+// Ends a chain: multiplies by the scale of an int8 column, then adds bias and residual.
 __device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, float sum) {
   if (g.b.scale != nullptr) sum = sum * g.b.scale[n];
   if (g.bias != nullptr) sum = sum + g.bias[n];

@@ -1,8 +1,8 @@
-// Products of bfloat16 with many rows: bound by the tensor cores. A block of four warps has a tile
-// of C, F x N fragments a warp in registers. Slabs of 32 of k pass through shared memory: the lines
-// of the panels, which are fragments of B as they stand, by asynchronous copies, the rows of A
-// through registers, where they are rounded. Rows and lines are padded so that a fragment's 32
-// words lie in different banks.
+// Products of bfloat16 with many rows. Bound by the tensor cores. A block of four warps computes a
+// tile of C, with F x N fragments per warp in registers. Slabs of 32 steps of k pass through shared
+// memory. Panel lines, whose layout already is that of fragments of B, are copied asynchronously;
+// rows of A go through registers, where they are rounded. Rows and lines are padded so that the 32
+// words of a fragment lie in different banks.
 #include "kernels/cuda/gemm_bf16.cuh"
 #include "kernels/cuda/launch.cuh"
 
@@ -13,17 +13,17 @@ constexpr int kSlab = 32, kPairs = kSlab / 2;
 constexpr int kRowWords = kPairs + 4;
 constexpr int kThreads = 128;
 
-// Two by two warps.
+// A tile for two by two warps.
 template <int F_, int N_>
 struct Shape {
-  static constexpr int F = F_, N = N_;  // fragments of 16 rows and of 8 columns of a warp
+  static constexpr int F = F_, N = N_;  // fragments per warp: of 16 rows and of 8 columns
   static constexpr int kM = 2 * 16 * F, kN = 2 * 8 * N;
   static constexpr int kLineWords = kN + 8;
 };
 using Large = Shape<4, 8>;   // 128 x 128
 using Middle = Shape<2, 4>;  // 64 x 64
 
-// The rows of A of a slab in registers.
+// A slab's rows of A, in registers.
 template <class S>
 class Rows {
  public:
@@ -54,7 +54,7 @@ class Rows {
 
  private:
   static constexpr int kReads = S::kM * kSlab / 4 / kThreads;
-  // Neighbouring threads read along what lies side by side.
+  // Adjacent threads read adjacent memory.
   __device__ static int piece(int i) {
     return i * kThreads + static_cast<int>(threadIdx.x);
   }
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads, 2) tile_kernel(GemmPart p) {
   __align__(16) __shared__ std::uint32_t b[2][kPairs][S::kLineWords];
   const FragmentPlace place;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = warp / 2 * 16 * S::F, column = warp % 2 * 8 * S::N;  // of the warp in the tile
+  const int row = warp / 2 * 16 * S::F, column = warp % 2 * 8 * S::N;  // of the warp, in the tile
   const std::int64_t m = p.m_begin + std::int64_t{blockIdx.x} * S::kM;
   const std::int64_t panel = p.panel_begin + std::int64_t{blockIdx.y} * (S::kN / kPanel);
   const std::int64_t n = panel * kPanel;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads, 2) tile_kernel(GemmPart p) {
   int now = 0;
   for (std::int64_t k = 0; k < p.g.k; k += kSlab, now ^= 1) {
     copy_async_wait<0>();
-    __syncthreads();  // the slab is there for all, and all have left the other one
+    __syncthreads();  // the slab is complete, and no thread still reads the other one
     const bool more = k + kSlab < p.g.k;
     if (more) {
       fetch_lines<S>(p, panel, k + kSlab, b[now ^ 1]);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, 2) tile_kernel(GemmPart p) {
     }
 #pragma unroll
     for (int pair = 0; pair < kPairs; pair += 8) {
-      if (k + pair * 2 >= p.g.k) break;  // as many products as the form for few rows has
+      if (k + pair * 2 >= p.g.k) break;  // the same number of products as the few-rows form
       std::uint32_t x[S::F][4];
 #pragma unroll
       for (int f = 0; f < S::F; ++f)

@@ -1,7 +1,6 @@
-// What the two forms of products of bfloat16 share. Every output is one mma.m16n8k16 after another
-// over k ascending, 16 at a time, what is missing of the last 16 being zeros; so its bits depend
-// neither on the form nor on its place in a tile. The sum of 16 products inside an mma is the
-// tensor core's.
+// Shared by the two forms of bfloat16 products. Every output is a sequence of mma.m16n8k16 over
+// ascending k, 16 steps at a time, padded with zeros. So its bits depend neither on the form nor on
+// its place in a tile. How the 16 products inside an mma are summed is up to the tensor core.
 #pragma once
 
 #include "kernels/cuda/gemm.cuh"
@@ -9,22 +8,24 @@
 
 namespace troupe::kernels::cuda {
 
-// Two numbers of A as the product sees them: denormals count as zero, then to nearest.
+// A pair of numbers of A as the product uses them: flushes denormals to zero, then rounds to
+// nearest.
 __device__ inline std::uint32_t rounded_pair(float low, float high) {
   const auto flushed = [](float x) { return (__float_as_uint(x) & 0x7f800000u) == 0 ? 0.0f : x; };
   return pair_of_bf16(flushed(low), flushed(high));
 }
 
-// A lane's place in the fragments: it has rows `row` and row + 8 and k pairs `column` and column +
-// 4 of A; of B these pairs of column `row`; of C columns 2 `column` and + 1 of its rows.
+// A lane's place in the fragments. Of A it has rows `row` and row + 8, and k pairs `column` and
+// column + 4. Of B it has the same k pairs of column `row`. Of C it has columns 2 `column` and 2
+// `column` + 1 of its two rows.
 struct FragmentPlace {
   int row, column;
   __device__ FragmentPlace()
       : row(static_cast<int>(threadIdx.x) % 32 / 4), column(static_cast<int>(threadIdx.x) % 4) {}
 };
 
-// The lane's four outputs of a fragment whose first row and column are (m, n), where they are
-// inside of the part.
+// Calls `each` for those of the lane's four outputs that lie inside the part; the fragment starts
+// at row m and column n.
 template <class Each>
 __device__ inline void for_fragment(const GemmPart& p,
                                     const FragmentPlace& place,

@@ -1,6 +1,6 @@
-// Products of bfloat16 with few rows: bound by reading the panels, each once. A warp has a panel
-// and 16 F rows; stages of k come into shared memory while earlier ones are multiplied. The rows
-// lie there in f32 and are rounded as they are taken.
+// Products of bfloat16 with few rows. Bound by reading the panels, each once. A warp has a panel
+// and 16 F rows. Stages of k are copied into shared memory while earlier ones are multiplied. Rows
+// are in shared memory as f32 and are rounded when read.
 #include "kernels/cuda/gemm_bf16.cuh"
 #include "kernels/cuda/gemm_stages.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -9,25 +9,25 @@ namespace troupe::kernels::cuda {
 namespace {
 
 constexpr int kDepth = kStageDepth;
-constexpr int kRowFloats = kDepth + 8;  // pairs of four rows lie in different banks
+constexpr int kRowFloats = kDepth + 8;  // so that pairs of four rows lie in different banks
 constexpr int kLines = kDepth / 2;
-constexpr int kWords = kLines * static_cast<int>(kPanel);  // of a panel in a stage
-// More rows are more bytes of a stage.
+constexpr int kWords = kLines * static_cast<int>(kPanel);  // words of a panel per stage
+// Stages with more rows have more bytes.
 template <int F>
 constexpr int kStages = F == 4 ? 3 : 5;
 
-// Where the word of a column lies in its line: lines whose banks would be the same as those of the
-// line two before have their halves the other way round.
+// The index of a column's word. A line that would share banks with the line two before it has its
+// halves swapped.
 __device__ int word_of(int line, int column) {
   return line * static_cast<int>(kPanel) + (column ^ (line >> 1 & 1) * 8);
 }
 
-// Starts the copies of stage `stage`; nothing where k has ended.
+// Starts the copies of stage `stage`; does nothing after the end of k.
 __device__ void fetch(const GemmPart& p, int panels, std::int64_t stage, int me, float* to) {
   const std::int64_t k = stage * kDepth;
   if (k < p.g.k) {
     fetch_rows<kRowFloats>(p, k, me, to);
-    // A copying thread's lines lie sixteen apart, so all are the same way round.
+    // A copying thread's lines are sixteen apart, so all or none are swapped.
     static_assert(kCopyThreads / 4 % 4 == 0);
     auto* const lines = reinterpret_cast<unsigned char*>(to + (p.m_end - p.m_begin) * kRowFloats +
                                                          word_of(me / 4, me % 4 * 4));
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(64 + kCopyThreads) few_rows_kernel(GemmPart p,
   const int stage_words = rows * kRowFloats + panels * kWords;
   const std::int64_t stages = (p.g.k + kDepth - 1) / kDepth;
   const int panel = static_cast<int>(threadIdx.x) / 32;
-  int slot = 0, free = kAhead;  // where a stage and the one kAhead behind it lie
+  int slot = 0, free = kAhead;  // slots of the current stage and of the one kAhead later
   const auto next = [&] {
     slot = slot == kAhead ? 0 : slot + 1;
     free = free == kAhead ? 0 : free + 1;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(64 + kCopyThreads) few_rows_kernel(GemmPart p,
       fetch(p, panels, stage, copier, shared + stage * stage_words);
     for (std::int64_t stage = 0; stage < stages; ++stage, next()) {
       copy_async_wait<kAhead - 1>();
-      __syncthreads();  // this stage is there for all, and all have read the one before
+      __syncthreads();  // this stage is complete, and all threads have read the previous one
       fetch(p, panels, stage + kAhead, copier, shared + free * stage_words);
     }
     return;
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(64 + kCopyThreads) few_rows_kernel(GemmPart p,
   const FragmentPlace place;
   const std::int64_t n = (p.panel_begin + std::int64_t{blockIdx.x} * panels + panel) * kPanel;
   float sum[F][2][4];
-  int row[F][2];  // where the lane's rows lie; one that is not there reads the last
+  int row[F][2];  // offsets of the lane's rows; a missing row reads the last one
 #pragma unroll
   for (int f = 0; f < F; ++f) {
 #pragma unroll
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(64 + kCopyThreads) few_rows_kernel(GemmPart p,
         for (int i = 0; i < 4; ++i) {
           const int at = k + i / 2 * 8 + place.column * 2;
           float2 pair = *reinterpret_cast<const float2*>(a + row[f][i % 2] + k + i / 2 * 8);
-          if (at >= count) pair.x = 0.0f;  // nothing was copied there
+          if (at >= count) pair.x = 0.0f;  // nothing was copied here
           if (at + 1 >= count) pair.y = 0.0f;
           x[i] = rounded_pair(pair.x, pair.y);
         }
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(64 + kCopyThreads) few_rows_kernel(GemmPart p,
 
 template <int F>
 void start(const GemmPart& p) {
-  // Two panels share the reading of the rows, where that leaves work for all multiprocessors.
+  // Two panels share reads of the rows if that still leaves work for all multiprocessors.
   const int panels = p.rows() > 4 && p.panels() >= kMultiprocessors * 3 / 2 ? 2 : 1;
   const std::size_t words = static_cast<std::size_t>(p.rows() * kRowFloats + panels * kWords);
   launch("gemm_bf16_few_rows", few_rows_kernel<F>, blocks_for(p.panels(), panels),
@@ -129,7 +129,7 @@ void start(const GemmPart& p) {
 
 }  // namespace
 
-// As gemm_few_rows.
+// Splits the rows like gemm_few_rows.
 void gemm_bf16_few_rows(const GemmPart& p) {
   const std::int64_t rows = p.rows(), most = roomy() ? 64 : 16, parts = (rows + most - 1) / most;
   for (std::int64_t i = 0; i < parts; ++i) {

@@ -1,8 +1,8 @@
-// dX = dY W with k cut into pieces: f32 multiply-adds, one chain an output and piece. Bound by the
-// multiply-adds: a thread has 8 x 8 outputs in registers, 4 reads of 16 bytes from shared memory
-// for 64 multiply-adds, none of them with a bank conflict. Tiles of 8 k are double buffered; A is
-// turned on its way (through registers), B copied past them. When a piece ends it is added to C
-// where C lies, so pieces cost no registers, and nothing is added that the reference does not add.
+// dX = dY W with k cut into pieces: f32 multiply-adds, one chain per output and piece. Bound by the
+// multiply-adds. A thread has 8 x 8 outputs in registers and makes 4 reads of 16 bytes from shared
+// memory per 64 multiply-adds, without bank conflicts. Tiles of 8 steps of k are double buffered. A
+// is transposed through registers; B is copied asynchronously. At its end a piece is added to C in
+// memory, so pieces cost no registers. Nothing is added that the reference does not add.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/primitives.cuh"
@@ -10,18 +10,18 @@
 namespace troupe::kernels::cuda {
 namespace {
 
-constexpr int kDepth = 8;  // k of a tile
+constexpr int kDepth = 8;  // steps of k per tile
 
 struct Part {
   Range rows, columns;
 };
 
-// A block makes kM x kN outputs with kM kN / 64 threads. kWide: rows are read 16 bytes at a time.
+// A block computes kM x kN outputs with kM kN / 64 threads. kWide: reads rows 16 bytes at a time.
 template <int kM, int kN, bool kWide>
 class Tile {
  public:
   static constexpr int kThreads = kM * kN / 64;
-  static constexpr int kStride = kM + 4;  // of a row of A in shared memory
+  static constexpr int kStride = kM + 4;  // row stride of A in shared memory
 
   struct Shared {
     float a[2][kDepth][kStride];
@@ -72,7 +72,7 @@ class Tile {
  private:
   static constexpr int kLoadsA = kM * kDepth / kThreads, kLoadsB = kN * kDepth / kThreads;
 
-  // A tile ends with its piece.
+  // The depth of the tile at k; a tile never crosses the end of a piece.
   __device__ int depth_at(std::int64_t k) const {
     std::int64_t end = k / g_.piece * g_.piece + g_.piece;
     end = end < g_.k ? end : g_.k;
@@ -154,7 +154,7 @@ class Tile {
       for (int j = 0; j < 8; ++j)
         sum_[i][j] = __fmaf_rn(a[i], b[j], sum_[i][j]);
   }
-  // No more steps than there are numbers: a product of zeros would turn -0 into 0.
+  // Never more than `depth` steps: adding a product of zeros would turn -0 into 0.
   __device__ void multiply(int stage, int depth) {
     if (depth == kDepth) {
 #pragma unroll
@@ -188,8 +188,8 @@ class Tile {
   const PieceGemm& g_;
   Shared& shared_;
   const std::int64_t m_, n_;
-  const int rows_, columns_;  // of C in this tile
-  int y_, x_;                 // the thread's outputs: 4 from y_ and 4 from kM / 2 + y_; so x_
+  const int rows_, columns_;  // of C, in this tile
+  int y_, x_;                 // the thread's outputs: 4 from y_, 4 from kM / 2 + y_; same for x_
   float sum_[8][8];
   float next_a_[kLoadsA];
 };
@@ -209,7 +209,7 @@ void start(const PieceGemm& g, const Part& part) {
          sizeof(typename Tile<kM, kN, kWide>::Shared), g, part);
 }
 
-constexpr std::int64_t kRowsMax = 65535 * 64;  // the grid's second dimension ends at 65535
+constexpr std::int64_t kRowsMax = 65535 * 64;  // limit of the grid's second dimension
 
 bool wide(const PieceGemm& g, std::int64_t n_end) {
   const auto address =

@@ -1,8 +1,8 @@
-// Products of few rows with packed panels: bound by reading the panels, each once. A block has one
-// or two panels and all rows; stages of k come into shared memory while earlier
-// ones are multiplied. A thread has one or two columns and some rows: chains over the whole of k.
-// With one row the latency of the multiply-add (4 cycles for each k) is as long as reading 16
-// columns of bfloat16 in f32 takes, so no more columns are given to a thread than its rows allow.
+// Products of few rows with packed panels. Bound by reading the panels, each once. A block has one
+// or two panels and all rows. Stages of k are copied into shared memory while earlier ones are
+// multiplied. A thread has one or two columns and some rows, as chains over the whole of k. With
+// one row, the latency of the multiply-add (4 cycles per step of k) equals the time to read 16
+// columns of bfloat16, so the number of columns per thread depends on its rows.
 #include "kernels/cuda/gemm_stages.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/panels.cuh"
@@ -13,23 +13,23 @@ namespace troupe::kernels::cuda {
 namespace {
 
 constexpr int kDepth = kStageDepth;
-constexpr int kRowFloats = kDepth + 4;  // of A in a stage: rows begin in different banks
+constexpr int kRowFloats = kDepth + 4;  // of A in a stage; rows start in different banks
 constexpr int kColumns = static_cast<int>(kPanel);
 
 template <PanelDtype kType>
 constexpr int kLines = kDepth / static_cast<int>(line_depth(kType));
 template <PanelDtype kType>
-constexpr int kPanelBytes = kLines<kType>* static_cast<int>(kLineBytes);  // in a stage
-// Small lines of k need more stages for as many bytes under way.
+constexpr int kPanelBytes = kLines<kType>* static_cast<int>(kLineBytes);  // per stage
+// Smaller dtypes need more stages to keep the same number of bytes in flight.
 template <PanelDtype kType>
 constexpr int kStages = kType == PanelDtype::kF32    ? 4
                         : kType == PanelDtype::kInt8 ? 7
                                                      : 6;
 
 struct Cut {
-  int panels;  // of a block
+  int panels;  // per block
   int warps_of_panel;
-  int rows;  // of A in a stage: those of all warps
+  int rows;  // of A per stage, for all warps
 };
 
 template <PanelDtype kType>
@@ -37,7 +37,7 @@ __host__ __device__ constexpr int stage_bytes(const Cut& cut) {
   return cut.rows * kRowFloats * 4 + cut.panels * kPanelBytes<kType>;
 }
 
-// Starts the copies of stage `stage` into `to`; nothing where k has ended.
+// Starts the copies of stage `stage` into `to`; does nothing after the end of k.
 template <PanelDtype kType>
 __device__ void fetch(
     const GemmPart& p, const Cut& cut, std::int64_t stage, int me, unsigned char* to) {
@@ -55,11 +55,11 @@ __device__ void fetch(
   copy_async_commit();
 }
 
-// Four numbers each of C columns from depth `k` on (a multiple of 4) of a stage's lines.
+// Reads four numbers of each of C columns, from depth `k` (a multiple of 4) of a stage's lines.
 template <PanelDtype kType, int C>
 __device__ void read_four(const unsigned char* panel, int k, int column, float (&b)[4][C]) {
   using Word = std::conditional_t<C == 2, uint2, std::uint32_t>;
-  constexpr int kPerWord = kType == PanelDtype::kF32 ? 1 : 2;  // of k
+  constexpr int kPerWord = kType == PanelDtype::kF32 ? 1 : 2;  // steps of k
   if constexpr (kType == PanelDtype::kInt8) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -88,18 +88,18 @@ __device__ void read_four(const unsigned char* panel, int k, int column, float (
   }
 }
 
-// A thread's outputs: C neighbouring columns of R rows. The rows of a warp's threads alternate, so
-// that their numbers lie in different banks.
+// A thread's outputs: C adjacent columns of R rows. The rows of a warp's threads are interleaved,
+// so that their numbers lie in different banks.
 template <int C, int R>
 struct Form {
   static constexpr int kC = C, kR = R;
-  static constexpr int kGroups = 2 * C;      // of threads of a warp with the same rows
-  static constexpr int kRows = kGroups * R;  // of a warp
+  static constexpr int kGroups = 2 * C;      // groups of threads with the same rows, per warp
+  static constexpr int kRows = kGroups * R;  // rows per warp
   static constexpr int kRowStep = kGroups * kRowFloats;
 };
 
-// What a thread multiplies at a time: enough of k that its multiply-adds take as long as shared
-// memory takes to answer, so the next group is read before this one is multiplied.
+// What a thread multiplies at a time. The multiply-adds of a group take as long as the latency of
+// shared memory, and the next group is read before this one is multiplied.
 template <PanelDtype kType, class F>
 struct Group {
   static constexpr int kFours = F::kC * F::kR == 1 ? 4 : F::kC * F::kR <= 4 ? 2 : 1;
@@ -132,7 +132,7 @@ struct Group {
   }
 };
 
-// The chains go on by a whole stage.
+// Continues the chains by a whole stage.
 template <PanelDtype kType, class F>
 __device__ void multiply(const float* a,
                          const unsigned char* panel,
@@ -152,7 +152,7 @@ __device__ void multiply(const float* a,
   }
 }
 
-// By the `count` of k that the last stage has.
+// Continues the chains by the `count` steps of k that the last stage has.
 template <PanelDtype kType, class F>
 __device__ void multiply_some(
     const float* a, const unsigned char* panel, int column, int count, float (&sum)[F::kR][F::kC]) {
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
   unsigned char* const shared = dynamic_shared();
   const int bytes = stage_bytes<kType>(cut);
   const std::int64_t stages = (p.g.k + kDepth - 1) / kDepth;
-  int slot = 0, free = kAhead;  // where a stage and the one kAhead behind it lie
+  int slot = 0, free = kAhead;  // slots of the current stage and of the one kAhead later
   const auto next = [&] {
     slot = slot == kAhead ? 0 : slot + 1;
     free = free == kAhead ? 0 : free + 1;
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
       fetch<kType>(p, cut, stage, copier, shared + stage * bytes);
     for (std::int64_t stage = 0; stage < stages; ++stage, next()) {
       copy_async_wait<kAhead - 1>();
-      __syncthreads();  // this stage is there for all, and all have read the one before
+      __syncthreads();  // this stage is complete, and all threads have read the previous one
       fetch<kType>(p, cut, stage + kAhead, copier, shared + free * bytes);
     }
     return;
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
 template <PanelDtype kType, class F>
 void start(const GemmPart& p) {
   const int warps = static_cast<int>((p.rows() + F::kRows - 1) / F::kRows);
-  // Two panels share the reading of the rows, where that leaves work for all multiprocessors.
+  // Two panels share reads of the rows if that still leaves work for all multiprocessors.
   const int panels = p.rows() > 4 && p.panels() >= kMultiprocessors * 3 / 2 ? 2 : 1;
   const Cut cut{panels, warps, warps * F::kRows};
   launch("gemm_few_rows", few_rows_kernel<kType, F>, blocks_for(p.panels(), panels),
@@ -266,8 +266,8 @@ void start_any(const GemmPart& p) {
 
 }  // namespace
 
-// More rows than a block takes are as many products one after another: their panels then mostly
-// come from the second-level cache.
+// More rows than a block takes are split into several products, one after another. The later ones
+// read the panels mostly from the L2 cache.
 void gemm_few_rows(const GemmPart& p) {
   const std::int64_t rows = p.rows(), most = roomy() ? 32 : 16, parts = (rows + most - 1) / most;
   for (std::int64_t i = 0; i < parts; ++i) {

@@ -1,6 +1,6 @@
-// The operands of products of few rows (gemm_rows.cu, gemm_bf16_rows.cu) on their way into shared
-// memory, a stage of kStageDepth of k at a time. Two warps of a block do nothing else, so that the
-// others' chains do not wait for the addresses of copies.
+// Copies the operands of products of few rows (gemm_rows.cu, gemm_bf16_rows.cu) into shared memory,
+// one stage of kStageDepth steps of k at a time. Two warps of a block do nothing else, so that
+// computing copy addresses does not delay the other warps' chains.
 #pragma once
 
 #include "kernels/cuda/gemm.cuh"
@@ -12,14 +12,14 @@ namespace troupe::kernels::cuda {
 inline constexpr int kStageDepth = 128;
 inline constexpr int kCopyThreads = 64;
 
-// Whether the device has shared memory for the stages of many rows: 147 KiB at most (compute
-// capability 8.0, 9.0, 10.0). The stages of 16 rows and two panels fit everywhere (99 KiB).
+// Whether the device has enough shared memory for stages of many rows, at most 147 KiB (compute
+// capability 8.0, 9.0, 10.0). Stages of 16 rows and two panels fit everywhere (99 KiB).
 inline bool roomy() {
   return current_device().shared_bytes >= std::size_t{160} * 1024;
 }
 
-// Starts the copies of numbers [k, k + kStageDepth) of the part's rows into rows of kRowFloats;
-// what lies beyond the end of k stays as it is. `me` counts the copying threads.
+// Starts copying numbers [k, k + kStageDepth) of the part's rows into rows of kRowFloats. Leaves
+// the destination beyond the end of k unchanged. `me` is the index among the copying threads.
 template <int kRowFloats>
 __device__ void fetch_rows(const GemmPart& p, std::int64_t k, int me, float* to) {
   constexpr int kWarps = kCopyThreads / 32;
@@ -42,8 +42,8 @@ __device__ void fetch_rows(const GemmPart& p, std::int64_t k, int me, float* to)
   }
 }
 
-// Starts the copies of kBytes of a panel, from `from` on, of which `left` are there. A copying
-// thread's pieces lie kCopyThreads * 16 bytes apart in both places, its first one in `to`.
+// Starts copying kBytes of a panel from `from`, of which `left` exist. A thread's pieces are
+// kCopyThreads * 16 bytes apart in source and destination; its first goes to `to`.
 template <int kBytes>
 __device__ void fetch_lines(const unsigned char* from, std::int64_t left, unsigned char* to) {
   constexpr int kStep = kCopyThreads * 16;

@@ -1,7 +1,7 @@
-// Products of many rows, of operands packed or as they lie: bound by the multiply-adds. A block has
-// a tile of C in registers, TM x TN outputs a thread; slabs of k pass through shared memory, the
-// next one being read into registers meanwhile and stored as f32 with the columns (of A: the rows)
-// of one k side by side. Each output is one chain over k ascending.
+// Products of many rows, with packed or plain operands. Bound by the multiply-adds. A block has a
+// tile of C in registers, TM x TN outputs per thread. Slabs of k pass through shared memory; the
+// next one is read into registers meanwhile. Slabs are stored as f32, with the columns (for A: the
+// rows) of one k adjacent. Each output is one chain over ascending k.
 #include "kernels/cuda/gemm.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/panels.cuh"
@@ -9,8 +9,8 @@
 namespace troupe::kernels::cuda {
 namespace {
 
-// Warps of 4 x 8 threads, WM x WN of them. A warp's 32 threads read four different pieces of A and
-// eight of B, each of 16 bytes, so without bank conflicts.
+// Warps of 4 x 8 threads, WM x WN of them. The 32 threads of a warp read four different pieces of A
+// and eight of B, of 16 bytes each, without bank conflicts.
 template <int TM_, int TN_, int WM, int WN, int Slab, int Blocks>
 struct Shape {
   static constexpr int TM = TM_, TN = TN_, kWarpsN = WN, kSlab = Slab, kBlocks = Blocks;
@@ -29,7 +29,7 @@ class Slabs {
  public:
   __device__ Slabs(const GemmPart& p, std::int64_t m, std::int64_t n) : p_(p), m_(m), n_(n) {}
 
-  // Reads the slab that begins at k into registers; zeros where nothing is.
+  // Reads the slab that starts at k into registers; zeros beyond the operands.
   __device__ void read(std::int64_t k) {
 #pragma unroll
     for (int i = 0; i < kReadsA; ++i)
@@ -58,7 +58,7 @@ class Slabs {
   }
 
  private:
-  // Pieces of 16 bytes, of B as it is stored.
+  // Pieces of 16 bytes; of B in its storage dtype.
   static constexpr int kPiecesA = S::kM * S::kSlab / 4;
   static constexpr int kPerPiece = kFrom == From::kBf16 ? 8 : kFrom == From::kInt8 ? 16 : 4;
   static constexpr int kPiecesB = S::kN * S::kSlab / kPerPiece;
@@ -66,7 +66,7 @@ class Slabs {
   static constexpr int kReadsB = (kPiecesB + S::kThreads - 1) / S::kThreads;
   static_assert(kPiecesA % S::kThreads == 0);
   static constexpr int kDepth = kFrom == From::kBf16 ? 2 : kFrom == From::kInt8 ? 4 : 1;
-  static constexpr int kLines = S::kSlab / kDepth;  // of a panel, in a slab
+  static constexpr int kLines = S::kSlab / kDepth;  // of a panel, per slab
 
   __device__ static int piece(int i) {
     return i * S::kThreads + static_cast<int>(threadIdx.x);
@@ -106,7 +106,7 @@ class Slabs {
     }
   }
   __device__ static void store_b(float (*b)[S::kColumnsPad], int piece, const float4& x) {
-    const int part = piece % 4;  // of the line
+    const int part = piece % 4;  // quarter of the line
     const int line = piece / 4 % kLines, column = piece / (kLines * 4) * static_cast<int>(kPanel);
     if constexpr (kFrom == From::kPlain) {
       *reinterpret_cast<float4*>(&b[piece / (S::kN / 4)][piece % (S::kN / 4) * 4]) = x;
@@ -140,14 +140,14 @@ class Slabs {
 template <class S>
 struct Outputs {
   float sum[S::TM][S::TN];
-  int row, column;  // of the tile: where the thread's first pieces begin
+  int row, column;  // in the tile: where the thread's first pieces start
 
   __device__ Outputs() {
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     row = warp / S::kWarpsN * (4 * S::TM) + lane / 8 * 4;
     column = warp % S::kWarpsN * (8 * S::TN) + lane % 8 * 4;
   }
-  // `each(m, n, sum)` for the thread's outputs, counted within the tile.
+  // Calls `each(m, n, sum)` for the thread's outputs, with indices within the tile.
   template <class Each>
   __device__ void for_all(const Each& each) {
 #pragma unroll
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) tile_kernel(GemmPart 
       for (int i = 0; i < static_cast<int>(p.g.k - k); ++i)
         outputs.add(a[now][i], b[now][i]);
     }
-    // Everybody has left the other buffer at the last barrier.
+    // Since the last barrier no thread reads the other buffer.
     if (more) slabs.store(a[now ^ 1], b[now ^ 1]);
     __syncthreads();
   }
@@ -234,7 +234,7 @@ bool fills(const GemmPart& p) {
 
 }  // namespace
 
-// The largest tiles that are enough for all multiprocessors. The unpacking of int8 leaves no
+// Uses the largest tiles that still occupy all multiprocessors. Unpacking int8 leaves too few
 // registers for the largest.
 void gemm_tiles(const GemmPart& p) {
   const bool int8 = p.g.ldb == 0 && p.g.b.dtype == PanelDtype::kInt8;

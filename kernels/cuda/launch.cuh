@@ -1,5 +1,5 @@
-// How the kernels here are started: on the stream of the device that the calling thread has
-// entered, with every error turned into an exception. Included by all .cu files.
+// Launches kernels on the stream of the device that the calling thread has entered, and turns every
+// error into an exception. Included by all .cu files.
 #pragma once
 
 #include "runtime/core/memory.hpp"
@@ -16,13 +16,13 @@ namespace troupe::kernels::cuda {
 struct Current {
   cudaStream_t stream = nullptr;
   int multiprocessors = 0;
-  std::size_t shared_bytes = 0;  // that a block may have
-  void* numbers = nullptr;       // kNumbersBytes on the device, for what an operation returns
+  std::size_t shared_bytes = 0;  // available to a block
+  void* numbers = nullptr;       // kNumbersBytes on the device, for returned numbers
 };
 inline constexpr std::size_t kNumbersBytes = 256;
 const Current& current_device();
 cudaStream_t current_stream();
-// Copies the device's result buffer `numbers` to `to` when all work before is done; waits for it.
+// Waits for all earlier work, then copies the device's result buffer `numbers` to `to`.
 void read_numbers(void* to, std::size_t bytes);
 template <class T>
 T read_number() {
@@ -30,14 +30,14 @@ T read_number() {
   read_numbers(&value, sizeof(T));
   return value;
 }
-// Throws core::DeviceError (core::OutOfMemory where memory ran out) when `code` is an error.
+// Throws core::DeviceError (core::OutOfMemory if memory ran out) if `code` is an error.
 void check(cudaError_t code, const char* what);
 
 constexpr unsigned blocks_for(std::int64_t count, std::int64_t per_block) {
   return static_cast<unsigned>((count + per_block - 1) / per_block);
 }
 
-// Nothing happens when the grid is empty. `shared`: bytes of dynamic shared memory.
+// Launches a kernel; does nothing if the grid is empty. `shared`: bytes of dynamic shared memory.
 template <class... Params, class... Args>
 void launch(const char* name,
             void (*kernel)(Params...),

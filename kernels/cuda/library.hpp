@@ -1,6 +1,6 @@
 // Finds and opens libtroupe_cuda.so: the file that TROUPE_CUDA_LIBRARY names, else the one beside
-// the program or in ../lib beside it. The program itself needs no CUDA; without the library, a
-// driver or a GPU every call here says what is missing. Thread-safe; the library stays open.
+// the program or in ../lib beside it. The program itself needs no CUDA. If the library, a driver or
+// a GPU is missing, every call here says so. Thread-safe; the library stays open.
 #pragma once
 
 #include "kernels/cuda/device.hpp"
@@ -12,18 +12,18 @@
 namespace troupe::kernels::cuda {
 
 struct LibraryState {
-  std::string path;  // of the library; empty: not found
+  std::string path;  // of the library; empty if not found
   int devices = 0;
   std::string why_none;  // what is missing, and what to do about it
 };
 
-// Asks, opens nothing on a device.
+// Queries the library; does not open a device.
 LibraryState library_state();
 
-// Whether `open_device` would find it; opens nothing.
+// Whether `open_device` would find the device; does not open it.
 core::Result<void> find_device(int ordinal);
 
-// `ordinal`: as the driver counts, after CUDA_VISIBLE_DEVICES. kResources errors say what is
+// `ordinal`: as the driver counts with CUDA_VISIBLE_DEVICES applied. kResources errors say what is
 // missing.
 core::Result<std::unique_ptr<Device>> open_device(int ordinal);
 

@@ -1,5 +1,6 @@
-// The host side of each operation (kernels/ops.def) on a device: checks nothing, enqueues on the
-// stream of the device that the calling thread has entered. Those that return a number wait for it.
+// The host side of each operation (kernels/ops.def) on a device. It checks nothing and enqueues
+// work on the stream of the device that the calling thread has entered. Operations that return a
+// number wait for it.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -9,8 +10,8 @@ namespace troupe::kernels::cuda {
 #define TROUPE_OP(result, name, parameters) result name parameters;
 #include "kernels/ops.def"
 
-// As fma_probe, on tensor cores: products of bfloat16 pairs, *sink is a thread's sum: 32 * 16 *
-// rounds.
+// Like fma_probe, but on tensor cores with bfloat16 pairs. *sink receives one thread's sum: 32 * 16
+// * rounds.
 double mma_probe(std::int64_t rounds, float* sink);
 
 const Ops& table();

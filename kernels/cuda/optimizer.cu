@@ -1,6 +1,6 @@
-// AdamW, sums of squares and the search for numbers that are not finite: one pass over memory each,
-// which bounds them. A thread has several elements a block's width apart, so that enough loads are
-// under way whatever the alignment.
+// AdamW, sums of squares and the check for non-finite numbers. Each is one pass over memory, which
+// bounds it. A thread has several elements, a block's width apart, so that enough loads are in
+// flight at any alignment.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -9,7 +9,7 @@ namespace troupe::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kOwn = 4;  // elements of a thread
+constexpr int kOwn = 4;  // elements per thread
 constexpr int kTeams = kThreads / kLanes;
 
 __global__ void __launch_bounds__(kThreads) adamw_kernel(AdamW a, Range elements) {
@@ -41,11 +41,11 @@ __global__ void __launch_bounds__(kThreads) adamw_kernel(AdamW a, Range elements
   }
 }
 
-// A team of 16 threads for a chunk: they are the reference's lanes.
+// A team of 16 threads per chunk; they act as the reference's lanes.
 __global__ void __launch_bounds__(kThreads) sum_squares_kernel(SumSquares s, Range chunks) {
   const std::int64_t chunk =
       chunks.begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
-  const bool idle = chunk >= chunks.end;  // it still takes part in the warp's exchanges
+  const bool idle = chunk >= chunks.end;  // still takes part in the warp's shuffles
   const std::int64_t last = (chunk + 1) * kNormChunk < s.count ? (chunk + 1) * kNormChunk : s.count;
   double sum = 0.0;
 #pragma unroll 8

@@ -1,6 +1,6 @@
-// Matrices into panels: bound by the memory. A block takes a panel's 16 rows of W, kChunk of k at a
-// time, through shared memory, so that both the rows and the lines are read and written in whole
-// stretches. For int8 it first looks through its whole rows for the scales.
+// Packs matrices into panels. Bound by memory. A block takes a panel's 16 rows of W through shared
+// memory, kChunk steps of k at a time, so that reads of rows and writes of lines are both
+// contiguous. For int8 it first scans its whole rows for the scales.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/panels.cuh"
@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kColumns = static_cast<int>(kPanel);
-constexpr int kChunk = 128;         // of k, kept at a time
-constexpr int kChunksPerBlock = 4;  // fewer blocks, and still enough of them
-constexpr int kPlainRows = 64;      // of k, of a block of pack_plain
+constexpr int kChunk = 128;         // steps of k held at a time
+constexpr int kChunksPerBlock = 4;  // fewer blocks, but still enough
+constexpr int kPlainRows = 64;      // steps of k per block of pack_plain
 constexpr unsigned kGrid_max = 65535;
 
-// The scale of a column from the bits of its largest magnitude, and what its numbers are multiplied
-// with before they are rounded.
+// Sets the scale of a column from the bits of its largest magnitude. Returns the factor for its
+// numbers before rounding.
 __device__ float choose_scale(std::uint32_t largest, float& scale) {
   if (largest >= 0x7f800000u) {
     scale = not_a_number();
@@ -30,7 +30,7 @@ __device__ float choose_scale(std::uint32_t largest, float& scale) {
   return 127.0f / magnitude;
 }
 
-// Sixteen neighbouring threads have a column each way round.
+// Sixteen adjacent threads handle one column.
 __device__ void choose_scales(const Pack& p, std::int64_t panel, float* inverse) {
   const int team = static_cast<int>(threadIdx.x) / 16, member = static_cast<int>(threadIdx.x) % 16;
   const std::int64_t column = panel * kPanel + team;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads)
       rows[c][at] = column < p.n && begin + at < p.k ? p.from[column * p.ldf + begin + at] : 0.0f;
     }
     __syncthreads();
-    // Words of 4 bytes, sixteen to a line.
+    // Words of 4 bytes, sixteen per line.
     for (int i = static_cast<int>(threadIdx.x); i < kChunk / depth * kColumns; i += kThreads) {
       const int line = i / kColumns, word = i % kColumns, at = line * depth;
       if (begin / depth + line >= lines) break;
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads) pack_plain_kernel(Pack p, Range colu
 
 void pack_transposed(const Pack& p, Range panels) {
   const std::int64_t all = (p.k + kChunk - 1) / kChunk;
-  // The scales need whole rows, so then one block has them all.
+  // The scales need whole rows, so for int8 one block takes all of k.
   std::int64_t chunks = p.to.dtype == PanelDtype::kInt8 ? all : kChunksPerBlock;
   if (chunks * kGrid_max < all) chunks = blocks_for(all, kGrid_max);
   launch("pack_transposed", pack_kernel,

@@ -1,4 +1,4 @@
-// Reading and rounding the numbers of packed panels (kernels/panels.hpp) on a device. No state.
+// Reads and rounds the numbers of packed panels (kernels/panels.hpp) on a device. No state.
 #pragma once
 
 #include "kernels/panels.hpp"
@@ -7,13 +7,13 @@
 
 namespace troupe::kernels::cuda {
 
-// As to_bf16 of kernels/panels.hpp, in the low half.
+// The same as to_bf16 of kernels/panels.hpp; the result is in the low half.
 __device__ inline std::uint32_t bf16_bits(float x) {
   const std::uint32_t bits = __float_as_uint(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
   return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
 }
-// The numbers of a word of two bfloat16: k and k + 1 of a column.
+// The two bfloat16 numbers of a word: steps k and k + 1 of a column.
 __device__ inline float low_bf16(std::uint32_t pair) {
   return __uint_as_float(pair << 16);
 }
@@ -21,7 +21,7 @@ __device__ inline float high_bf16(std::uint32_t pair) {
   return __uint_as_float(pair & 0xffff0000u);
 }
 
-// panel_value of kernels/panels.hpp.
+// The same as panel_value of kernels/panels.hpp.
 __device__ inline float stored(const Panels& panels,
                                std::int64_t k,
                                std::int64_t column,

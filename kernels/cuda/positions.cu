@@ -1,6 +1,6 @@
-// The embedding, rotary positions, and keys and values written into their slots: bound by the
-// memory. A column of packed panels is read one number out of each line; keys go to lines of 16
-// positions, which the second-level cache puts together.
+// The embedding, rotary positions, and writing keys and values into their slots. Bound by memory.
+// To read a column of packed panels takes one number of each line. Keys go to lines of 16
+// positions, which the L2 cache combines.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/panels.cuh"

@@ -1,5 +1,5 @@
-// What nvcc and the emulator of tests/cuda_emulator cannot share as written: the
-// block's dynamic shared memory, copies that pass by the registers, and the tensor core's product.
+// Primitives that nvcc and the emulator of tests/cuda_emulator need in two versions: dynamic shared
+// memory, copies that bypass the registers, and the tensor-core product.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +16,8 @@ inline unsigned char* dynamic_shared() {
   return troupe_emulator::dynamic_shared;
 }
 
-// 16 bytes from global to shared memory; `valid` false: zeros. Both addresses are multiples of 16.
+// Copies 16 bytes from global to shared memory, or writes zeros if not `valid`. Both addresses must
+// be multiples of 16.
 inline void copy_async(void* shared, const void* global, bool valid = true) {
   const auto places =
       reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global);
@@ -26,19 +27,19 @@ inline void copy_async(void* shared, const void* global, bool valid = true) {
   else
     std::memset(shared, 0, 16);
 }
-// 4 bytes, both addresses multiples of 4.
+// Copies 4 bytes; both addresses must be multiples of 4.
 inline void copy_async_word(void* shared, const void* global) {
   std::memcpy(shared, global, 4);
 }
 inline void copy_async_commit() {}
-// The compiler knows nothing of the value from here on: what is made of it is made here, not kept
-// in registers through a loop.
+// Hides the value from the compiler, so that expressions of it are recomputed after this point
+// instead of held in registers through a loop.
 inline void forget(int&) {}
-// Until at most `Pending` of the committed groups are under way.
+// Waits until at most `Pending` of the committed groups are in flight.
 template <int Pending>
 inline void copy_async_wait() {}
 
-// Two f32 to bfloat16, to nearest, ties to even, `low` in the low half.
+// Rounds two f32 to bfloat16, nearest, ties to even; `low` goes to the low half.
 inline std::uint32_t pair_of_bf16(float low, float high) {
   const auto rounded = [](float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -47,8 +48,8 @@ inline std::uint32_t pair_of_bf16(float low, float high) {
   return rounded(low) | rounded(high) << 16;
 }
 
-// d += A B for a warp: A [16, 16] row-major and B [16, 8] column-major bfloat16 in pairs, d [16, 8]
-// f32, all in the fragments of PTX's mma.m16n8k16.
+// d += A B for a warp: A [16, 16] row-major and B [16, 8] column-major, both bfloat16 in pairs, and
+// d [16, 8] f32, all in the fragment layout of PTX's mma.m16n8k16.
 inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   std::uint32_t all_a[32][4], all_b[32][2];
   for (int i = 0; i < 4; ++i) {
@@ -61,7 +62,7 @@ inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint
     for (int lane = 0; lane < 32; ++lane)
       all_b[lane][i] = static_cast<std::uint32_t>(values.of[lane]);
   }
-  // Tensor cores take denormals as they are; this thread's arithmetic would not.
+  // Tensor cores do not flush denormals, but this thread's arithmetic would.
   const auto half = [](std::uint32_t pair, int which) {
     const std::uint32_t bits = which == 0 ? pair << 16 : pair & 0xffff0000u;
     if ((bits & 0x7f800000u) != 0) return static_cast<double>(std::bit_cast<float>(bits));

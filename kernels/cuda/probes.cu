@@ -1,5 +1,5 @@
-// The device's limits: multiply-adds out of registers on every multiprocessor, and one read of
-// memory. The caller takes the time; 20 microseconds of it are the launch and the way back.
+// Probes of the device's limits: multiply-adds from registers on every multiprocessor, and one read
+// of memory. The caller takes the time; launch and return account for 20 microseconds of it.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/primitives.cuh"
@@ -10,9 +10,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kFmaBlocks = 2;   // of a multiprocessor
 constexpr int kChains = 16;     // of a thread
-constexpr int kTiles = 8;       // of a warp of the tensor core's probe, each a chain
+constexpr int kTiles = 8;       // per warp of the tensor-core probe; each is a chain
 constexpr int kReadBlocks = 8;  // of a multiprocessor
-constexpr int kReads = 4;       // of a thread, under way at once
+constexpr int kReads = 4;       // per thread, in flight at once
 
 __global__ void __launch_bounds__(kThreads)
     fma_kernel(std::int64_t rounds, float start, float factor, float term, float* out) {
@@ -28,11 +28,11 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int i = 1; i < kChains; ++i)
     sum = sum + chain[i];
-  // Never so, but the compiler does not know.
+  // The sum is never -1, but the compiler does not know that.
   if ((blockIdx.x == 0 && threadIdx.x == 0) || sum == -1.0f) *out = sum;
 }
 
-// Products of ones: what bounds it is the instruction's rate.
+// Products of ones, bound by the rate of the instruction.
 __global__ void __launch_bounds__(kThreads) mma_kernel(std::int64_t rounds, float* out) {
   constexpr std::uint32_t kOnes = 0x3f803f80u;  // two bfloat16
   const std::uint32_t a[4] = {kOnes, kOnes, kOnes, kOnes}, b[2] = {kOnes, kOnes};
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) mma_kernel(std::int64_t rounds, floa
   if ((blockIdx.x == 0 && threadIdx.x == 0) || sum == -1.0f) *out = sum;
 }
 
-// Unaligned ends are thread 0's.
+// Thread 0 reads the unaligned ends.
 __global__ void __launch_bounds__(kThreads) read_kernel(
     const float* x, std::int64_t head, std::int64_t quads, std::int64_t count, float* out) {
   const auto* const quad = reinterpret_cast<const float4*>(x + head);

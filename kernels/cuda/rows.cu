@@ -1,5 +1,5 @@
-// Copies, sums of rows and RMSNorm. One team of 16 threads (lanes.cuh) has a row in RMSNorm; the
-// others share out elements.
+// Copies, sums of rows and RMSNorm. In RMSNorm a team of 16 threads (lanes.cuh) does one head of a
+// row; the other kernels divide elements.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -8,7 +8,7 @@ namespace troupe::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTeams = 8;  // rows of a block of RMSNorm
+constexpr int kTeams = 8;  // teams per block of RMSNorm
 
 __global__ void copy_kernel(CopyRows c, std::int64_t begin) {
   const std::int64_t i = begin + blockIdx.y;
@@ -26,12 +26,12 @@ __global__ void add_kernel(AddRows a, std::int64_t row_begin) {
   a.out[row * a.ldo + column] = a.a[row * a.lda + column] + a.b[row * a.ldb + column];
 }
 
-// A team has one head of one row; x may be y.
+// A team does one head of one row; x may be y.
 __global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_kernel(RmsNorm n, Range rows) {
   const int lane = threadIdx.x % kLanes;
   const std::int64_t item = std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
   const std::int64_t row = rows.begin + item / n.heads, head = item % n.heads;
-  const bool idle = row >= rows.end;  // it still takes part in the warp's exchanges
+  const bool idle = row >= rows.end;  // still takes part in the warp's shuffles
   const float* const in = n.x + row * n.ldx + head * n.d;
   float squares = 0.0f;
   for (std::int64_t i = lane; !idle && i < n.d; i += kLanes)
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_kernel(RmsNorm n, Rang
   if (n.inv_rms != nullptr && lane == 0) n.inv_rms[head * n.ldi + row] = r;
 }
 
-// A launch for each part of the rows that a grid's second dimension can count.
+// Launches once for each part of the rows that fits a grid's second dimension.
 template <class Operand>
 void each_row(const char* name,
               void (*kernel)(Operand, std::int64_t),

@@ -1,8 +1,9 @@
-// Gradients of rows. Sums over a row are a team's (lanes.cuh). Sums over the rows are chains, one a
-// column, that may not be cut: a thread block takes 16 columns, all its threads fetch the next tile
-// of rows (and multiply what may be multiplied) while 16 of them add the last one out of shared
-// memory. So a chain goes at the pace of one multiply-add after another (4 clocks, about 6 with the
-// reads), or of memory where there are many columns. The others are bound by memory.
+// Gradients of the row operations. A team (lanes.cuh) computes a sum over a row. Sums over all rows
+// are chains, one per column, that must not be cut. For these a thread block takes 16 columns. All
+// its threads fetch the next tile of rows (and multiply what they can) while 16 of them add the
+// last tile from shared memory. A chain is therefore bound by the latency of one multiply-add after
+// another (4 clocks, about 6 with the reads), or by memory if there are many columns. The other
+// kernels are bound by memory.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -11,7 +12,7 @@ namespace troupe::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTeams = 8;  // rows of a block of rmsnorm_backward
+constexpr int kTeams = 8;  // rows per block of rmsnorm_backward
 
 __global__ void __launch_bounds__(kThreads)
     mix_kernel(MixRows mix, std::int64_t row_begin, unsigned per_row) {
@@ -32,8 +33,8 @@ __global__ void __launch_bounds__(kThreads)
   mix.out[row * mix.ldo + i] = mix.residual[row * mix.ldr + i] + sum;
 }
 
-// A tile of rows and columns of K and V. Neighbouring rows mostly have neighbouring slots, and keys
-// lie side by side in the pool: so K is read along the rows and turned in shared memory.
+// The size of a tile of K and V. Adjacent rows mostly have adjacent slots, and keys are adjacent in
+// the pool. So K is read along the rows and transposed in shared memory.
 constexpr int kGatherRows = 16, kGatherColumns = 64;
 
 __global__ void __launch_bounds__(kThreads) gather_kernel(KvWrite w, Range rows, unsigned per_row) {
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kTeams* kLanes)
     rmsnorm_backward_kernel(RmsNormBackward n, Range rows) {
   const int lane = threadIdx.x % kLanes;
   const std::int64_t row = rows.begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
-  const bool idle = row >= rows.end;  // it still takes part in the warp's exchanges
+  const bool idle = row >= rows.end;  // still takes part in the warp's shuffles
   const float* const in = n.x + row * n.ldx;
   const float* const grad = n.dy + row * n.ldy;
   float dot = 0.0f;
@@ -95,9 +96,10 @@ __global__ void __launch_bounds__(kTeams* kLanes)
 }
 
 constexpr int kColumns = 16, kTileRows = 128;
-constexpr int kLoads = kTileRows * kColumns / kThreads;  // of a thread, in a tile
+constexpr int kLoads = kTileRows * kColumns / kThreads;  // per thread and tile
 
-// Per column a chain over the rows of fma(factor, other factor, sum), from what `out` holds.
+// The terms of a column's chain over the rows, fma(factor, other factor, sum), which starts from
+// `out`.
 struct WeightTerms {
   RmsNormWeightGrad n;
   __device__ float factor(std::int64_t row, std::int64_t c) const { return n.dy[row * n.ldy + c]; }
@@ -105,7 +107,7 @@ struct WeightTerms {
     return n.x[row * n.ldx + c] * n.inv_rms[row];
   }
 };
-// Times one: the rounding of a sum.
+// The other factor is one, so each step rounds like an addition.
 struct SumTerms {
   ColumnSum s;
   __device__ float factor(std::int64_t row, std::int64_t c) const { return s.dy[row * s.ldy + c]; }

@@ -1,6 +1,6 @@
-// exp, tanh and log of kernels/scalar.hpp for kernels: the same operations in the same order, so
-// the same bits. With -ftz=true, -fmad=false and correctly rounded division
-// (kernels/cuda/CMakeLists).
+// exp, tanh and log of kernels/scalar.hpp for device code: the same operations in the same order,
+// so the same bits. Requires -ftz=true, -fmad=false and correctly rounded division
+// (kernels/cuda/CMakeLists.txt).
 #pragma once
 
 #include "kernels/exp_constants.hpp"
@@ -18,7 +18,7 @@ __device__ inline float not_a_number() {
   return __uint_as_float(0x7fc00000u);
 }
 
-// The larger one; the second when they compare neither way.
+// The larger one; the second if neither is larger.
 __device__ inline float larger(float x, float y) {
   return x > y ? x : y;
 }
@@ -61,7 +61,7 @@ __device__ inline float log_f32(float x) {
   if (x != x || x < 0.0f) return not_a_number();
   if (x == 0.0f) return -infinity();
   if (x == infinity()) return x;
-  // In double, from the bits: f32 numbers are normal here, since denormals count as zero.
+  // Computed in double from the bits. x is normal here, because denormals are flushed to zero.
   const std::uint32_t bits = __float_as_uint(x);
   int exponent = static_cast<int>(bits >> 23) - 127;
   double m = static_cast<double>(__uint_as_float((bits & 0x007fffffu) | 0x3f800000u));

@@ -1,4 +1,4 @@
-// The device's table.
+// The table of operations (Ops) of a device.
 #include "kernels/cuda/ops.cuh"
 
 #include <limits>

@@ -1,8 +1,8 @@
-// Softmax over the vocabulary. Everything here passes once over the logits, so memory bounds it,
-// the sums nearly also by the some twenty instructions of an exponential: a team of 16 threads
-// (lanes.cuh) keeps a block of 512 columns in registers between the maximum and the sum, and
-// neighbouring threads read neighbouring columns. vocab_finish has one thread block a row, whose
-// chain over the partial sums is one thread's (some 300 steps out of shared memory).
+// Softmax over the vocabulary. Everything here makes one pass over the logits, so memory bounds it;
+// for the sums, the about twenty instructions of an exponential are nearly as slow. A team of 16
+// threads (lanes.cuh) keeps a block of 512 columns in registers between the maximum and the sum,
+// and adjacent threads read adjacent columns. vocab_finish uses one thread block per row; a single
+// thread does the chain over the partial sums (about 300 steps from shared memory).
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads)
   value = s.cap * tanh_f32(value / s.cap);
 }
 
-// A thread's share of one block's sum of p s.
+// A thread's part of one block's sum of p s.
 __device__ float weighted(
     const float* logits, std::int64_t count, int lane, float inv_temperature, float lse) {
   float sum = 0.0f;
@@ -35,17 +35,17 @@ __device__ float weighted(
   for (std::int64_t i = lane; i < count; i += kLanes) {
     const float s = logits[i] * inv_temperature;
     const float p = exp_f32(s - lse);
-    sum = __fmaf_rn(p, p == 0.0f ? 0.0f : s, sum);  // no probability, no share
+    sum = __fmaf_rn(p, p == 0.0f ? 0.0f : s, sum);  // avoids 0 * infinity
   }
   return sum;
 }
 
-// One team for a row and block.
+// One team per row and block.
 __global__ void __launch_bounds__(kThreads) sums_kernel(
     VocabRows v, std::int64_t row_begin, unsigned rows, std::int64_t block_begin, unsigned blocks) {
   const int lane = threadIdx.x % kLanes;
   const unsigned team = blockIdx.x * kTeams + threadIdx.x / kLanes;
-  const bool idle = team >= rows * blocks;  // it still takes part in the warp's exchanges
+  const bool idle = team >= rows * blocks;  // still takes part in the warp's shuffles
   const std::int64_t row = row_begin + (idle ? 0 : team / blocks);
   const std::int64_t block = block_begin + (idle ? 0 : team % blocks);
   const std::int64_t column = block * kVocabBlock;
@@ -53,7 +53,8 @@ __global__ void __launch_bounds__(kThreads) sums_kernel(
       static_cast<int>(v.vocab - column < kVocabBlock ? v.vocab - column : kVocabBlock);
   const float* const logits = v.logits + row * v.ld + column;
   const float inv_temperature = v.inv_temperature[row];
-  // What the last block lacks counts as minus infinity, which changes neither maximum nor sum.
+  // Missing columns of the last block count as minus infinity, which changes neither maximum nor
+  // sum.
   float s[kBlock / kLanes];
 #pragma unroll
   for (int j = 0; j < kBlock / kLanes; ++j)
@@ -121,10 +122,10 @@ __global__ void __launch_bounds__(kMergeThreads)
 }
 
 constexpr int kGradThreads = 128;
-constexpr int kGradColumns = kBlock / kGradThreads;  // of a thread
+constexpr int kGradColumns = kBlock / kGradThreads;  // per thread
 
-// One thread block for a row and block of columns. All threads walk the row's targets, which are
-// few, and each adds those of its own columns.
+// One thread block per row and block of columns. All threads loop over the row's targets, which are
+// few; each adds those in its own columns.
 __global__ void __launch_bounds__(kGradThreads, 12)
     grad_kernel(VocabGrad v, std::int64_t row_begin, std::int64_t block_begin, unsigned blocks) {
   const std::int64_t row = row_begin + blockIdx.x / blocks;

@@ -1,6 +1,6 @@
-// The partial sums of one row's vocabulary blocks joined by one thread block: the scale exp(max_b -
-// M) of each in shared memory, then chains over the blocks by single threads, as the host does
-// them. Used by vocab.cu and draw.cu.
+// Joins the partial sums of one row's vocabulary blocks in one thread block: computes the scale
+// exp(max_b - M) of each in shared memory; then single threads run chains over the blocks, as the
+// host does. Used by vocab.cu and draw.cu.
 #pragma once
 
 #include "kernels/cuda/primitives.cuh"
@@ -20,7 +20,7 @@ __host__ __device__ constexpr std::int64_t vocab_blocks(std::int64_t vocab) {
   return (vocab + kVocabBlock - 1) / kVocabBlock;
 }
 
-// In shared memory, [blocks] each.
+// Arrays in shared memory, [blocks] each.
 struct MergedBlocks {
   float* scale;
   float* sum;
@@ -32,7 +32,7 @@ constexpr std::size_t merge_bytes(std::int64_t vocab) {
   return static_cast<std::size_t>(vocab_blocks(vocab)) * 2 * sizeof(float);
 }
 
-// All kMergeThreads threads call.
+// All kMergeThreads threads must call it.
 __device__ inline MergedBlocks merge_blocks(const float* block_max,
                                             const float* block_sum,
                                             std::int64_t vocab,
@@ -59,7 +59,7 @@ __device__ inline MergedBlocks merge_blocks(const float* block_max,
   return merged;
 }
 
-// For one thread: log-sum-exp of the row.
+// Runs on one thread: the log-sum-exp of the row.
 __device__ inline float merged_lse(const MergedBlocks& merged) {
   float sum = 0.0f;
 #pragma unroll 8

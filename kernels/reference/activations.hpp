@@ -13,8 +13,8 @@ namespace {
 using gelu_constants::kGeluCubic;
 using gelu_constants::kGeluLinear;
 
-// A gate makes g / (1 + exp(z)) of g. With s = 1 / (1 + exp(z)) its gradient is s * slope, so that
-// du = dy (g / (1 + exp(z))) and dg = dy u s * slope.
+// A gate maps g to g / (1 + exp(z)). With s = 1 / (1 + exp(z)) its derivative is s * slope, so du =
+// dy (g / (1 + exp(z))) and dg = dy u s * slope.
 struct Silu {
   static float z(float gate) { return -gate; }
   static float slope(float gate, float sigmoid) { return std::fma(gate, 1.0f - sigmoid, 1.0f); }

@@ -1,6 +1,6 @@
-// Paged attention, one query row and head at a time, with the softmax merged after every 64 keys
-// counted from position 0 (those before a row's window are skipped); and the traffic between rows
-// and KV slots.
+// Paged attention, one query row and head at a time. The softmax is merged after every 64 keys,
+// counted from position 0; keys before a row's window are skipped. Also the copies between rows and
+// KV slots.
 #pragma once
 
 #include "kernels/reference/kv.hpp"
@@ -16,8 +16,8 @@
 namespace troupe::kernels::reference {
 namespace {
 
-// The keys [begin, end) that a row sees of the block of 64 from `block` on, merged into (max, sum,
-// out).
+// Merges the keys [begin, end) that a row sees, within the block of 64 from `block` on, into (max,
+// sum, out).
 void merge_block(const Attention& a,
                  const KvView& kv,
                  const float* q,
@@ -40,7 +40,7 @@ void merge_block(const Attention& a,
   const float new_max = larger(block_max.total(), max);
   const float alpha = exp_f32(max - new_max);
   LaneSum<float> block_sum;
-  for (std::int64_t i = 0; i < kAttentionBlock; ++i) {  // keys that the row does not see weigh 0
+  for (std::int64_t i = 0; i < kAttentionBlock; ++i) {  // unseen keys get weight 0
     float& weight = p[static_cast<std::size_t>(i)];
     weight = block + i >= begin && block + i < end ? exp_f32(weight - new_max) : 0.0f;
     block_sum[i] = block_sum[i] + weight;

@@ -1,5 +1,5 @@
-// The gradient of attention, one query row and head after another. The weights are recomputed from
-// the stored log-sum-exp, so the order of the forward merges does not matter here.
+// The gradient of attention, one query row and head at a time. The weights are recomputed from the
+// stored log-sum-exp, so the order of the forward merges does not matter here.
 #pragma once
 
 #include "kernels/reference/kv.hpp"
@@ -20,9 +20,8 @@ struct QueryHead {
   float lse;
 };
 
-// One KV block of 16 keys from `first` on, of which the row sees [begin, end). The others weigh
-// nothing, but their
-// zeros are added like the rest: that is what a vector of 16 keys does.
+// Does one KV block of 16 keys from `first` on, of which the row sees [begin, end). The others have
+// weight 0, but their zeros are added too, because a vector of 16 keys does so.
 void block_gradient(const AttentionBackward& b,
                     const KvView& kv,
                     const QueryHead& row,

@@ -11,7 +11,7 @@
 namespace troupe::kernels::reference {
 namespace {
 
-// The row of A that a bf16 product sees: denormals count as zero.
+// A number of A as a bf16 product uses it: denormals are flushed to zero.
 float rounded(float x) {
   const bool denormal = (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) == 0;
   return denormal ? 0.0f : from_bf16(to_bf16(x));
@@ -25,7 +25,7 @@ float b_value(const Gemm& g, std::int64_t k, std::int64_t n) {
   return g.ldb > 0 ? g.b.f32()[k * g.ldb + n] : panel_value(g.b, g.k, n, k);
 }
 
-// k in pairs, of each the second first; what an odd k lacks is a pair of zeros.
+// Goes over k in pairs, the second number of each first. An odd k is padded with zeros.
 float dot_of_pairs(const Gemm& g, std::int64_t m, std::int64_t n, float sum) {
   for (std::int64_t k = 0; k < g.k; k += 2) {
     const bool pair = k + 1 < g.k;
@@ -36,7 +36,7 @@ float dot_of_pairs(const Gemm& g, std::int64_t m, std::int64_t n, float sum) {
   return sum;
 }
 
-// Sets the scale of one column and returns what its weights are multiplied with before rounding.
+// Sets the scale of one column and returns the factor for its weights before rounding.
 float choose_scale(const float* w, std::int64_t k, float& scale) {
   std::uint32_t largest = 0;
   for (std::int64_t i = 0; i < k; ++i)

@@ -1,5 +1,5 @@
-// Where a key or value stands in the pools, by slot (block * 16 + place) or by a segment's
-// position; and the soft cap of a score. Used by the reference level only.
+// Locates a key or value in the pools, by slot (block * 16 + place) or by position in a segment.
+// Also the soft cap of a score. Used only by the reference level.
 #pragma once
 
 #include "kernels/scalar.hpp"
@@ -9,7 +9,7 @@
 
 namespace troupe::kernels::reference {
 
-// A scaled score under the soft cap, if there is one.
+// The scaled score, with the soft cap applied if there is one.
 inline float capped(const Attention& a, float score) {
   return a.softcap > 0.0f ? a.softcap * tanh_f32(score / a.softcap) : score;
 }
@@ -29,7 +29,7 @@ inline std::int64_t v_index(std::int64_t kv_heads,
   return ((slot / kKvBlock * kv_heads + head) * kKvBlock + slot % kKvBlock) * head_dim + d;
 }
 
-// One kv head of one segment's keys and values.
+// The keys and values of one kv head of one segment.
 class KvView {
  public:
   KvView(const Attention& a, const Segment& segment, std::int64_t kv_head)

@@ -1,6 +1,6 @@
-// A sum or maximum over a row as all levels take it: element i goes to virtual lane i mod 16, then
-// a fixed tree joins the lanes. A row is continued with the start value up to a multiple of 16.
-// Used by the reference level only.
+// A sum or maximum over a row, in the order of all levels: element i goes to virtual lane i mod 16,
+// then a fixed tree joins the lanes. A row is padded to a multiple of 16 with the start value. Used
+// only by the reference level.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class LaneSum {
   std::array<T, kLanes> lanes_{};
 };
 
-// The larger one; the second when they compare neither way (a NaN does not enter a maximum).
+// The larger one; the second if neither is larger (so a NaN in x does not enter a maximum).
 inline float larger(float x, float y) {
   return x > y ? x : y;
 }

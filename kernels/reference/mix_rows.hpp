@@ -1,4 +1,4 @@
-// Weighted sums of rows that are found by their index: the end of a layer of experts.
+// Weighted sums of rows gathered by index: the last step of a mixture-of-experts layer.
 #pragma once
 
 #include "kernels/shapes.hpp"

@@ -1,4 +1,4 @@
-// AdamW, the norm of a gradient and the search for NaN in it, one element at a time; also the
+// AdamW, gradient norms and the check for non-finite numbers, one element at a time. Also the
 // probes that measure the machine, in plain C++.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The reference level: plain loops over single numbers, which define every result.
+// The reference level: plain loops over single numbers that define every result.
 #define TROUPE_KERNEL_LEVEL reference
 
 #include "kernels/reference/activations.hpp"
@@ -10,5 +10,5 @@
 #include "kernels/reference/rows.hpp"
 #include "kernels/reference/rows_backward.hpp"
 #include "kernels/reference/vocab.hpp"
-// After the functions that it gathers.
+// Must come after the functions that it lists.
 #include "kernels/table.hpp"

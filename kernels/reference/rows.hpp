@@ -1,4 +1,4 @@
-// Functions of single rows, forward: RMSNorm, rotary positions, exp.
+// Row-wise functions of the forward pass: RMSNorm, rotary positions, exp.
 #pragma once
 
 #include "kernels/reference/lanes.hpp"

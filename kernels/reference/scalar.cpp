@@ -1,5 +1,4 @@
-// exp_f32, tanh_f32 and log_f32, one number at a time: the definition that the vector levels
-// repeat.
+// exp_f32, tanh_f32 and log_f32 for one number: the definition that the vector levels reproduce.
 #include "kernels/scalar.hpp"
 
 #include "kernels/exp_constants.hpp"

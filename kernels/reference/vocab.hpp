@@ -17,7 +17,7 @@ void vocab_stats(
   for (std::int64_t i = 0; i < count; ++i)
     largest.take(i, logits[i] * inv_temperature);
   *max = largest.total();
-  // A block of nothing but -inf sums to zero.
+  // A block that is all -inf sums to zero.
   const float shift = *max == -std::numeric_limits<float>::infinity() ? 0.0f : *max;
   LaneSum<float> total;
   for (std::int64_t i = 0; i < round_up_to_lanes(count); ++i)
@@ -30,7 +30,7 @@ float vocab_weighted(const float* logits, std::int64_t count, float inv_temperat
   for (std::int64_t i = 0; i < count; ++i) {
     const float s = logits[i] * inv_temperature;
     const float p = exp_f32(s - lse);
-    total[i] = std::fma(p, p == 0.0f ? 0.0f : s, total[i]);  // no probability, no share
+    total[i] = std::fma(p, p == 0.0f ? 0.0f : s, total[i]);  // avoids 0 * infinity
   }
   return total.total();
 }

@@ -1,6 +1,6 @@
-// Turns settings into a TrainConfig: takes those of files and flags, checks name, type and range of
-// each, and at the end the rules between keys. Later values win: default < files < flags. Owned by
-// the command that reads a configuration; one thread.
+// Turns settings from files and flags into a TrainConfig. Checks name, type and range of each, and
+// finally the rules between keys. Later values win: default < files < flags. Owned by the command
+// that reads a configuration; one thread.
 #pragma once
 
 #include "runtime/config/table.hpp"
@@ -12,23 +12,24 @@
 
 namespace troupe::config {
 
-// Where each key that is not a default was set.
+// Where each key was set; keys with their default are absent.
 using Origins = std::map<std::string, std::string, std::less<>>;
 
 class Builder {
  public:
-  // A configuration of `troupe train METHOD`, with that method's defaults. `table` outlives it.
+  // A configuration of `troupe train METHOD`, with that method's defaults. `table` must outlive it.
   explicit Builder(const Table& table, Methods method = kPpo);
 
-  // Errors (kConfig): unknown key (names the nearest), wrong type, out of range; each says where.
+  // Errors (kConfig): unknown key (suggests the nearest), wrong type, out of range. Each says
+  // where.
   core::Result<void> set(const Setting& setting);
-  // Sets what can be set and tells all that is wrong.
+  // Sets what can be set, and reports all errors together.
   core::Result<void> set_all(std::span<const Setting> settings);
 
-  // Checks what holds between keys and that needed keys are there.
+  // Checks the rules between keys, and that all needed keys are set.
   core::Result<TrainConfig> finish() const;
 
-  // As it stands, without the final checks.
+  // The current state, without the final checks.
   const TrainConfig& current() const { return config_; }
   const Origins& origins() const { return origins_; }
 
@@ -38,12 +39,14 @@ class Builder {
   Origins origins_;
 };
 
-// The method that the settings ask for, ppo when none does; `asked` (may be kNoMethod) is the word
-// of the command line, which they must not contradict. Error kConfig: they do, or no such method.
+// The method that the settings ask for, or ppo if none does. `asked` (may be kNoMethod) is the
+// method on the command line. Errors (kConfig): the settings contradict it or each other, or there
+// is no such method.
 core::Result<Methods> method_of(std::span<const Setting> settings, Methods asked = kNoMethod);
 
-// The rules between keys, those of `table` among them, each error naming the keys: all needed keys
-// that are missing are told, and of each part what is wrong first. `origins` may be empty.
+// Checks the rules between keys, including those of `table`. Reports all needed keys that are
+// missing, the first broken rule of each key, and the first broken rule of `table`. Errors name the
+// keys. `origins` may be empty.
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins);
 
 }  // namespace troupe::config

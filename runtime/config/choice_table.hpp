@@ -1,6 +1,6 @@
 // What higher rooms contribute to the table of keys: the words that a key accepts, and rules
-// between keys. The program passes both in when it builds the table, so that this room need not
-// include those rooms. Plain values.
+// between keys. The program passes both in when it builds the table, so this room does not depend
+// on those rooms. Plain values.
 #pragma once
 
 #include "runtime/core/choice.hpp"
@@ -13,13 +13,13 @@ namespace troupe::config {
 
 struct TrainConfig;
 
-// Nothing when the configuration is fine. A rule sees a configuration whose single values were
-// checked already.
+// A rule between keys; returns nullopt if the configuration is fine. The values of single keys were
+// checked before.
 using Rule = std::function<std::optional<core::Refusal>(const TrainConfig& config)>;
 
 struct HandedTables {
-  std::vector<core::ChoiceTable> choices;  // of keys that have no words of their own in this room
-  std::vector<Rule> rules;                 // of reinforcement learning (method ppo)
+  std::vector<core::ChoiceTable> choices;  // for keys whose words this room does not define
+  std::vector<Rule> rules;                 // for reinforcement learning (method ppo)
 };
 
 }  // namespace troupe::config

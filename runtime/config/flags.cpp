@@ -1,4 +1,4 @@
-// Reading of dotted flags.
+// Reads dotted flags.
 #include "runtime/config/read.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/bool_word.hpp"
@@ -59,7 +59,7 @@ class FlagReader {
  private:
   void wrong(core::Error error) { out_.wrong.add(std::move(error)); }
 
-  // `--name` with its values in the words that follow.
+  // Reads `--name`, whose values are the words that follow.
   void take_words(const std::string& name) {
     const Row* row = table_.find_any(name);
     if (row == nullptr) {
@@ -89,7 +89,7 @@ class FlagReader {
     take(name, std::move(values));
   }
 
-  // A word that may belong to an unknown flag.
+  // Whether a word may be a value of an unknown flag.
   static bool is_loose_value(std::string_view word) {
     return !word.starts_with("--") && !is_setting(word) && !word.ends_with(".yaml") &&
            !word.ends_with(".yml");
@@ -99,7 +99,7 @@ class FlagReader {
     const Row* row = table_.find_any(written);
     if (row == nullptr) return wrong(unknown_key(written, kWhere));
     if (row->escapes) std::ranges::transform(values, values.begin(), unescape_flag);
-    // Items are separated by commas, but a text with escapes may hold one.
+    // Commas separate items, except in texts with escapes, which may contain one.
     if (row->is_list() && !row->escapes && values.size() == 1) values = split_items(values.front());
     if (row->is<Texts>()) {
       // A second --rollout.stop adds to the first.

@@ -1,5 +1,5 @@
-// What `troupe train METHOD` can be. A key of the configuration says which methods read it; a key
-// that a method does not read is refused. Constants and pure functions.
+// The methods of `troupe train METHOD`. Each configuration key says which methods read it; a key
+// that the method does not read is refused. Constants and pure functions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace troupe::config {
 
-// A method, or a set of them: one bit each.
+// A method or a set of methods, one bit each.
 enum Methods : unsigned {
   kNoMethod = 0,
   kPpo = 1,       // every kind of reinforcement learning
@@ -18,7 +18,7 @@ enum Methods : unsigned {
   kIpo = 32,
   kCdpo = 64,
   kKto = 128,
-  kPairs = kRm | kDpo | kIpo | kCdpo,        // learn from chosen and rejected
+  kPairs = kRm | kDpo | kIpo | kCdpo,        // learn from pairs of chosen and rejected
   kPreference = kDpo | kIpo | kCdpo | kKto,  // have a reference model
   kSupervised = kSft | kPretrain | kRm | kPreference,
   kAllMethods = kPpo | kSupervised,
@@ -32,7 +32,7 @@ constexpr Methods operator|(Methods a, Methods b) {
 inline constexpr std::string_view kMethodNames[] = {"ppo", "sft", "pretrain", "rm",
                                                     "dpo", "ipo", "cdpo",     "kto"};
 
-// kNoMethod for a word that is none.
+// kNoMethod for an unknown name.
 Methods method_named(std::string_view name);
 
 // "sft, pretrain, rm": the methods of a set.

@@ -1,6 +1,6 @@
-// Names that are no key: OpenRLHF's, dotted (0.10 on) and the flat ones before them, and misspelt
-// ones. A name whose meaning and values are the same stands in its key's row (`aka`); every other
-// one is answered here with what to write, or why there is no such thing.
+// Answers for names that are not keys: misspelt ones, and those of OpenRLHF, dotted (since 0.10) or
+// flat (before). An OpenRLHF name with the same meaning and values is in its key's row (`aka`). For
+// every other one this file says what to write instead, or why there is no such key.
 #include "runtime/config/refuse.hpp"
 #include "runtime/config/table.hpp"
 #include "runtime/core/edit_distance.hpp"
@@ -12,7 +12,7 @@ namespace troupe::config {
 namespace {
 
 struct Answer {
-  std::string_view names;  // separated by spaces; a '*' at the end stands for any rest
+  std::string_view names;  // separated by spaces; a final '*' matches any rest
   std::string_view text;   // follows "'NAME' "
 };
 
@@ -135,7 +135,7 @@ constexpr Answer kAnswers[] = {
     {"batch_size", "is 'train.batch_size' in training; serve-reward takes what a request holds"},
 };
 
-// A name written out is meant before one with a star.
+// Names without a star take precedence over those with one.
 const Answer* find_answer(std::string_view name) {
   for (const bool stars : {false, true}) {
     for (const Answer& answer : kAnswers) {

@@ -1,4 +1,4 @@
-// Errors of the configuration, each a message put together from its parts. Pure.
+// Helpers that build the messages of configuration errors from parts. Pure.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -10,7 +10,7 @@
 namespace troupe::config {
 namespace {
 
-// `text` broken at spaces; lines after the first start with `indent` spaces.
+// Wraps `text` at spaces; lines after the first start with `indent` spaces.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
   std::string out;
   std::size_t used = indent;
@@ -74,7 +74,7 @@ void each_section(std::span<const Row> rows,
 
 std::string resolved_yaml(const TrainConfig& config, const Origins& origins) {
   std::string out;
-  std::string_view open;  // "actor.adam.": what the last line stands in
+  std::string_view open;  // the section of the last line, such as "actor.adam."
   for (const Row& row : keys().rows()) {
     if (!row.is_read_by(config.method)) continue;
     const std::string_view name = row.name;

@@ -1,4 +1,4 @@
-// The rules between configuration keys.
+// Checks the rules between configuration keys.
 #include "runtime/config/builder.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/error_list.hpp"
@@ -12,11 +12,11 @@
 namespace troupe::config {
 namespace {
 
-// What makes no sense beside other keys: at which key, when, and what to do about it.
+// A rule about a combination of keys: which key is wrong, when, and what to do about it.
 struct KeyRule {
-  Methods methods;                           // that are held to it
-  std::string_view key;                      // empty where none of several is set
-  std::string (*why)(const TrainConfig& c);  // empty when nothing is wrong
+  Methods methods;                           // the methods that the rule applies to
+  std::string_view key;                      // empty if none of several keys is set
+  std::string (*why)(const TrainConfig& c);  // returns "" if nothing is wrong
 };
 
 #define RULE(methods, key, wrong, ...)                     \
@@ -28,8 +28,8 @@ bool names_evaluation(std::string_view figure) {
   return figure.starts_with("eval/") || figure.starts_with("-eval/");
 }
 
-// Tensor cores add in an order of their own: the log-probs of policy, reference and engines agree
-// only where all of them use these.
+// Tensor cores add in their own order. The log-probs of policy, reference and engines therefore
+// agree only if all of them use tensor cores.
 bool uses_tensor_cores(const TrainConfig& c) {
   return c.actor.param_dtype == ParamDtype::kBf16Compute;
 }
@@ -37,7 +37,7 @@ constexpr std::string_view kOneArithmetic =
     "with actor.param_dtype bf16-compute policy, reference and engines compute on GPUs; give cuda, "
     "or --actor.param_dtype bf16";
 
-// Of rule, Python file and server: how many are set.
+// How many of rule, Python file and server are set.
 int sources_of(const TrainConfig& c) {
   return !c.reward.rule.empty() + !c.reward.python.empty() + !c.reward.http.empty();
 }
@@ -45,7 +45,7 @@ std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0);
 }
 
-// Of a prompt and so many samples, all as long as may be.
+// The size of a group with this many samples, if all have their maximum length.
 std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
   const auto count = static_cast<std::uint64_t>(samples);
   const std::uint64_t tokens = count * static_cast<std::uint64_t>(c.rollout.max_new_tokens);
@@ -54,7 +54,7 @@ std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
 }
 std::string too_long(const TrainConfig& c, std::int64_t samples) {
   return joined(samples, " samples of ", c.rollout.max_new_tokens, " tokens are a group of ",
-                group_bytes(c, samples), " bytes, and one may have ",
+                group_bytes(c, samples), " bytes; a group may have at most ",
                 core::limits::kGroup_bytes_max,
                 ": give fewer, or a smaller --rollout.max_new_tokens");
 }
@@ -74,7 +74,7 @@ constexpr KeyRule kRules[] = {
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins) {
   core::ErrorList wrong;
   const auto refuse_key = [&](std::string_view key, std::string_view why) {
-    const auto origin = origins.find(key);  // "demo.yaml:4: " for a key that was set
+    const auto origin = origins.find(key);  // such as "demo.yaml:4", if the key was set
     wrong.add(refuse(origin == origins.end() ? "" : origin->second + ": ", key,
                      key.empty() ? "" : ": ", why)
                   .error);
@@ -85,7 +85,7 @@ core::Result<void> check(const TrainConfig& config, const Table& table, const Or
                      " or put it in the YAML file")
                   .error);
   }
-  std::string_view told = "-";  // of each key what is wrong first is told
+  std::string_view told = "-";  // only the first broken rule of each key is reported
   for (const KeyRule& rule : kRules) {
     if ((rule.methods & config.method) == 0 || rule.key == told) continue;
     const std::string why = rule.why(config);

@@ -50,7 +50,7 @@ void take(Methods& method, std::size_t number) {
   method = static_cast<Methods>(1U << number);
 }
 
-// `at`, a lambda without captures, gives the member.
+// `at` is a lambda without captures that returns the member.
 template <class T, class At>
 Field field_of(At at) {
   if constexpr (std::is_enum_v<T>) {
@@ -61,7 +61,7 @@ Field field_of(At at) {
   }
 }
 
-// Where a row stands.
+// The section of a row.
 struct Place {
   std::string path;  // "actor.adam."
   Methods readers;
@@ -80,7 +80,7 @@ void add(std::vector<Row>& rows,
   rows.push_back(std::move(row));
 }
 
-// Sections nest; `In` is the one at hand.
+// Sections nest; `In` is the current one.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #define OPEN(name, ...)                                                            \

@@ -1,4 +1,4 @@
-// The table of configuration keys, made from keys.def: flags, YAML keys, help pages,
+// The table of configuration keys, generated from keys.def. Flags, YAML keys, help pages,
 // docs/configuration.md and resolved_config.yaml come from it. Immutable; safe on any thread.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace troupe::config {
 
-// One `key = value` as it was written in a file or on a command line, not yet checked.
+// One `key = value` as written in a file or on a command line, not yet checked.
 struct Setting {
   std::string name;
   std::vector<std::string> values;  // one for a scalar, the items of a list
@@ -23,11 +23,11 @@ struct Setting {
   std::string where;                // "demo.yaml:4" or "the command line"
 };
 
-// How a row reaches its member of a TrainConfig.
+// How a row accesses its member of a TrainConfig.
 template <class T>
 using Access = T& (*)(TrainConfig&);
 
-// The same for a choice, by the number of its word.
+// The same for a choice, by the index of its word.
 struct ChoiceAccess {
   std::span<const std::string_view> words;
   std::size_t (*get)(TrainConfig&);
@@ -46,28 +46,28 @@ using Field = std::variant<Access<bool>,
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  bool above = false;  // the minimum itself is refused
+  bool above = false;  // the minimum itself is not allowed
 };
 
-// A default that differs from the key's for some methods, as it is written.
+// For some methods, a default that differs from the key's; written as in YAML.
 struct MethodDefault {
   Methods methods;
   std::string_view value;
 };
 
-// What a row of keys.def may say beside type, name, default and help, in this order.
+// What a row of keys.def may specify after type, name, default and help, in this order.
 struct Facts {
-  Range range{};  // of a number, or of each number of a list
+  Range range{};  // of the number, or of each number in a list
   std::string_view unit{};
-  std::size_t count = 0;              // of a list; 0 = any
+  std::size_t count = 0;              // items of a list; 0 = any number
   bool needed = false;                // has no default
-  bool escapes = false;               // \n \t \\ in a flag's value are one character each
-  std::vector<core::Choice> words{};  // non-empty: a text, or each of a list, is one of these
-  Methods only = kNoMethod;           // those that read the key, when not all of the section's
+  bool escapes = false;               // \n, \t, \r and \\ in a flag's value are resolved
+  std::vector<core::Choice> words{};  // if not empty, the text or each list item is one of these
+  Methods only = kNoMethod;           // methods that read the key, if not all of the section's
   std::vector<MethodDefault> defaults{};
-  std::string_view peer{};  // OpenRLHF's flag where its name or meaning differs
-  std::string_view aka{};   // OpenRLHF's names of a key that means the same, separated by spaces
-  bool free = false;        // a resumed run may change it: it alters nothing that is computed
+  std::string_view peer{};  // OpenRLHF's flag, if its name or meaning differs
+  std::string_view aka{};   // OpenRLHF's names with the same meaning, separated by spaces
+  bool free = false;        // a resumed run may change it: it alters no computed value
 };
 
 struct Row : Facts {
@@ -84,7 +84,7 @@ struct Row : Facts {
   bool is_read_by(Methods methods) const { return (only & methods) != 0; }
   // "int", "float", "bool", "text", "choice", "device", "2 floats", "list of text".
   std::string type_name() const;
-  // "1 to 10", "at least 0", "above 0", "ppo | decoupled"; empty when anything goes.
+  // "1 to 10", "at least 0", "above 0", "ppo | decoupled"; empty if any value is allowed.
   std::string range_text() const;
   // The part of the name up to the first dot, or the whole name.
   std::string_view section() const;
@@ -97,16 +97,16 @@ struct Row : Facts {
 
 class Table {
  public:
-  // Keys whose words nobody hands over take any word.
+  // Choice keys without words in `handed` accept any word.
   explicit Table(HandedTables handed = {});
 
-  // Keys of one section adjacent, in the order of the help pages.
+  // In the order of the help pages; keys of one section are adjacent.
   std::span<const Row> rows() const { return rows_; }
   std::span<const Rule> rules() const { return rules_; }
 
-  // Null when there is no such key.
+  // Null if there is no such key.
   const Row* find(std::string_view name) const;
-  // The same, also by OpenRLHF's name where that means the same and takes the same values.
+  // The same, but also finds OpenRLHF names with the same meaning and values (`aka`).
   const Row* find_any(std::string_view name) const;
 
  private:
@@ -114,20 +114,20 @@ class Table {
   std::vector<Rule> rules_;
 };
 
-// The table that nothing was handed to.
+// The table without handed choices and rules.
 const Table& keys();
 
-// The key that a misspelt name most likely means; empty when nothing is close.
+// The key that a misspelt name most likely means; empty if none is close.
 std::string nearest_name(std::string_view name);
 
-// For OpenRLHF's names, dotted and flat: a sentence with what to write here, or why there is no
-// such key; else empty.
+// For an OpenRLHF name, dotted or flat: a sentence that says what to write instead, or why there is
+// no such key. Empty for other names.
 std::string answer_to_name(std::string_view name);
 
 // The error for a name that is not a key.
 core::Error unknown_key(std::string_view name, std::string_view where);
 
-// What a run has that was told nothing.
+// The configuration with all defaults.
 const TrainConfig& default_config();
 
 }  // namespace troupe::config

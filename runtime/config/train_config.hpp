@@ -1,6 +1,6 @@
 // The configuration of one training run as plain values. A member's path is its key:
 // `actor.adam.lr` here is `--actor.adam.lr` on the command line and `actor: {adam: {lr: ...}}` in
-// YAML. Members and their defaults are the rows of keys.def. Filled by Builder (builder.hpp);
+// YAML. Members and their defaults are the rows of keys.def. Builder fills it (builder.hpp);
 // read-only once training starts.
 #pragma once
 
@@ -23,7 +23,7 @@ using Floats = std::vector<double>;
 using Texts = std::vector<std::string>;
 using Device = core::DeviceName;
 
-// Choices, each with its words in the order of the enumerators.
+// The words of each choice, in the order of its enumerators.
 template <class Choice>
 inline constexpr std::array<std::string_view, 0> kWords;
 
@@ -54,11 +54,11 @@ inline constexpr std::array<std::string_view, 2> kWords<Transport> = {"caf", "lo
 struct TrainConfig {
 #include "runtime/config/keys.def"
 
-  // Samples of one update.
+  // Samples per update.
   std::int64_t samples_per_update() const {
     return rollout.batch_size * rollout.n_samples_per_prompt;
   }
-  // Optimiser steps of one pass over an update.
+  // Optimiser steps per pass over an update.
   std::int64_t mini_batches() const {
     return train.batch_size == 0 ? 1 : samples_per_update() / train.batch_size;
   }

@@ -1,4 +1,4 @@
-// Values of single keys: from text, with the checks of their rows, and back to text.
+// Converts values of single keys from text, with the checks of their rows, and back to text.
 #include "runtime/config/refuse.hpp"
 #include "runtime/config/table.hpp"
 #include "runtime/core/bool_word.hpp"
@@ -19,7 +19,7 @@ std::string text_of(Float value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-// Bounds print as whole numbers where they are whole.
+// Prints a bound as a whole number if it is one.
 std::string bound_text(double value) {
   const bool whole = std::abs(value) < 1e15 && value == std::floor(value);
   return whole ? std::to_string(static_cast<std::int64_t>(value)) : text_of(value);
@@ -63,7 +63,7 @@ std::string text_of(const std::vector<Item>& items) {
   return out + "]";
 }
 
-// One setting on its way into the member of its row.
+// Parses one setting and assigns it to the member of its row.
 class Parser {
  public:
   Parser(const Row& row, const Setting& setting) : row_(row), setting_(setting) {}
@@ -79,7 +79,7 @@ class Parser {
   Result<void> assign(Access<T> access, TrainConfig& config) const {
     TROUPE_TRY(check_single());
     if constexpr (std::is_same_v<T, Text>) {
-      // Empty is the default of choices that may be unset.
+      // An empty text is allowed if it is the default: the choice may be unset.
       TrainConfig defaults = default_config();
       if (setting_.values.front().empty() && access(defaults).empty()) {
         access(config).clear();
@@ -96,7 +96,7 @@ class Parser {
       if (std::is_same_v<Item, Text> && written.empty()) return bad("an empty item means nothing");
       TROUPE_TRY(parse(written, items.emplace_back()));
     }
-    // An empty list is the default of keys that may be unset.
+    // An empty list is allowed if it is the default: the key may be unset.
     TrainConfig defaults = default_config();
     const bool unsets = items.empty() && access(defaults).empty();
     if (row_.count != 0 && items.size() != row_.count && !unsets) {
@@ -197,7 +197,7 @@ core::Result<void> Row::set(TrainConfig& config, const Setting& setting) const {
 }
 
 std::string Row::yaml(const TrainConfig& config) const {
-  // Accessors give what can be written to; here it is only read.
+  // Accessors return mutable references; here they are only read.
   auto& readable = const_cast<TrainConfig&>(config);
   if (const auto* choice = std::get_if<ChoiceAccess>(&field)) {
     return quoted(choice->words[choice->get(readable)]);

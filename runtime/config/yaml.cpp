@@ -1,4 +1,4 @@
-// YAML to settings, and whole configurations from files and flags.
+// Reads YAML into settings, and whole configurations from files and flags.
 #include "runtime/config/read.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/limits.hpp"
@@ -19,7 +19,7 @@ using core::Result;
 constexpr int kDepth_max = 8;
 constexpr std::size_t kKeys_max = 1000;
 
-// Tells what is wrong with each pair and reads the others.
+// Flattens nested maps into settings. Reports each wrong pair and reads the others.
 class Flattener {
  public:
   Flattener(const std::string& where, core::ErrorList& wrong) : where_(where), wrong_(wrong) {}
@@ -39,7 +39,7 @@ class Flattener {
     return mark.is_null() ? where_ : joined(where_, ":", mark.line + 1);
   }
 
-  // A map whose name is no key is a section; every other node is a value.
+  // A map whose name is not a key is a section; every other node is a value.
   Result<void> visit(const YAML::Node& map, const std::string& prefix, int depth) {
     if (depth > kDepth_max) return refuse(place(map), ": sections nested too deeply");
     for (const auto& entry : map) {
@@ -47,7 +47,7 @@ class Flattener {
       if (!key.IsScalar()) return refuse(place(key), ": a key must be a plain word");
       std::string name = prefix + key.Scalar();
       const Row* row = keys().find_any(name);
-      if (row != nullptr) name = row->name;  // written by a peer's name, perhaps
+      if (row != nullptr) name = row->name;  // it may have been written with OpenRLHF's name
       if (value.IsMap() && row == nullptr) {
         TROUPE_TRY(visit(value, name + ".", depth + 1));
       } else {
@@ -75,7 +75,7 @@ class Flattener {
     if (value.IsNull()) return refuse(where, ": ", name, " has no value");
     if (value.IsMap()) return refuse(where, ": ", name, " is a value, not a section");
     if (value.IsScalar()) setting.values.push_back(value.Scalar());
-    for (const YAML::Node& item : value) {  // none in a scalar
+    for (const YAML::Node& item : value) {  // a scalar has none
       if (!item.IsScalar()) return refuse(where, ": ", name, ": a list of plain values expected");
       setting.values.push_back(item.Scalar());
       if (setting.values.size() > kKeys_max) {
@@ -92,7 +92,7 @@ class Flattener {
   std::vector<Setting> out_;
 };
 
-// The first line, from 1, that is indented with a tab; 0 when none is.
+// The number of the first line that is indented with a tab, from 1; 0 if none is.
 int line_with_tab(const std::string& text) {
   int line = 1;
   bool indent = true;
@@ -104,7 +104,7 @@ int line_with_tab(const std::string& text) {
   return 0;
 }
 
-// What YAML says of a tab depends on what follows it; that it is one says more.
+// The YAML library's message about a tab depends on what follows it, so this names the tab instead.
 core::Failure syntax_error(const YAML::ParserException& error,
                            const std::string& text,
                            const std::string& where) {
@@ -115,7 +115,7 @@ core::Failure syntax_error(const YAML::ParserException& error,
   return refuse(where, ":", error.mark.line + 1, ": not valid YAML: ", error.msg);
 }
 
-// What could be read; `wrong` says the rest.
+// The settings that could be read; errors go to `wrong`.
 std::vector<Setting> settings_of(const std::string& text,
                                  const std::string& where,
                                  core::ErrorList& wrong) {
@@ -148,7 +148,7 @@ Result<std::string> content_of(const std::string& file) {
   if (std::filesystem::is_directory(file, error)) {
     return refuse(file, ": is a folder; a YAML file is expected");
   }
-  // One byte more than allowed shows that a file is too large.
+  // Reads one byte more than allowed, to detect a file that is too large.
   std::string text(core::limits::kConfigFile_bytes_max + 1, '\0');
   std::ifstream in(file, std::ios::binary);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -17,7 +17,7 @@ Activity::Activity(const Clock& clock, std::string cause)
   idle_[cause_] = Duration::zero();
 }
 
-// A cause that is made up anew each time must not grow the table.
+// Causes that differ each time must not grow the table without bound.
 std::string Activity::bounded(State state, std::string_view cause) const {
   std::string text(cause);
   const bool full = idle_.size() >= limits::kActivityCauses_max;
@@ -31,7 +31,7 @@ void Activity::settle(TimePoint now) {
   sum += now - std::exchange(since_, now);
 }
 
-// Spans touch, always. A short one goes to the span before it; two of one kind become one.
+// Spans are contiguous. A short span joins the one before it, and two of the same kind become one.
 void Activity::keep(Span span) {
   if (!spans_.empty()) {
     Span& last = spans_.back();
@@ -75,7 +75,7 @@ Activity::Report Activity::report(std::uint64_t spans_after) const {
   report.idle = idle_;
   if (state_ == State::kIdle) report.idle[cause_] += open;
   report.now = Span{state_, cause_, since_, now};
-  // The newest span may still grow; it is given once another one follows it.
+  // The newest span may still grow, so it is reported only once another one follows it.
   const std::uint64_t finished = dropped_ + (spans_.empty() ? 0 : spans_.size() - 1);
   for (std::uint64_t number = std::max(spans_after, dropped_); number < finished; ++number) {
     report.spans.push_back(spans_[number - dropped_]);

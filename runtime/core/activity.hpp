@@ -1,8 +1,8 @@
 // Accounts for a role's time. At every moment a role is in exactly one state (busy, idle for a
 // named cause, paused), so the sums add up to the time since its start, to the nanosecond. Recent
 // spans are kept for a timeline; there, changes shorter than kActivitySpan_min join their
-// neighbours. Owned by the role's host; safe on any thread, so that a report never waits for the
-// role. Bounds: kActivitySpans_max spans, kActivityCauses_max causes (the rest count as "other").
+// neighbours. Owned by the role's host; safe on any thread, so a report never waits for the role.
+// Bounds: kActivitySpans_max spans and kActivityCauses_max idle causes (the rest count as "other").
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -30,23 +30,22 @@ class Activity {
   struct Report {
     Duration wall{}, busy{}, paused{};     // wall = busy + paused + the sum of idle
     std::map<std::string, Duration> idle;  // by cause
-    std::vector<Span> spans;               // those asked for, oldest first; finished ones only
-    std::uint64_t next_span = 0;           // ask for spans after this number next time
-    Span now;                              // what goes on, until now
+    std::vector<Span> spans;               // finished spans after `spans_after`, oldest first
+    std::uint64_t next_span = 0;           // pass this as `spans_after` next time
+    Span now;                              // the current span, ended now
   };
 
   explicit Activity(const Clock& clock, std::string cause = "nothing asked");
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  // Until now it was as before; from now on it is this. The same state and cause again change
-  // nothing.
+  // Switches to a state from now on. Repeating the current state and cause has no effect.
   void set_busy(std::string_view what) { set(State::kBusy, what); }
   void set_idle(std::string_view cause) { set(State::kIdle, cause); }
   void set_paused(std::string_view cause) { set(State::kPaused, cause); }
 
-  // Busy for as long as the guard lives; then what it was before. Guards nest. Without an activity
-  // nobody keeps an account.
+  // Busy while the guard lives; then the previous state returns. Guards nest. A null activity makes
+  // it a no-op.
   class Busy {
    public:
     Busy(Activity* activity, std::string_view what);
@@ -60,13 +59,13 @@ class Activity {
     std::string cause_;
   };
 
-  // Spans are numbered from 1; `spans_after` is the last number that the asker has.
+  // Spans are numbered from 1; `spans_after` is the number of the last span that the caller has.
   Report report(std::uint64_t spans_after = 0) const;
 
  private:
   void set(State state, std::string_view cause);
-  void settle(TimePoint now);  // counts the time since the last change
-  void keep(Span span);        // puts a finished span into the ring
+  void settle(TimePoint now);  // books the time since the last change
+  void keep(Span span);        // appends a finished span
   std::string bounded(State state, std::string_view cause) const;
 
   const Clock& clock_;
@@ -78,7 +77,7 @@ class Activity {
   Duration busy_{}, paused_{};
   std::map<std::string, Duration> idle_;
   std::deque<Span> spans_;
-  std::uint64_t dropped_ = 0;  // spans that left the ring
+  std::uint64_t dropped_ = 0;  // spans removed because of the bound
 };
 
 std::string_view state_name(Activity::State state) noexcept;

@@ -1,4 +1,4 @@
-// The words that mean yes and no, in files and on every command line. Pure; any thread.
+// The words for true and false in files and on command lines. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace troupe::core {
 
-// true, yes, on, 1 and false, no, off, 0, also with a capital; nothing for another word.
+// Accepts true, yes, on, 1 and false, no, off, 0, also capitalised; nullopt for any other word.
 inline std::optional<bool> bool_word(std::string_view text) {
   for (const std::string_view word : {"true", "yes", "on", "1", "True", "Yes", "On"}) {
     if (text == word) return true;

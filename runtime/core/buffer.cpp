@@ -26,7 +26,7 @@ void* allocate_aligned(std::size_t bytes) {
     std::memset(memory, 0, bytes);
     return memory;
   }
-  // Over-map so that the block starts on a huge page, then give the ends back.
+  // Maps more than needed, so that the block can start on a huge page, then unmaps both ends.
   const std::size_t size = mapped_size(bytes);
   void* raw = ::mmap(nullptr, size + kHugePage_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

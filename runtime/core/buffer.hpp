@@ -1,6 +1,6 @@
 // A block of floats (or other plain numbers) for weights, caches and scratch, in the memory of the
-// host or of a device (core/memory.hpp). Move-only, single owner; zero at first. Large blocks of
-// the host ask the kernel for huge pages. The memory outlives the buffer.
+// host or of a device (core/memory.hpp). Move-only, single owner; initially zero. Large host blocks
+// ask the kernel for huge pages. The Memory must outlive the buffer.
 #pragma once
 
 #include "runtime/core/memory.hpp"
@@ -13,8 +13,8 @@
 
 namespace troupe::core {
 
-// 64-byte aligned zeroed memory of the host; null only for 0 bytes. Aborts when the system has none
-// left.
+// Zeroed host memory, aligned to 64 bytes; null only for 0 bytes. Out of memory ends the process:
+// by abort below 4 MiB, else with a message and exit status 3.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* memory, std::size_t bytes) noexcept;
 
@@ -44,21 +44,21 @@ class Buffer {
   T* data() noexcept { return data_; }
   const T* data() const noexcept { return data_; }
   std::int64_t size() const noexcept { return count_; }
-  // Of the host's memory only.
+  // Only for host memory.
   T& operator[](std::int64_t i) noexcept { return data_[i]; }
   const T& operator[](std::int64_t i) const noexcept { return data_[i]; }
   std::span<T> span() noexcept { return {data_, static_cast<std::size_t>(count_)}; }
   std::span<const T> span() const noexcept { return {data_, static_cast<std::size_t>(count_)}; }
 
-  // The first numbers, from and to the host.
+  // Copy the first numbers of the buffer from and to the host.
   void upload(std::span<const T> from) { memory_->upload(data_, from.data(), from.size_bytes()); }
   void download(std::span<T> to) const { memory_->download(to.data(), data_, to.size_bytes()); }
 
-  // Makes room for at least `count` in `memory`; contents are lost when it grows (to 1.25x, to be
-  // kept) or moves there.
+  // Makes room for at least `count` numbers in `memory`. If it must grow or move there, it takes
+  // 1.25 x `count` and loses its contents.
   void reserve_discard(std::int64_t count, Memory& memory) {
     if (&memory == memory_ && count <= count_) return;
-    *this = Buffer(0, memory);  // given back before more is taken
+    *this = Buffer(0, memory);  // released before more is allocated
     if (count > 0) *this = Buffer(count + count / 4, memory);
   }
   void reserve_discard(std::int64_t count) { reserve_discard(count, *memory_); }

@@ -1,5 +1,6 @@
-// Checks of our own invariants, always on. A failed check is a bug: it prints where and why, then
-// aborts. Never used on input of a user, a file or a peer: that is what Result is for.
+// Checks of internal invariants; TROUPE_CHECK is always on, TROUPE_DCHECK only in debug builds. A
+// failed check is a bug: it prints where and why, then aborts. Never use it on input from a user, a
+// file or a peer; that is what Result is for.
 #pragma once
 
 namespace troupe::core {

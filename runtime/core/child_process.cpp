@@ -24,12 +24,12 @@ std::vector<char*> exec_pointers(std::vector<std::string>& words) {
   return result;
 }
 
-// Puts each descriptor where the child expects it and closes all that it was not given.
+// Moves each descriptor to the number that the child expects, and closes all others.
 bool place_descriptors(std::vector<ChildSpec::Descriptor>& given) {
   int last = 2;
   for (const auto& one : given)
     last = std::max(last, one.theirs);
-  for (auto& one : given) {  // out of each other's way
+  for (auto& one : given) {  // first above all targets, so that none overwrites another
     one.ours = ::fcntl(one.ours, F_DUPFD, last + 1);
     if (one.ours < 0) return false;
   }
@@ -43,7 +43,7 @@ bool place_descriptors(std::vector<ChildSpec::Descriptor>& given) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const bool placed = spec.network < 0 || ::setns(spec.network, CLONE_NEWNET) == 0;
-  // Once descriptors are closed /proc/self/exe is still there: it is no descriptor.
+  // /proc/self/exe stays valid when the descriptors are closed, because it is not one of them.
   if (placed && ::getppid() == parent && place_descriptors(spec.descriptors)) {
     for (const auto& [resource, value] : spec.limits) {
       const rlimit limit{value, value};
@@ -91,7 +91,7 @@ Result<ChildProcess> ChildProcess::start(const std::string& what, ChildSpec spec
     child.pid_ = 0;
     return fail(ErrorCode::kResources, "cannot start " + what + ": " + std::strerror(errno));
   }
-  ::setpgid(child.pid_, child.pid_);  // both sides do it, so that neither has to wait
+  ::setpgid(child.pid_, child.pid_);  // parent and child both do it, so neither has to wait
   return child;
 }
 
@@ -134,7 +134,7 @@ void ChildProcess::signal(int number) {
 void ChildProcess::kill() noexcept {
   if (pid_ <= 0) return;
   const bool there = running();
-  ::kill(-pid_, SIGKILL);  // what is left of the group, too
+  ::kill(-pid_, SIGKILL);  // also what is left of the group
   if (there) {
     ::kill(pid_, SIGKILL);  // it may not lead its group yet
     wait();

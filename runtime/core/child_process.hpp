@@ -1,6 +1,6 @@
-// Another program, or this one again, in a process of its own: it leads a group, dies with whoever
-// started it, and inherits nothing but standard streams and the descriptors that it is given. Owned
-// by one thread: the child ends when that thread does. Bounded by its owner.
+// Runs another program, or this one again, as a child process. The child leads a process group, is
+// killed when its parent thread ends, and inherits only the standard streams and the given
+// descriptors. Owned by one thread, the one that starts it. The owner bounds how many there are.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -17,28 +17,28 @@
 namespace troupe::core {
 
 struct ChildSpec {
-  std::vector<std::string> words;  // the command line; its first word is looked up on the PATH
-  bool this_program = false;       // run this very program; the first word is only its name
-  std::optional<std::vector<std::string>> environment;  // NAME=value, all of it; none: as ours
+  std::vector<std::string> words;  // the command line; the first word is looked up on the PATH
+  bool this_program = false;       // run this program; the first word is then only its argv[0]
+  std::optional<std::vector<std::string>> environment;  // all of it, NAME=value; none: ours
   struct Descriptor {
     int ours, theirs;
   };
-  std::vector<Descriptor> descriptors;  // beside the standard streams, or in their place
+  std::vector<Descriptor> descriptors;  // in addition to the standard streams, or in their place
   std::vector<std::pair<int, rlim_t>> limits;  // RLIMIT_* and its value
   int network = -1;                            // descriptor of a network namespace to run in
 };
 
-// Our environment, where `changes` (NAME=value) replace or join what is there.
+// Our environment, in which `changes` (NAME=value) replace entries or add new ones.
 std::vector<std::string> merged_environment(const std::vector<std::string>& changes);
 
-// Of a status that wait(2) gave: "ended with status 3", "was ended by signal 9 (Killed)".
+// Describes a status of wait(2): "ended with status 3", "was ended by signal 9 (Killed)".
 std::string how_it_ended(int wait_status);
 
 class ChildProcess {
  public:
   ChildProcess() = default;
-  // Error: kResources, with `what` it is ("a reward worker"). A program that is not found ends with
-  // status 127.
+  // `what` names the child in errors ("a reward worker"). Error: kResources. If the program cannot
+  // be run, the child ends with status 127.
   static Result<ChildProcess> start(const std::string& what, ChildSpec spec);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
@@ -46,11 +46,11 @@ class ChildProcess {
 
   pid_t pid() const noexcept { return pid_; }  // 0 when nothing was started
   bool running();
-  // Waits for the end. The status of wait(2); nothing when it still runs after `limit`.
+  // Waits for the end and returns the status of wait(2); nullopt if it still runs after `limit`.
   std::optional<int> wait(Duration limit);
   int wait();
-  void signal(int number);  // to the process alone
-  // SIGKILL to the whole group, then collects the process. Idempotent.
+  void signal(int number);  // to the process, not its group
+  // Sends SIGKILL to the whole group, then reaps the process. Idempotent.
   void kill() noexcept;
 
  private:

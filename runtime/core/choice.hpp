@@ -1,5 +1,5 @@
-// The words that a configuration key accepts, and what a rule between keys refuses: how rooms tell
-// the configuration about choices that are theirs. Plain values.
+// The words that a configuration key accepts, and what a rule between keys refuses. With these
+// types other rooms pass their own choices to the configuration. Plain values.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace troupe::core {
 
-// One accepted word; `alias` (may be empty) is read as `name`. All three outlive the program's
-// start: they are literals.
+// One accepted word. `alias`, which may be empty, is accepted for `name`. All three must be string
+// literals.
 struct Choice {
   std::string_view name, alias;
   std::string_view help;  // one line
 };
 
-// The words of one key, in the order of help pages.
+// The words of one key, in the order of the help pages.
 struct ChoiceTable {
   std::string_view key;
   std::vector<Choice> choices;
 };
 
-// Why a combination of settings makes no sense, at the key that should change.
+// Why a combination of settings makes no sense, with the key that should change.
 struct Refusal {
   std::string key;
   std::string why;

@@ -1,5 +1,5 @@
-// Time as the runtime sees it: monotonic, and replaceable so that tests and the simulator own it.
-// Whoever builds the runtime owns the clock and passes it down; methods are safe on any thread.
+// The runtime's clock: monotonic, and replaceable so that tests and the simulator control time.
+// Whoever builds the runtime owns the clock and passes it down. Methods are safe on any thread.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 namespace troupe::core {
 
 using Duration = std::chrono::nanoseconds;
-// Time since an arbitrary start; only differences mean anything.
+// Time since an arbitrary start; only differences are meaningful.
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
 class Clock {
@@ -28,7 +28,7 @@ inline const Clock& steady_clock() noexcept {
   return clock;
 }
 
-// Stands still until it is told to move.
+// Stands still until `advance` is called.
 class ManualClock final : public Clock {
  public:
   TimePoint now() const noexcept override {

@@ -1,5 +1,6 @@
-// Three lanes hide the instruction's latency; a table moves a lane's state over the bytes of the
-// next. The SSE4.2 instruction computes exactly this CRC, and the baseline processor has it.
+// CRC-32C with the SSE4.2 instruction, which computes exactly this CRC and which every supported
+// processor has. Three independent lanes hide the instruction's latency. A table advances the state
+// of one lane past the bytes of the next.
 #include "runtime/core/crc32c.hpp"
 
 #include <emmintrin.h>
@@ -16,7 +17,7 @@ constexpr std::size_t kBlock_bytes = 3 * kLane_bytes;
 constexpr std::size_t kCrcLine_bytes = 64;
 constexpr std::uint32_t kPolynomial = 0x82F63B78u;
 
-// A linear map of 32 bits: the images of the single bits.
+// A linear map on 32 bits, given by the images of the single bits.
 using Map = std::array<std::uint32_t, 32>;
 
 constexpr std::uint32_t mapped(const Map& map, std::uint32_t state) {
@@ -26,9 +27,9 @@ constexpr std::uint32_t mapped(const Map& map, std::uint32_t state) {
   return image;
 }
 
-// What kLane_bytes zero bytes do to a state, byte by byte of the state.
+// Tables that advance a state by kLane_bytes zero bytes, one table per byte of the state.
 constexpr auto make_shift() {
-  Map map{};  // of one zero bit
+  Map map{};  // advances by one zero bit
   map[0] = kPolynomial;
   for (std::size_t bit = 1; bit < 32; ++bit)
     map[bit] = 1u << (bit - 1);
@@ -58,7 +59,7 @@ std::uint64_t word_at(const char* bytes) noexcept {
   return word;
 }
 
-// Past the caches.
+// Copies a line with stores that bypass the caches.
 void stream_line(char* to, const char* from) noexcept {
   for (std::size_t i = 0; i < kCrcLine_bytes; i += 16) {
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
@@ -66,9 +67,9 @@ void stream_line(char* to, const char* from) noexcept {
   }
 }
 
-// One block, which is also copied when `to` (on a multiple of 16) is not null. The next block is
-// asked for ahead: each lane is one page, so the processor's own prefetching starts anew all the
-// time.
+// The state after one block. With kCopies, also copies the block to `to`, aligned to 16 bytes.
+// Prefetches the next block: each lane is one page, so the hardware prefetcher would start anew for
+// every lane.
 template <bool kCopies>
 std::uint64_t block_state(const char* bytes, std::uint64_t a, char* to) noexcept {
   std::uint64_t b = 0, c = 0;

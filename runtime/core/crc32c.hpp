@@ -1,6 +1,6 @@
 // CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), as in iSCSI and TensorBoard's event files.
-// Three lanes of the processor's instruction at a time, so that memory is the limit for large
-// blocks. Pure functions, safe on any thread.
+// Runs three lanes of the processor's instruction at a time, so that memory bandwidth is the limit
+// for large blocks. Pure functions, safe on any thread.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace troupe::core {
 
-// Of `size` bytes, going on from `crc` (0 at the start).
+// The CRC of `size` bytes, continued from `crc` (0 at the start).
 std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc = 0) noexcept;
 inline std::uint32_t text_crc32c(std::string_view text, std::uint32_t crc = 0) noexcept {
   return crc32c(text.data(), text.size(), crc);
 }
 
-// The same while the bytes are copied; blocks that do not overlap. The copy goes past the caches:
-// it is for blocks that another core or process reads next.
+// The same while copying the bytes; the blocks must not overlap. If `to` is aligned to 16 bytes,
+// the copy bypasses the caches: it is for blocks that another core or process reads next.
 std::uint32_t copy_crc32c(void* to,
                           const void* from,
                           std::size_t size,

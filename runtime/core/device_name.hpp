@@ -11,13 +11,13 @@ namespace troupe::core {
 
 struct DeviceName {
   bool gpu = false;
-  int ordinal = 0;  // of a GPU: as the driver counts, after CUDA_VISIBLE_DEVICES
+  int ordinal = 0;  // of a GPU, as the driver counts with CUDA_VISIBLE_DEVICES applied
 
   std::string text() const;  // "cpu", "cuda:1"
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };
 
-// Errors: kConfig for anything else, naming what is expected.
+// Error: kConfig for any other name; the message lists what is accepted.
 Result<DeviceName> parse_device(std::string_view name);
 
 }  // namespace troupe::core

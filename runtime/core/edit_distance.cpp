@@ -1,5 +1,4 @@
-// The restricted Damerau-Levenshtein distance, three rows at a time.
-// Pure; any thread.
+// The restricted Damerau-Levenshtein distance; keeps three rows of the table. Pure; any thread.
 #include "runtime/core/edit_distance.hpp"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> words) {
-  constexpr std::size_t kStart_min = 3;  // letters that a beginning has to have
+  constexpr std::size_t kStart_min = 3;  // minimum length to match as a prefix
   std::string_view best;
   std::size_t best_cost = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string_view candidate : words) {

@@ -1,5 +1,5 @@
-// How far one word is from another, for messages that name what the user may have meant. Pure; time
-// and memory are those of the product of the lengths, so callers give it names, not texts.
+// The edit distance between words, for messages that suggest what the user meant. Pure. Time is the
+// product of the lengths, so use it for names, not texts.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace troupe::core {
 
-// Edits (insert, drop, replace, swap neighbours) that turn `a` into `b`.
+// The number of edits (insert, delete, replace, swap neighbours) that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The one of `words` that `word` most likely means: at most a third of its letters are wrong (one
-// in a short word), or it is the start of that one. Empty when none is near.
+// The entry of `words` that `word` most likely means: at most a third of the letters of `word` are
+// wrong (one in a short word), or `word` is a prefix of the entry. Empty if none is near.
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> words);
 
 }  // namespace troupe::core

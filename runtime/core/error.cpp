@@ -11,7 +11,7 @@ struct Meaning {
   int exit_status;
 };
 
-// In the order of the codes.
+// In the order of ErrorCode.
 constexpr Meaning kMeanings[] = {
     {"invalid argument", 2}, {"configuration", 2}, {"resources", 3},     {"data", 4},
     {"peer lost", 5},        {"numeric", 6},       {"interrupted", 130}, {"deadline", 5},
@@ -20,7 +20,7 @@ constexpr Meaning kMeanings[] = {
 };
 static_assert(std::size(kMeanings) == static_cast<std::size_t>(ErrorCode::kInternal) + 1);
 
-// A code that is none of ours counts as a bug.
+// An unknown code counts as a bug.
 const Meaning& meaning_of(ErrorCode code) {
   return kMeanings[std::min(static_cast<std::size_t>(code), std::size(kMeanings) - 1)];
 }

@@ -1,5 +1,5 @@
-// What went wrong, for a person: one code that picks the exit status and one sentence that says
-// what, where, why and which flag or key to change. A value type without owner; safe on any thread.
+// An error for the user: a code that determines the exit status, and a sentence that says what,
+// where, why and which flag or key to change. A value type; safe on any thread.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ enum class ErrorCode {
   kDeadline,         // an answer did not come in time
   kClosed,           // the channel, role or run has been closed
   kOverloaded,       // a bounded queue is full
-  kUnsupported,      // understood, but not offered here
+  kUnsupported,      // understood, but not supported here
   kNotFound,         // the named thing does not exist
   kInternal,         // a bug or a library failure that was translated
 };

@@ -9,7 +9,7 @@
 namespace troupe::core {
 namespace {
 
-// What stands between two messages. Readable where an error is printed as it is.
+// Separates two messages. Still readable if an error is printed as it is.
 constexpr std::string_view kBetween = "\nerror: ";
 
 }  // namespace

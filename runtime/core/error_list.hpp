@@ -1,5 +1,5 @@
-// Several mistakes of one input told at once: each keeps its own sentence and advice, in the order
-// in which it was found. A value type; no thread of its own.
+// Collects several errors in one input to report them together. Each keeps its own sentence and
+// advice, in the order of discovery. A value type; no thread of its own.
 #pragma once
 
 #include "runtime/core/error.hpp"
@@ -14,19 +14,19 @@ namespace troupe::core {
 
 class ErrorList {
  public:
-  // A message that is there already is not told twice; all after kShown_max are counted.
+  // Ignores a message that is already in the list. Beyond kShown_max, messages are only counted.
   void add(Error error);
   void add(ErrorCode code, std::string message) { add(Error{code, std::move(message)}); }
-  // Takes the error of a result that has one.
+  // Adds the error of a failed result.
   template <class T>
   void take(const Result<T>& result) {
     if (!result) add(result.error());
   }
 
   bool empty() const noexcept { return errors_.empty(); }
-  // One error with the code of the first and all messages; needs at least one.
+  // One error with all messages and the code of the first. The list must not be empty.
   Error error() const;
-  // Fails with `error` when there is one.
+  // Fails with `error()` unless the list is empty.
   Result<void> result() const;
 
   static constexpr std::size_t kShown_max = 40;
@@ -36,7 +36,7 @@ class ErrorList {
   std::size_t more_ = 0;
 };
 
-// The messages that an error of a list was made from; of another error its own.
+// Splits the message of ErrorList::error() into its parts; any other message is one part.
 std::vector<std::string_view> single_messages(std::string_view message);
 
 }  // namespace troupe::core

@@ -1,5 +1,5 @@
-// Names of the things that travel between roles. Plain integers in distinct types, so that a ticket
-// cannot be passed for a request. Value types; safe on any thread.
+// Ids of things that travel between roles: integers of distinct types, so that a group's id cannot
+// be passed for a request's. Value types; safe on any thread.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@ using RequestId = Id<struct RequestTag>;  // one call between two roles, unique 
 using GroupId = Id<struct GroupTag>;        // the n samples of one prompt inside an engine
 using RunId = Id<struct RunTag>;
 
-// Count of optimiser steps that made a set of weights. 0 is the model as loaded.
+// The number of optimiser steps that made a set of weights. 0 is the model as loaded.
 using Version = std::uint64_t;
 
 }  // namespace troupe::core

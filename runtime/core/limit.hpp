@@ -1,5 +1,5 @@
-// How a room says its bounds: a file limits.def with one row a bound, included by the room's
-// limits.hpp, which makes constants of the rows, and by `troupe doctor`, which prints them.
+// How a room declares its bounds: in a file limits.def with one row per bound. The room's
+// limits.hpp includes it to define constants, and `troupe doctor` includes it to print them.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace troupe::core {
 
-// Counts are 64 bits wide; times keep their type.
+// The value of a bound: counts become 64-bit; durations keep their type.
 constexpr std::uint64_t limit(std::integral auto count) {
   return static_cast<std::uint64_t>(count);
 }
@@ -17,7 +17,7 @@ constexpr auto limit(std::chrono::duration<Count, Period> time) {
   return time;
 }
 
-// A bound as `doctor` prints it: times in milliseconds, or microseconds where they are so short.
+// A bound as `doctor` prints it: times in milliseconds, or in microseconds below 1 ms.
 struct LimitRow {
   constexpr LimitRow(const char* shown, std::integral auto count, const char* unit_text)
       : name(shown), value(static_cast<std::uint64_t>(count)), unit(unit_text) {}

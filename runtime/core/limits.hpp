@@ -1,4 +1,4 @@
-// Bounds of activity records, of configuration files and of groups, none a user's choice. Constants
+// Bounds of activity records, configuration files and groups; users cannot change them. Constants
 // only.
 #pragma once
 

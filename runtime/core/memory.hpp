@@ -1,7 +1,7 @@
-// Where the numbers live that a team computes on: the host's memory or a device's. Owned by whoever
-// owns the device; outlives every buffer made from it. One thread at a time, except for `release`
-// and what is between processes. `upload`, `download` and `copy` take their turn among the work
-// that was submitted before; only `download` waits for it.
+// The memory that a team computes in: the host's or a device's. Owned by whoever owns the device;
+// must outlive every buffer in it. One thread at a time, except for `release` and sharing between
+// processes. `upload`, `download` and `copy` run in order after work submitted earlier; only
+// `download` waits for it.
 #pragma once
 
 #include <array>
@@ -11,13 +11,14 @@
 
 namespace troupe::core {
 
-// A device has no room left; says how much was asked for and how much there is.
+// A device is out of memory; the message says how much was requested and how much there is.
 class OutOfMemory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// A device failed: what it was doing and what the driver says. Nothing more can be done with it.
+// A device failed; the message says what it was doing and what the driver reports. The device
+// cannot be used any more.
 class DeviceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,14 +28,14 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Zeroed and aligned to 64 bytes (a device's: to 256); null only for 0 bytes. Throws OutOfMemory;
-  // on the host it aborts when the system has none left.
+  // Zeroed, and aligned to 64 bytes (on a device to 256); null only for 0 bytes. Throws OutOfMemory
+  // on a device; on the host, running out of memory ends the process.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;
 
-  // Copies from the host's memory, which may be changed as soon as the call returns.
+  // Copies from host memory, which the caller may change as soon as the call returns.
   virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;
-  // Copies to the host's memory; waits until all work submitted before is done. Throws DeviceError.
+  // Copies to host memory; waits until all work submitted before is done. Throws DeviceError.
   virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;
   // Copies within this memory; the ranges do not overlap.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
@@ -42,23 +43,23 @@ class Memory {
   // Waits until all work submitted before is done. Throws DeviceError.
   virtual void wait() {}
 
-  // Between processes of one host, on a device: the names of two memories are equal when what one
-  // shares the other can open. Empty: nothing can be shared.
+  // Sharing device memory between processes of one host. If the names of two memories are equal,
+  // one can open what the other shares. An empty name: no sharing.
   using SharedHandle = std::array<unsigned char, 64>;
   virtual std::string shared_name() const { return {}; }
-  // Of the whole of what `allocate` gave; at least kShared_bytes, or neighbours would be shared as
-  // well. False when the system refuses.
+  // Shares a whole block that `allocate` returned. It must have at least kShared_bytes; otherwise
+  // neighbouring blocks would be shared too. False if the system refuses.
   virtual bool share(const void* /*memory*/, SharedHandle& /*handle*/) { return false; }
-  // Another process's memory here, until close_shared; null when the system refuses.
+  // Maps another process's memory until close_shared; null if the system refuses.
   virtual void* open_shared(const SharedHandle& /*handle*/) { return nullptr; }
   virtual void close_shared(void* /*memory*/) noexcept {}
   static constexpr std::size_t kShared_bytes = std::size_t{2} << 20;
 
-  // Whether the calling thread may read and write it like any other memory.
+  // Whether the CPU can read and write it directly.
   virtual bool on_host() const noexcept = 0;
 };
 
-// The process's own.
+// The host memory of this process.
 Memory& host_memory() noexcept;
 
 }  // namespace troupe::core

@@ -1,4 +1,4 @@
-// A file descriptor with one owner, closed at the end of its life. No thread of its own.
+// A file descriptor with one owner, closed by the destructor. No thread of its own.
 #pragma once
 
 #include <unistd.h>

@@ -1,8 +1,8 @@
-// Copies lists that the host makes to where kernels read them, and gives pointers to them. On the
-// host the pointers are to the lists themselves; on a device all lists are sent as one block. A
-// list keeps its address until a list outgrows its room, so that recorded work finds the next lists
-// at the same addresses. One owner, one thread. The lists must not change while the pointers are
-// used.
+// Copies lists that the host makes to the memory where kernels read them, and returns pointers to
+// the copies. On the host the pointers refer to the lists themselves; for a device all lists are
+// copied as one block. Addresses stay the same until a list outgrows its room, so that recorded
+// work finds the next lists at the same addresses. One owner, one thread. The lists must not change
+// while the pointers are in use.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -17,7 +17,7 @@ namespace troupe::core {
 
 class PlacedLists {
  public:
-  // Where each list stands in `memory`; good until the next call.
+  // Pointers to each list in `memory`; valid until the next call.
   template <class... T>
   std::tuple<const T*...> place(Memory& memory, const std::vector<T>&... lists) {
     if (memory.on_host()) return {lists.data()...};
@@ -52,7 +52,7 @@ class PlacedLists {
     block_.upload(staging_);
   }
 
-  std::vector<std::size_t> room_, begin_;  // of each list in the block
+  std::vector<std::size_t> room_, begin_;  // room and offset of each list in the block, in bytes
   std::vector<std::byte> staging_;
   Buffer<std::byte> block_;
 };

@@ -1,5 +1,5 @@
-// Files that belong to the running program: libraries that it opens when they are needed. Looks
-// only; any thread.
+// Finds files that belong to the running program: libraries that it opens on demand. Opens nothing
+// itself; any thread.
 #pragma once
 
 #include <array>
@@ -8,13 +8,13 @@
 
 namespace troupe::core {
 
-// Where the program lies; symbolic links to it are followed.
+// The folder of the program file; symbolic links to it are resolved.
 std::filesystem::path program_folder();
 
-// The folders that are looked in for its files, in this order: its own, and `lib` beside that.
+// The folders to search for its files, in this order: its own, then `lib` beside that.
 std::array<std::filesystem::path, 2> program_folders();
 
-// The first of program_folders() that has the file; empty: neither does.
+// The path of the file in the first of program_folders() that has it; empty if neither does.
 std::filesystem::path program_file(const std::string& name);
 
 }  // namespace troupe::core

@@ -1,4 +1,4 @@
-// The items [begin, end) of something that is shared out: rows, columns, panels, chunks.
+// A range [begin, end) of items that are divided among members: rows, columns, panels, chunks.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Range {
   // Always inlined, because the sources of every vector level call these (kernels/CMakeLists.txt).
   [[gnu::always_inline]] constexpr bool empty() const { return begin >= end; }
   [[gnu::always_inline]] constexpr std::int64_t size() const { return end - begin; }
-  // The same items where each consists of `count`: rows as elements, panels as columns.
+  // The same range in smaller items, `count` per item: rows as elements, panels as columns.
   [[gnu::always_inline]] constexpr Range times(std::int64_t count) const {
     return {begin * count, end * count};
   }

@@ -1,6 +1,6 @@
 // A value or an Error: the return type of everything that can fail for reasons outside the program.
-// The shape follows std::expected (libstdc++ 12 has none in C++20). A value type; no thread of its
-// own.
+// The interface follows std::expected, which libstdc++ 12 lacks in C++20. A value type; no thread
+// of its own.
 #pragma once
 
 #include <optional>
@@ -86,7 +86,7 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace troupe::core
 
-// What the macros below are made of; `leave` is return or co_return.
+// Building blocks of the macros below; `leave` is return or co_return.
 #define TROUPE_LEAVE_OR(leave, expr)               \
   do {                                             \
     if (auto troupe_try_ = (expr); !troupe_try_) { \
@@ -104,12 +104,11 @@ class [[nodiscard]] Result<void> {
     place = std::move(troupe_try_).value();        \
   } while (false)
 
-// Leaves the function with the error of `expr`; else goes on. For Result<void> or ignored values.
+// Returns the error of `expr` from the function, if it failed. For Result<void> or ignored values.
 #define TROUPE_TRY(expr) TROUPE_LEAVE_OR(return, expr)
-// Declares `var` with the value of `expr`, or leaves the function with its error.
+// Declares `var` with the value of `expr`, or returns its error.
 #define TROUPE_TRY_ASSIGN(var, expr) TROUPE_LEAVE_OR_ASSIGN(return, var, expr)
-// Sets `place`, which is there already, to the value of `expr`, or leaves the function with its
-// error.
+// Assigns the value of `expr` to the existing `place`, or returns its error.
 #define TROUPE_TRY_SET(place, expr) TROUPE_LEAVE_OR_SET(return, place, expr)
 
 // The same inside a coroutine.

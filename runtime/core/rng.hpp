@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). The value depends on its key and counter alone, never on batch slot, thread
-// or call order. Stateless; safe on any thread.
+// 1, 2, 3", SC 2011). A value depends only on key and counter, never on batch slot, thread or call
+// order. The free functions are stateless and safe on any thread.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class Rng {
   std::uint64_t position_ = 0;
 };
 
-// A random order of `items`, each as likely as the others (Fisher-Yates).
+// Shuffles `items`; every order is equally likely (Fisher-Yates).
 template <class T>
 void shuffle(std::vector<T>& items, Rng& rng) {
   for (std::size_t i = items.size(); i > 1; --i)

@@ -6,8 +6,8 @@
 
 namespace troupe::core {
 
-// The pieces of `text` between the separators, as views of it: one more than there are separators,
-// so an empty text is one empty piece.
+// The pieces of `text` between separators, as views into it. There is one more piece than
+// separators, so an empty text gives one empty piece.
 inline std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> pieces;
   for (;;) {

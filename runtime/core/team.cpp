@@ -11,8 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kLine_bytes = 64;
-constexpr std::int64_t kFetch_bytes_max = 128 << 10;   // a part of a second-level cache
-constexpr auto kSpin = std::chrono::microseconds(20);  // before a member sleeps
+constexpr std::int64_t kFetch_bytes_max = 128 << 10;   // a fraction of an L2 cache
+constexpr auto kSpin = std::chrono::microseconds(20);  // spins this long before sleeping
 
 thread_local std::uint64_t waited_ns = 0;
 

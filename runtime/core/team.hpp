@@ -1,7 +1,7 @@
-// One member's view of a parallel region: its rank, the size, and a barrier. Numeric code is
-// written in this form (every member calls the same function and takes its share), so the engine
-// and the trainer run one forward. The pool that starts the members owns the barrier. Sharing work
-// over a team never changes a result's bits: members split outputs, never a sum.
+// One member's view of a parallel region: its rank, the team's size, and a barrier. In numeric code
+// every member calls the same function and takes its share of the work. The pool that starts the
+// members owns the barrier. Dividing work among a team never changes a result's bits: members split
+// outputs, never a sum.
 #pragma once
 
 #include "runtime/core/memory.hpp"
@@ -14,14 +14,14 @@
 
 namespace troupe::core {
 
-// Memory that a member reads next: fetched into its cache while it waits for others, which would
-// leave the memory idle. A hint, never needed and never written.
+// Memory that a member will read next. It is prefetched into the member's cache while it waits in a
+// barrier. Only a hint; the memory is not written.
 struct Upcoming {
   const void* data = nullptr;
   std::int64_t bytes = 0;
 };
 
-// All members arrive before any leaves. Spins at most about 20 us, then sleeps on a futex.
+// Waits until all members have arrived. Spins for about 20 us at most, then sleeps on a futex.
 class TeamBarrier {
  public:
   explicit TeamBarrier(int size) noexcept : size_(size) {}
@@ -35,7 +35,7 @@ class TeamBarrier {
   std::atomic<std::uint32_t> phase_{0};
 };
 
-// Nanoseconds that the calling thread has waited in barriers for other members, ever.
+// Total nanoseconds that the calling thread has waited in barriers for other members.
 std::uint64_t barrier_wait_ns() noexcept;
 
 struct Team {
@@ -47,7 +47,7 @@ struct Team {
     if (size > 1) barrier_ptr->arrive_and_wait(next);
   }
 
-  // This member's share of `count` items, contiguous, in multiples of `grain`.
+  // This member's contiguous share of `count` items, in multiples of `grain`.
   Range share(std::int64_t count, std::int64_t grain = 1) const noexcept {
     const std::int64_t units = (count + grain - 1) / grain;
     const std::int64_t begin = units * rank / size * grain;
@@ -56,8 +56,8 @@ struct Team {
   }
 };
 
-// Work of a team's memory that was recorded once and is submitted as a whole, again and again, with
-// the pointers and sizes of the recording. Used and ended by the thread that uses the team, before
+// Device work that was recorded once and can be submitted again and again as a whole, with the
+// recorded pointers and sizes. The thread that uses the team also uses and destroys this, before
 // the team ends.
 class Recording {
  public:
@@ -65,17 +65,17 @@ class Recording {
   virtual void submit() = 0;
 };
 
-// Starts a parallel region: `run` calls the function once per member, the caller being member 0,
-// and returns when all have. Not reentrant.
+// Starts parallel regions. `run` calls the function once per member and returns when all are done;
+// the caller is member 0. Not reentrant.
 class TeamRunner {
  public:
   virtual ~TeamRunner() = default;
   virtual void run(const std::function<void(Team)>& region) = 0;
   virtual int size() const noexcept = 0;
-  // Where the numbers live that regions of this team compute on.
+  // The memory that regions of this team compute in.
   virtual Memory& memory() noexcept { return host_memory(); }
-  // What the region would submit to a device is recorded and not done; null, and nothing was
-  // called, where there is nothing to record (the CPU). The region may not download. Throws what
+  // Runs the region but records its device work instead of doing it. On the CPU there is nothing to
+  // record: returns null and does not call the region. The region must not download. Throws what
   // the region throws; then nothing is recorded.
   virtual std::unique_ptr<Recording> record(const std::function<void(Team)>&) { return nullptr; }
 };

@@ -1,4 +1,4 @@
-// Translates an exception that escaped numeric work: out of memory and device failures become
+// Translates an exception that escaped from numeric work. Out of memory and device failures become
 // kResources, with advice; any other is a bug. Pure; any thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace troupe::core {
 
-// `where`: what a bug's message begins with.
+// `where`: the prefix of a bug's message.
 Error error_of(const std::exception& thrown, std::string_view where = {});
 
 }  // namespace troupe::core

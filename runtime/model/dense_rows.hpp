@@ -1,5 +1,5 @@
-// Norms and activations (kernels/ops.hpp) over contiguous rows: a row's leading dimension is its
-// width. Each call does the calling member's rows; internal to this room.
+// Norms and activations (kernels/ops.hpp) over contiguous rows: the leading dimension is the width
+// of a row. Each call computes the rows of the calling member. Internal to this room.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -27,7 +27,7 @@ inline void norm_rows(const ModelSpec& spec,
   kernels::ops().rmsnorm(norm, rows);
 }
 
-// dx += the gradient.
+// Adds the gradient to dx.
 inline void norm_rows_backward(std::int64_t hidden,
                                const float* x,
                                const float* weight,
@@ -47,7 +47,7 @@ inline void norm_rows_backward(std::int64_t hidden,
   kernels::ops().rmsnorm_backward(norm, rows);
 }
 
-// gate_up [rows, 2 ffn] to act [rows, ffn].
+// Reads gate_up [rows, 2 ffn] and writes act [rows, ffn].
 inline void gate_rows(
     Activation activation, const float* gate_up, std::int64_t ffn, float* act, core::Range rows) {
   const kernels::GateMul gates{.activation = activation,
@@ -59,7 +59,7 @@ inline void gate_rows(
   kernels::ops().gate_mul(gates, rows);
 }
 
-// gate_up becomes its gradient.
+// Overwrites gate_up with its gradient.
 inline void gate_rows_backward(
     Activation activation, float* gate_up, std::int64_t ffn, const float* dact, core::Range rows) {
   const kernels::GateMulBackward gates{.activation = activation,

@@ -9,9 +9,8 @@
 
 namespace troupe::model {
 
-// kConfig when numbers in `memory` cannot be those of such a model: experts, or with `adapters`
-// low-rank adapters, on a device. `key` is the section of the configuration whose device it is:
-// "actor".
+// kConfig when `memory` is a device's and the model has experts or, with `adapters`, low-rank
+// adapters. `key` is the configuration section that chose the device, such as "actor".
 core::Result<void> check_memory(const ModelSpec& spec,
                                 bool adapters,
                                 const core::Memory& memory,

@@ -77,7 +77,7 @@ constexpr Family kFamilies[] = {
      .post_norms = true,
      .scaled_embedding = true,
      .reads_query_scale = true},
-    // attn_logit_softcapping is in its configuration, but its attention does not read it.
+    // Gemma 3's config.json has attn_logit_softcapping, but its attention does not read the key.
     {.model_type = "gemma3_text",
      .language = "Gemma3ForCausalLM",
      .score = "Gemma3TextForSequenceClassification",

@@ -21,9 +21,9 @@ struct LayerCall {
   const PackedWeights& weights;
   std::int64_t index;
   const PackedLayer& layer;
-  bool sparse;  // its feed-forward part is experts
+  bool sparse;  // a mixture-of-experts layer
   const ForwardPlan& plan;
-  const PlanView lists;  // of the plan
+  const PlanView lists;  // plan.view()
   float* k_pool;
   float* v_pool;
   const LayerBuffers& io;
@@ -45,7 +45,7 @@ void normalise(
   normalise_to(c, rows, x, weight, c.io.normed, inv_rms);
 }
 
-// The normed rows that a product with `next` [n, hidden] reads.
+// Normalises x and returns the rows that the product with `next` [n, hidden] reads.
 const float* normed_for(const LayerCall& c,
                         const Shares& shares,
                         const float* x,
@@ -64,7 +64,7 @@ const float* normed_for(const LayerCall& c,
   return c.io.normed;
 }
 
-// The norms of q and k heads, in place; the values before are kept where a backward pass follows.
+// Normalises the q and k heads in place. Keeps the raw values if a backward pass follows.
 void normalise_heads(const LayerCall& c, Range rows) {
   const ModelSpec& spec = c.spec();
   const std::int64_t width = spec.qkv_width(), normed = spec.q_width() + spec.kv_width();
@@ -93,13 +93,13 @@ void normalise_heads(const LayerCall& c, Range rows) {
   norm(spec.heads, spec.kv_heads, c.layer.k_norm);
 }
 
-// Rotates q and k and writes k and v to their slots.
+// Rotates q and k, and writes k and v to their KV slots.
 void rotate_and_store(const LayerCall& c, Range rows) {
   if (rows.empty()) return;
   const ModelSpec& spec = c.spec();
   const std::int64_t width = spec.qkv_width();
   if (spec.qk_norm) normalise_heads(c, rows);
-  // q and k heads lie side by side, so they turn in one call.
+  // q and k heads are adjacent, so one call rotates both.
   ops().rope({.heads = spec.heads + spec.kv_heads,
               .head_dim = spec.head_dim,
               .rotary = spec.rotary(),
@@ -130,15 +130,15 @@ void attend(const LayerCall& c) {
   if (begin < end) ops().attention(attention, c.lists.items + begin, end - begin);
 }
 
-// What attention or feed-forward add to the residual stream: a product, normed first in some
-// families.
+// What attention or the feed-forward part adds to the residual stream: a product, which some
+// families normalise first.
 struct Branch {
-  kernels::Gemm product;        // without c and residual
+  kernels::Gemm product;        // `c` and `residual` are not set
   const float* norm = nullptr;  // [hidden] or null
-  float* kept = nullptr;        // the product before the norm, or null: nobody wants it
+  float* kept = nullptr;        // receives the product before the norm; may be null
   float* inv_rms = nullptr;
   const float* residual = nullptr;
-  float* out = nullptr;  // null: only what a backward pass reads is wanted
+  float* out = nullptr;  // null: compute only what a backward pass reads
 };
 
 void add_branch(const LayerCall& c, const Shares& shares, const Branch& branch) {
@@ -366,7 +366,7 @@ void forward_hidden(Team team,
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
     layer_forward(team, weights, layer, plan, pool.k(layer), pool.v(layer), io);
     if (!scratch.keep_routed || !spec.moe.sparse(layer)) continue;
-    // The next layer of experts overwrites the choices, but not before all have met.
+    // The next mixture-of-experts layer overwrites the choices, but only after a barrier.
     copy_choices(team, spec, io.moe.routing, plan.logit_rows, sparse++, scratch.routed.data());
   }
   float* const head_in = scratch.head_in.data();

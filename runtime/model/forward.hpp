@@ -1,7 +1,7 @@
-// The forward pass of all models. The engine calls it on scratch that every layer reuses, the
-// trainer on buffers that it keeps for the backward pass; the arithmetic, and so the bits, are the
-// same (ADR 0003). Every member of the team calls each function with the same arguments; barriers
-// are inside.
+// The forward pass of all models. The engine calls it with scratch that every layer reuses; the
+// trainer calls it with buffers that it keeps for the backward pass. The arithmetic, and so the
+// bits, are the same (ADR 0003). Every member of the team calls each function with the same
+// arguments. The functions contain their own barriers.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -17,19 +17,19 @@
 
 namespace troupe::model {
 
-// Where one layer puts its intermediate values; rows of plan.rows(). All row-major f32.
+// The buffers for one layer's intermediate values. `rows` is plan.rows(). All are row-major f32.
 struct LayerBuffers {
   const float* x = nullptr;  // [rows, hidden] input
   float* normed = nullptr;   // [rows, hidden] scratch
-  // [members, rows, hidden] scratch or null. Where it is, every member norms all rows for itself
-  // before a product, which with few rows takes less time than meeting does.
+  // [members, rows, hidden] scratch or null. If set, every member normalises all rows for itself
+  // before a product. With few rows that is faster than a barrier.
   float* normed_alone = nullptr;
   float* qkv = nullptr;        // [rows, qkv_width], q and k rotated
   float* attention = nullptr;  // [rows, q_width]
   float* lse = nullptr;        // [rows, heads], or null when no backward pass follows
-  // Of families with such norms, what a backward pass reads; else null. q and k heads before theirs
-  // [rows, q_width + kv_width]; the products before those that go before the residual [rows,
-  // hidden].
+  // Inputs of the extra norms of some families, kept for the backward pass; else null. qk_raw
+  // [rows, q_width + kv_width]: q and k before their norms. attention_out and ffn_out [rows,
+  // hidden]: the products before the norm that precedes the residual sum.
   float* qk_raw = nullptr;
   float* attention_out = nullptr;
   float* ffn_out = nullptr;
@@ -39,8 +39,8 @@ struct LayerBuffers {
   float* x_mid = nullptr;                  // [rows, hidden] after attention and residual
   float* gate_up = nullptr;                // [rows, 2 ffn]
   float* act = nullptr;                    // [rows, ffn] scratch
-  // [rows, hidden]; may be `x`'s memory when x is not kept; null: only what a backward pass reads
-  // is wanted.
+  // [rows, hidden]; may share the memory of `x` when x is not kept. Null: compute only what a
+  // backward pass reads.
   float* out = nullptr;
   MoeBuffers moe;             // of a layer of experts; gate_up and act are then the shared expert's
   float* inv_rms1 = nullptr;  // [rows] or null
@@ -50,7 +50,7 @@ struct LayerBuffers {
 // x[rows, hidden] = embeddings of plan.tokens.
 void embed_rows(core::Team team, const PackedWeights& weights, const ForwardPlan& plan, float* x);
 
-// The attention of one layer as the kernels take it; the backward pass uses the same.
+// The arguments of the attention kernel for one layer; the backward pass uses the same.
 kernels::Attention attention_of(const ModelSpec& spec,
                                 std::int64_t layer,
                                 const ForwardPlan& plan,
@@ -66,15 +66,16 @@ void layer_forward(core::Team team,
                    float* v_pool,
                    const LayerBuffers& io);
 
-// Scratch of `forward_hidden`, grown as needed.
+// Scratch of `forward_hidden`; grows as needed.
 struct ForwardScratch {
   core::Buffer<float> x, normed, normed_alone, qkv, attention, x_mid, gate_up, act, head_in;
   MoeScratch moe;
-  // When wanted: the experts that each logit row chose, [logit_rows][layers of experts][k].
+  // With `keep_routed`: the experts that each logit row chose, [logit_rows][layers of experts][k].
   bool keep_routed = false;
   core::Buffer<std::uint16_t> routed;
-  // Not inside a parallel region: makes room in the team's memory for `rows` rows and `logit_rows`
-  // head rows. A team of more than `members` meets more often when the rows are few.
+  // Allocates room in the team's memory for `rows` rows and `logit_rows` head rows. Call it outside
+  // parallel regions. A team with more than `members` members needs more barriers when rows are
+  // few.
   void reserve(core::Memory& memory,
                const ModelSpec& spec,
                std::int64_t rows,
@@ -82,8 +83,8 @@ struct ForwardScratch {
                std::int64_t members = 1);
 };
 
-// head_in[i] = final norm of row plan.logit_rows[i] of x. The rows before the norm go to `rows`,
-// which may be `head_in`; `inv_rms` [logit rows] may be null.
+// head_in[i] = final norm of row plan.logit_rows[i] of x. `rows` receives the rows before the norm
+// and may be `head_in`; `inv_rms` [logit rows] may be null.
 void normalise_logit_rows(core::Team team,
                           const PackedWeights& weights,
                           const ForwardPlan& plan,
@@ -92,17 +93,17 @@ void normalise_logit_rows(core::Team team,
                           float* head_in,
                           float* inv_rms = nullptr);
 
-// All layers without keeping anything: fills the pools, leaves the normed hidden states of
-// plan.logit_rows in scratch.head_in [logit_rows, hidden].
+// Runs all layers and keeps no activations. Fills the KV pools and leaves the normed hidden states
+// of plan.logit_rows in scratch.head_in [logit_rows, hidden].
 void forward_hidden(core::Team team,
                     const PackedWeights& weights,
                     const ForwardPlan& plan,
                     KvPool& pool,
                     ForwardScratch& scratch);
 
-// logits[rows, vocab] (ld `ldl`, a multiple of 16 and >= vocab) = head_in[rows, hidden] * head.
-// Also per row and vocabulary block the partial maxima and sums at `inv_temperature[row]`, when
-// `block_max`/`block_sum` [rows, vocab_blocks] are not null.
+// logits[rows, vocab] (ld `ldl`, a multiple of 16 and >= vocab) = head_in[rows, hidden] * head. If
+// `block_max` and `block_sum` [rows, vocab_blocks] are not null, they receive the partial maxima
+// and sums of each row and vocabulary block at `inv_temperature[row]`.
 void head_forward(core::Team team,
                   const PackedWeights& weights,
                   const float* head_in,
@@ -113,15 +114,16 @@ void head_forward(core::Team team,
                   float* block_max,
                   float* block_sum);
 
-// The soft cap of `count` columns of fresh logits, in place; nothing in families without one.
+// Applies the soft cap to `count` columns of new logits, in place. Does nothing in families without
+// one.
 void cap_logits(
     const ModelSpec& spec, float* logits, std::int64_t rows, std::int64_t ldl, std::int64_t count);
 std::int64_t vocab_blocks(const ModelSpec& spec);
 // Merges the partial sums of one row: M = max over blocks; S = fma chain over blocks ascending of
-// sum_b * exp(max_b - M); returns M + log(S). All on the host.
+// sum_b * exp(max_b - M); returns M + log(S). Runs on the host.
 float merge_vocab_stats(const float* block_max, const float* block_sum, std::int64_t blocks);
-// The log-probability of a token from its logit: one rounding of the scaled logit, one of the
-// difference. The engine and the trainer both take it from here.
+// The log-probability of a token from its logit: one rounding for the scaled logit, one for the
+// difference. The engine and the trainer both call this.
 inline float token_logprob(float logit, float inv_temperature, float lse) {
   const float scaled = logit * inv_temperature;
   return scaled - lse;

@@ -1,10 +1,11 @@
-// The plan of a micro-batch: groups of samples, each group's prompt computed once.
+// Builds the plan of a micro-batch of sample groups. Each group's prompt is computed once.
 //
-// A group is one segment for the prompt and one for each sample: its response without the last
-// token, whose row nobody needs. The samples' block tables start with the prompt's full KV blocks;
-// a last, partly filled block is written a second time into each sample's own copy. Attention goes
-// by absolute position, so every row has the bits it would have with each sample computed alone.
-// Pure functions on the caller's thread; the plan is reused without allocation.
+// A group has one segment for the prompt and one for each sample. A sample's segment is its
+// response without the last token, whose row is not needed. The samples' block tables start with
+// the prompt's full KV blocks. If the prompt's last block is only partly filled, its rows are also
+// written to each sample's own copy of that block. Attention goes by absolute position, so every
+// row has the same bits as if each sample were computed alone. Pure functions on the caller's
+// thread; the plan is reused without allocation.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -31,21 +32,21 @@ struct TokenTargets {
 
 struct GroupPlan {
   ForwardPlan plan;
-  TokenTargets targets;  // every response token, by group, sample, position; none of kLast
+  TokenTargets targets;  // every response token, by group, sample, position; empty with kLast
 };
 
 // Which rows of a group's samples go to the head.
 enum class GroupRows {
-  kPredicting,  // every row that predicts a response token; a response's last token has no row
-  kLast,        // the last token of every response, which has a row then; no targets
+  kPredicting,  // every row that predicts a response token; the last token has no row
+  kLast,        // the row of the last token of every response; there are no targets
 };
 
-// Rows that the group takes in a plan, for cutting an update into micro-batches.
+// Rows that the group takes in a plan; used to cut an update into micro-batches.
 std::int64_t rows_of(const SampleGroup& group, GroupRows rows = GroupRows::kPredicting);
 
-// Builds `out`, finished for a team of `members`; plan.logit_rows goes group by group, sample by
-// sample. Errors (kData, naming group and sample): an empty prompt, a sequence longer than the
-// context, an id outside the vocabulary, with kLast an empty response.
+// Builds `out`, finished for a team of `members`. plan.logit_rows is ordered by group, then by
+// sample. Errors (kData, naming group and sample): an empty prompt, a sample with more rows than
+// the context, an id outside the vocabulary, or, with kLast, an empty response.
 core::Result<void> build_group_plan(std::span<const SampleGroup> groups,
                                     const ModelSpec& spec,
                                     int members,

@@ -43,7 +43,7 @@ void head_forward(core::Team team,
                                 .block_max = block_max,
                                 .block_sum = block_sum};
   const auto [first, last] = team.share(blocks);
-  // A few blocks at a time, so that the sums read logits that are still in the cache.
+  // Works on a few blocks at a time, so that the sums read logits that are still in the cache.
   const std::int64_t at_once = std::min(ops.head_blocks, last - first);
   for (std::int64_t block = first; block < last; block += at_once) {
     const std::int64_t end = std::min(block + at_once, last);

@@ -17,12 +17,12 @@ std::int64_t logits_ld(const ModelSpec& spec) {
   return kernels::panels_of(spec.vocab) * 16;
 }
 
-// The rows of one chunk.
+// One chunk of head rows.
 struct Chunk {
   const HeadCall& call;
   std::int64_t begin, rows;
   float* first_logits = nullptr;
-  bool kept = false;  // the logits stand there from the forward pass
+  bool kept = false;  // the logits of the forward pass are still there
 
   const ModelSpec& spec() const { return call.weights.spec(); }
   const float* head_in() const { return call.head_in + begin * spec().hidden; }
@@ -49,7 +49,7 @@ void each_chunk(const HeadCall& call, F&& f) {
   }
 }
 
-// Log-sum-exp, entropy and log-probs of this member's rows of a chunk.
+// Computes log-sum-exp, entropy and log-probs of this member's rows of a chunk.
 void finish_rows(Team team, const Chunk& chunk) {
   const HeadCall& call = chunk.call;
   const core::Range own = team.share(chunk.rows);
@@ -128,7 +128,7 @@ void RowTargets::build(const TokenTargets& targets, std::int64_t rows) {
     ++begin[static_cast<std::size_t>(row) + 1];
   for (std::size_t i = 1; i < begin.size(); ++i)
     begin[i] += begin[i - 1];
-  // `begin[row]` runs through the row's places, then all move up by one.
+  // `begin[row]` serves as the write position of its row. Afterwards all entries move up by one.
   for (std::size_t i = 0; i < targets.row.size(); ++i) {
     const auto row = static_cast<std::size_t>(targets.row[i]);
     target[static_cast<std::size_t>(begin[row]++)] = static_cast<std::int32_t>(i);
@@ -192,7 +192,8 @@ void HeadScratch::set_gradients(const float* of_logprobs, const float* of_entrop
   if (has_dentropies) dentropies.upload({of_entropies, count});
 }
 
-// When there are places for all, each has its own. Else the last ones have, and the others share.
+// If there are places for all chunks, each has its own. Otherwise only the last chunks do, and the
+// others share place 0.
 std::int64_t HeadScratch::place(std::int64_t chunk) const {
   return std::max<std::int64_t>(0, chunk - (chunks - places));
 }

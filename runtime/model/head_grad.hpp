@@ -1,9 +1,9 @@
-// Log-probs of chosen tokens and their gradient, over the head in chunks of kHeadRows_max rows. The
-// logits (rows x vocabulary x 4 bytes) of as many chunks as the caller has room for are kept from
-// the forward to the backward pass, which makes the others again, in the memory of one chunk.
+// Log-probs of chosen tokens and their gradient. The head is computed in chunks of kHeadRows_max
+// rows. The forward pass keeps the logits (rows x vocabulary x 4 bytes) of as many chunks as the
+// caller has room for. The backward pass computes the others again, in the memory of one chunk.
 //   logprob = s[target] - lse,   s = z / temperature,   z = head_in W^T,   entropy = lse - sum p s
-// Scratch is prepared outside a region; the two passes are called by every member of the team. All
-// numbers are in the team's memory; `results` and `set_gradients` bring them from and to the host.
+// Prepare the scratch outside parallel regions. Every member of the team calls the two passes. All
+// numbers are in the team's memory; `results` copies them to the host, `set_gradients` from it.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -22,7 +22,7 @@ namespace troupe::model {
 
 inline constexpr std::int64_t kHeadRows_max = 256;
 
-// The targets of each head row, as lists.
+// The targets, grouped by head row.
 struct RowTargets {
   void build(const TokenTargets& targets, std::int64_t rows);
   std::vector<std::int32_t> begin;   // [rows + 1] into `target`
@@ -30,37 +30,37 @@ struct RowTargets {
 };
 
 struct HeadRequest {
-  const TokenTargets& targets;  // stays until the passes are done
+  const TokenTargets& targets;  // must outlive the passes
   std::int64_t rows = 0;        // head rows
   float temperature = 1;
-  bool entropy = false;   // of the rows' distributions, too
+  bool entropy = false;   // compute the entropy of each row's distribution too
   bool backward = false;  // a backward pass follows
-  // Floats that logits may take for it; at least a chunk's are taken.
+  // Floats that kept logits may take; at least one chunk's room is taken.
   std::int64_t logits_max = 0;
 };
 
 struct HeadScratch {
-  core::Buffer<float> logits;  // chunk after chunk, those that are made again in the first place
+  core::Buffer<float> logits;  // by place; place 0 is shared by the chunks that are computed again
   std::int64_t chunks = 0, places = 0;
-  bool kept = false;  // the logits are those of the forward pass
+  bool kept = false;  // the buffer holds the logits of the forward pass
   core::Buffer<float> block_max, block_sum, packed_rows;
   core::Buffer<float> lse, entropy, logprobs;  // by row, by row (or none), by target
   core::Buffer<float> dlogprobs, dentropies;   // by target
   bool has_dlogprobs = false, has_dentropies = false;
   float inverse = 1;                    // 1 / temperature
-  core::Buffer<float> inv_temperature;  // the same for the rows of a chunk
+  core::Buffer<float> inv_temperature;  // the same value for every row of a chunk
   const TokenTargets* targets = nullptr;
   bool wants_entropy = false;
   kernels::VocabTargets placed;  // the targets by row, in the team's memory
   std::vector<ProductScratch> products;
-  // Outside a region, before the passes.
+  // Call it outside parallel regions, before the passes.
   void prepare(core::TeamRunner& team, const ModelSpec& spec, const HeadRequest& request);
-  // Outside a region. Log-probs by target; entropies of the targets' distributions too, unless
-  // empty.
+  // Call it outside parallel regions. Copies the log-probs by target and, unless that span is
+  // empty, the entropies of the targets' distributions.
   void results(std::span<float> logprobs_out, std::span<float> entropies_out);
-  // The gradients of the loss with respect to log-probs and entropies, by target (null: none).
+  // Sets the gradients of the loss with respect to log-probs and entropies, by target (null: none).
   void set_gradients(const float* of_logprobs, const float* of_entropies);
-  // Where the logits of a chunk are, and whether they stay there until the backward pass.
+  // The place of a chunk's logits, and whether they stay there until the backward pass.
   std::int64_t place(std::int64_t chunk) const;
   bool stays(std::int64_t chunk) const { return chunks <= places || place(chunk) > 0; }
 
@@ -77,17 +77,17 @@ struct HeadCall {
   HeadScratch& scratch;  // prepared for these rows
 };
 
-// Log-probs, log-sum-exps and entropies into the scratch.
+// Writes log-probs, log-sum-exps and entropies to the scratch.
 void head_logprobs(core::Team team, const HeadCall& call);
 
-// From the gradients of the scratch.
+// The weights and outputs of `head_backward`, which starts from the gradients in the scratch.
 struct HeadGrad {
   const ParamStore& master;
   ParamStore& grads;
   float* dhead_in = nullptr;  // [rows, hidden], written
 };
 
-// Turns the kept logits into their gradients; the caller says so afterwards (scratch.kept = false).
+// Overwrites the kept logits with their gradients; the caller then sets scratch.kept = false.
 void head_backward(core::Team team, const HeadCall& call, const HeadGrad& grad);
 
 }  // namespace troupe::model

@@ -1,6 +1,7 @@
-// KV pools of all layers: [layer][block][kv_head]... (kernels/shapes.hpp), blocks of 16 tokens.
-// Owned by an engine, or by a pass that keeps nothing, which lets all layers share the memory of
-// one. Written inside parallel regions by the forward; `copy_block` between them.
+// The KV cache of all layers: [layer][block][kv_head]... (kernels/shapes.hpp), in blocks of 16
+// tokens. Owned by an engine, or by a pass that keeps no cache, in which all layers share the
+// memory of one. The forward pass writes it inside parallel regions; call `copy_block` between
+// them.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -13,8 +14,8 @@ namespace troupe::model {
 class KvPool {
  public:
   KvPool() = default;
-  // `layers`: the model's, or 1 for memory that every layer uses in turn. `memory`: of the team
-  // that computes with it.
+  // `layers`: the model's count, or 1 if every layer uses the same memory in turn. `memory`: that
+  // of the team that computes with the pool.
   KvPool(const ModelSpec& spec,
          std::int64_t layers,
          std::int64_t blocks,

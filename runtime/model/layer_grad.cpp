@@ -12,7 +12,7 @@ namespace {
 using core::Team;
 using kernels::ops;
 
-// The maps that read the same rows.
+// Groups of linear maps that read the same rows.
 constexpr Linear kQkv[] = {Linear::kQ, Linear::kK, Linear::kV};
 constexpr Linear kO[] = {Linear::kO};
 constexpr Linear kGateUp[] = {Linear::kGate, Linear::kUp};
@@ -76,20 +76,19 @@ class LayerPass {
   float* grad(std::int64_t offset) const { return call_.grads.data() + offset; }
   bool idle() const { return own_.empty(); }
 
-  // Does one of the maps have a gradient of its own?
+  // Whether any of the maps is trained or has an adapter.
   bool wants(std::span<const Linear> maps) const {
     const auto trained = [&](Linear linear) { return to_.of(linear) >= 0; };
     return std::any_of(maps.begin(), maps.end(), trained) ||
            has_adapter(call_.lora, call_.layer, maps);
   }
 
-  // The gradient of what a branch adds to the residual stream, before the branch's own norm.
+  // The gradient of a branch's output to the residual stream, taken before the branch's norm.
   Matrix dbranch() const {
     return kept(spec_.post_norms ? s_.dbranch.data() : call_.dx, spec_.hidden);
   }
 
-  // Back through the norm of a branch: dbranch from dx, which stays. Nothing in families without
-  // one.
+  // Goes back through a branch's norm, if it has one: computes dbranch from dx and keeps dx.
   void branch_norm(const float* x,
                    const float* weight_data,
                    const float* inv_rms,
@@ -124,7 +123,7 @@ class LayerPass {
     if (!idle()) norm_rows(spec_, x, weight_data, s_.normed.data(), nullptr, own_);
   }
 
-  // Rows of q and k heads, or of q, k and v.
+  // A view of rows of q and k heads, or of q, k and v.
   struct HeadRows {
     float* data;
     std::int64_t ld;
@@ -142,7 +141,7 @@ class LayerPass {
             lists_.slots};
   }
 
-  // act and the feed-forward's normed rows again; keys and values back in their pools; dact.
+  // Recomputes act and the feed-forward's normed rows, refills the KV pools, and computes dact.
   void recompute() {
     if (!idle()) {
       if (wants(kDown))
@@ -169,7 +168,7 @@ class LayerPass {
       gate_rows_backward(spec_.activation, call_.io.gate_up, spec_.ffn, s_.dact.data(), own_);
   }
 
-  // The whole feed-forward part of a layer of experts; barriers inside.
+  // The whole feed-forward part of a mixture-of-experts layer; contains barriers.
   void experts() {
     const SparseBackward call{.spec = spec_,
                               .master = call_.master.data(),
@@ -237,13 +236,13 @@ class LayerPass {
     if (!units.empty()) ops().attention_backward(backward, units.data(), std::ssize(units));
   }
 
-  // The gradients of q and k heads as attention saw them: of their own where norms come before.
+  // Where attention writes dq and dk: a separate buffer if q and k have norms, else dqkv.
   HeadRows dqk() {
     if (spec_.qk_norm) return {s_.dqk.data(), spec_.q_width() + spec_.kv_width()};
     return {s_.dqkv.data(), spec_.qkv_width()};
   }
 
-  // From the pools to rows; then q and k turn back, and go back through their norms.
+  // Gathers the pools' gradients into rows; goes back through rotation and norms of q and k.
   void gather() {
     if (idle()) return;
     const HeadRows after = dqk();
@@ -263,7 +262,7 @@ class LayerPass {
     if (spec_.qk_norm) heads_backward();
   }
 
-  // Own rows of dqkv, zero so far, become gradients of q and k before their norms.
+  // Writes the gradients of q and k before their norms to this member's rows of dqkv, zero so far.
   void heads_backward() {
     const std::int64_t width = spec_.qkv_width(), normed = spec_.q_width() + spec_.kv_width();
     for (std::int64_t head = 0; head < spec_.heads + spec_.kv_heads; ++head) {
@@ -281,7 +280,7 @@ class LayerPass {
     }
   }
 
-  // Heads of one weight ascending, rows ascending in each.
+  // Sums over the heads that share a weight, then over rows, both ascending.
   void head_norm_grads(std::int64_t offset, std::int64_t begin, std::int64_t end) {
     const std::int64_t normed = spec_.q_width() + spec_.kv_width();
     const core::Range columns = team_.share(spec_.head_dim, kernels::kPanel);
@@ -312,7 +311,7 @@ class LayerPass {
     head_norm_grads(to_.k_norm, spec_.heads, spec_.heads + spec_.kv_heads);
   }
 
-  // Of the columns [column, column + width) of dy.
+  // Sums the columns [column, column + width) of dy.
   void bias_grad(std::int64_t offset, Matrix dy, std::int64_t column, std::int64_t width) {
     if (offset < 0) return;
     const core::Range columns = team_.share(width, kernels::kPanel);
@@ -321,8 +320,8 @@ class LayerPass {
                      columns);
   }
 
-  // Of maps that read the same x and whose outputs lie side by side in dy: one product for trained
-  // neighbours, none for frozen ones, and the thin ones of adapters.
+  // Weight gradients of maps that read the same x and whose outputs are adjacent in dy: one product
+  // for adjacent trained maps, none for frozen ones, and the low-rank products of adapters.
   void weight_grads(std::span<const Linear> maps, Matrix dy, Matrix x, const float* packed_x) {
     std::int64_t column = 0;
     for (std::size_t i = 0; i < maps.size();) {
@@ -342,12 +341,12 @@ class LayerPass {
   const Team team_;
   const LayerBackward& call_;
   const ModelSpec& spec_;
-  const LayerOffsets& at_;  // in the master
-  const LayerOffsets& to_;  // in the gradients
+  const LayerOffsets& at_;  // offsets in the master weights
+  const LayerOffsets& to_;  // offsets in the gradients
   const PackedLayer& packed_;
   BackwardScratch& s_;
   ProductScratch& products_;
-  const bool sparse_;  // the feed-forward part is experts
+  const bool sparse_;  // a mixture-of-experts layer
   const PlanView lists_;
   const std::int64_t rows_;
   const core::Range own_;
@@ -368,7 +367,7 @@ void AttentionUnits::assign(const ForwardPlan& plan,
     for (std::int64_t head = 0; head < kv_heads; ++head)
       sorted_.push_back({{begin, end, static_cast<std::int32_t>(head)}, cost, 0});
   }
-  // The dearest first, each to the member with the least so far.
+  // Greedy: the most expensive unit first, each to the member with the least load so far.
   std::stable_sort(sorted_.begin(), sorted_.end(),
                    [](const Priced& a, const Priced& b) { return a.cost > b.cost; });
   load_.assign(static_cast<std::size_t>(members), 0);

@@ -76,7 +76,7 @@ void Lora::start(std::uint64_t seed) {
   }
 }
 
-// Panels and scale B of one adapter; done by one member.
+// Packs the panels of one adapter and computes scale * B; one member does it.
 void Lora::prepare(const Adapter& adapter) {
   const auto& [rows, columns] = adapter.shape;
   const std::int64_t rank = adapter.at.rank;

@@ -1,9 +1,9 @@
 // Low-rank adapters in training (LoRA, Hu et al. 2021): W + s B A with s = alpha / rank. The
-// forward runs on merged weights, so engine, trainer and reference compute the same bits; the
-// backward pass makes the gradients of A and B from their own small products (lora_grad.hpp). Holds
-// the adapters' values, the base weights under them, and the panels that the products read. Owned
-// by the trainer; one thread, numeric work on its team. Memory: one copy of the adapted weights and
-// four of the adapters.
+// forward runs on merged weights, so engine, trainer and reference compute the same bits. The
+// backward pass computes the gradients of A and B with small products of their own (lora_grad.hpp).
+// Holds the adapters' values, the base weights under them, and the panels that the products read.
+// Owned by the trainer; called on one thread, with numeric work on its team. Memory: one copy of
+// the adapted weights and four of the adapters.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -19,29 +19,29 @@ namespace troupe::model {
 class Lora {
  public:
   // `trained`: a layout with adapters (trained_layout.hpp). Takes the base weights, and the values
-  // of the tensors that are trained whole, from `master`; A and B are zero.
+  // of the tensors that are trained as a whole, from `master`. A and B are zero.
   Lora(const ParamStore& master, std::shared_ptr<const ParamLayout> trained, double scale);
 
-  // Fresh adapters as PEFT starts them: A uniform within +-1/sqrt(columns) (Kaiming with a = sqrt
-  // 5), B zero, so that the merged weights are the base's. The values depend on the seed alone.
+  // Initialises the adapters as PEFT does: A uniform within +-1/sqrt(columns) (Kaiming with a =
+  // sqrt 5), B zero, so the merged weights equal the base. The values depend on the seed alone.
   void start(std::uint64_t seed);
 
-  // A, B and the tensors that are trained whole. After a change, `merge` makes it count.
+  // A, B and the tensors that are trained as a whole. Changes take effect at the next `merge`.
   ParamStore& values() { return values_; }
   const ParamStore& values() const { return values_; }
 
-  // master = base + scale B A where there is an adapter, the value where a tensor is trained whole;
-  // and the panels of this version.
+  // Sets master = base + scale B A where there is an adapter, and copies the tensors that are
+  // trained as a whole. Also packs the panels of this version.
   void merge(core::TeamRunner& team, ParamStore& master);
 
   double scale() const { return scale_; }
-  // Of one layer's linear map; rank 0: it has no adapter.
+  // The rank and panels of one layer's linear map; rank 0: it has no adapter.
   std::int64_t rank(std::int64_t layer, Linear linear) const;
   const float* down_panels(std::int64_t layer, Linear linear) const;  // x A^T: rank columns
   const float* back_panels(std::int64_t layer, Linear linear) const;  // dy B: rank columns
 
-  // CRC-32C of the base weights under the adapters, in the order of the layout: tells whether an
-  // adapter is put on the weights that it was trained on.
+  // CRC-32C of the base weights under the adapters, in layout order. It shows whether an adapter is
+  // applied to the weights that it was trained on.
   std::uint32_t base_crc() const;
 
  private:
@@ -49,10 +49,10 @@ class Lora {
     std::int64_t layer = 0;
     Linear linear = Linear::kQ;
     LinearShape shape;
-    AdapterOffsets at;           // in values_
-    std::int64_t master = 0;     // in the master's buffer
-    std::int64_t base = 0;       // in base_
-    std::int64_t a_columns = 0;  // in panels_: A as it is, n = columns
+    AdapterOffsets at;           // offsets in values_
+    std::int64_t master = 0;     // offset in the master's buffer
+    std::int64_t base = 0;       // offset in base_
+    std::int64_t a_columns = 0;  // offset in panels_: A not transposed, n = columns
     std::int64_t down = 0;       // in panels_
     std::int64_t back = 0;       // in panels_
   };

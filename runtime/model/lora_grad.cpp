@@ -10,12 +10,12 @@ namespace {
 using core::Team;
 using kernels::ops;
 
-// One map of the call with an adapter, and its place.
+// One map that has an adapter, and the offsets of its data.
 struct Place {
   Linear linear;
   LinearShape shape;
   AdapterOffsets at;
-  std::int64_t column = 0;  // of its output in dy
+  std::int64_t column = 0;  // first column of its output in dy
   std::int64_t low = 0;     // floats before its [rows, rank] in low_x and low_dy
   std::int64_t packed = 0;  // floats before it in `packed`
 };
@@ -38,7 +38,7 @@ void each_adapter(const AdapterGrads& call, F&& f) {
   }
 }
 
-// out [rows of `in`, rank] = scale * in * panels, this member's rows.
+// out [rows of `in`, rank] = scale * in * panels, for this member's rows.
 void thin_product(
     Team team, Matrix in, const float* panels, std::int64_t rank, float scale, float* out) {
   const auto [first, last] = team.share(in.rows);
@@ -113,7 +113,7 @@ void adapter_grads(Team team, const AdapterGrads& call, AdapterScratch& scratch)
     weight_grad(team, {scratch.low_dy.data() + place.low, call.x.rows, rank, rank}, call.packed_x,
                 place.shape.columns, call.grads.data() + place.at.a);
   });
-  team.barrier();  // the scratch is the next maps'
+  team.barrier();  // the next maps reuse the scratch
 }
 
 }  // namespace troupe::model

@@ -1,9 +1,9 @@
 // The gradients of adapters in a layer's backward pass. For y = x W^T with W = W0 + s B A:
 //   dB [rows, rank]    += dY^T (s x A^T)
 //   dA [rank, columns] += (s dY B)^T x
-// so no product of the size of dW is computed. Called by every member of the team for the linear
-// maps that read the same x; outputs are split, never a sum, so the bits do not depend on the team.
-// Nothing is allocated inside.
+// so no product of the size of dW is computed. Every member of the team calls this for the linear
+// maps that read the same x. Members split outputs, never a sum, so the bits do not depend on the
+// team. Nothing is allocated inside.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -16,28 +16,29 @@
 
 namespace troupe::model {
 
-// [rows, ranks of the maps side by side] of s x A^T, of s dY B, and the first packed.
+// low_x = s x A^T and low_dy = s dY B: one [rows, rank] matrix after another, by map. `packed` is
+// low_x packed.
 struct AdapterScratch {
   core::Buffer<float> low_x, low_dy, packed;
-  // Not inside a region. `lora` null: no room is needed.
+  // Call it outside parallel regions. Null `lora`: no room is needed.
   void reserve(const Lora* lora, std::int64_t layers, std::int64_t rows);
 };
 
 struct AdapterGrads {
   const Lora& lora;
   std::int64_t layer = 0;
-  std::span<const Linear> maps;  // their outputs lie side by side in dy
+  std::span<const Linear> maps;  // their outputs are adjacent in dy
   Matrix dy;
   Matrix x;
-  const float* packed_x = nullptr;  // by pack_input
+  const float* packed_x = nullptr;  // x packed by pack_input
   ParamStore& grads;
 };
 
 // True when one of the maps has an adapter in this layer.
 bool has_adapter(const Lora* lora, std::int64_t layer, std::span<const Linear> maps);
 
-// Three phases with a barrier after each; the caller puts one before (x, packed_x and dy are
-// whole).
+// Three phases with a barrier after each. The caller needs a barrier before it, so that x, packed_x
+// and dy are complete.
 void adapter_grads(core::Team team, const AdapterGrads& call, AdapterScratch& scratch);
 
 }  // namespace troupe::model

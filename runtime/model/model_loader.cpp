@@ -1,5 +1,5 @@
-// Weights from a Hugging Face folder: one safetensors file or shards with their index. Every tensor
-// of the layout must be there with its shape, and nothing that the model would not use.
+// Loads weights from a Hugging Face folder: one safetensors file, or shards with their index. Every
+// tensor of the layout must be present with its shape, and no tensor may be left unused.
 #include "runtime/core/rng.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/weight_files.hpp"
@@ -24,7 +24,7 @@ using core::Result;
 constexpr const char* kHead = "lm_head.weight";
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 
-// The place of a number in a tensor, as [row, column].
+// The index of an element in a tensor, as [row, column].
 std::string place_text(std::int64_t at, const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> place(shape.size());
   for (std::size_t i = shape.size(); i-- > 0; at /= shape[i])
@@ -32,7 +32,8 @@ std::string place_text(std::int64_t at, const std::vector<std::int64_t>& shape) 
   return shape_text(place);
 }
 
-// With one weight that is no number every answer that meets it would fail, much later.
+// Refuses NaN and infinite weights here: otherwise every computation that uses them would fail,
+// much later.
 Result<void> check_finite(const WeightFiles::Place& found,
                           const ParamView& view,
                           const float* data) {
@@ -56,7 +57,7 @@ Result<void> read_tensor(const WeightFiles::Place& found, const ParamView& view,
   return check_finite(found, view, data + view.offset);
 }
 
-// A tied model's file may hold the head as well; it must then be the embedding.
+// A tied model's file may also store the head, which must then equal the embedding.
 Result<void> check_tied_head(const WeightFiles& weights) {
   const WeightFiles::Place* head = weights.find(kHead);
   const WeightFiles::Place* embedding = weights.find(kEmbedding);
@@ -69,7 +70,8 @@ Result<void> check_tied_head(const WeightFiles& weights) {
              "tie_word_embeddings = true; set it to false to use both");
 }
 
-// What stands in a folder in place of a view of the layout; nothing when another tensor covers it.
+// For a view of the layout, the tensor that a folder stores instead; nullopt when another stored
+// tensor covers it.
 using Replacements = std::map<std::string, std::optional<ParamView>, std::less<>>;
 
 void fuse_layer(const ModelSpec& spec,
@@ -93,9 +95,9 @@ void fuse_layer(const ModelSpec& spec,
       names.down, {moe.experts, spec.hidden, moe.ffn}, at.experts.front().down, down_count};
 }
 
-// The tensors to read from a folder in which `stored(name)` tells what is there: those of `layout`
-// (a whole model's), except that all experts of a layer may be two fused tensors, as transformers 5
-// has them in memory.
+// The tensors to read from a folder; `stored(name)` tells whether it has a tensor. They are those
+// of `layout` (a whole model's), except that all experts of a layer may be stored as two fused
+// tensors, as transformers 5 keeps them in memory.
 std::vector<ParamView> stored_views(const ModelSpec& spec,
                                     const ParamLayout& layout,
                                     const std::function<bool(const std::string&)>& stored) {
@@ -104,7 +106,7 @@ std::vector<ParamView> stored_views(const ModelSpec& spec,
     if (!spec.moe.sparse(layer) || !stored(fused_names(layer).gate_up)) continue;
     const MoeOffsets& at = layout.layers[static_cast<std::size_t>(layer)].moe;
     fuse_layer(spec, at, layer, replaced);
-    // Mixtral's router then goes by Qwen's name.
+    // Mixtral's router then has Qwen's name.
     const std::string router = router_name(spec.moe.names, layer);
     ParamView view = *layout.find(router);
     view.name = router_name(MoeNames::kQwen, layer);
@@ -122,8 +124,8 @@ std::vector<ParamView> stored_views(const ModelSpec& spec,
   return views;
 }
 
-// A head as new reward models and critics start: N(0, 1 / (hidden + 1)) of deviation (Stiennon et
-// al. 2020, and OpenRLHF). Scores begin near 0, whatever the width.
+// Initialises the head of a new reward model or critic: normal with mean 0 and standard deviation 1
+// / (hidden + 1) (Stiennon et al. 2020, and OpenRLHF). Scores start near 0 at any width.
 void fill_fresh_score(std::span<float> head, std::uint64_t seed) {
   constexpr std::uint64_t kStream = 0x73636f7265;  // "score"
   core::Rng rng(seed, kStream);
@@ -158,7 +160,7 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
     weights.leave_out(kHead);
     spec = with_score_head(spec);
   }
-  // All names are checked before the buffer is made.
+  // Check all names before allocating the buffer.
   const ParamLayout layout(spec);
   const std::vector<ParamView> views = stored_views(
       spec, layout, [&](const std::string& name) { return weights.find(name) != nullptr; });

@@ -1,6 +1,6 @@
-// A model folder that transformers opens: config.json with the storage dtype, weights with the
-// shard names and index of the hub's convention, tokenizer files copied. The folder appears whole
-// or not.
+// Writes a model folder that transformers can open: config.json with the storage dtype, weights
+// with the hub's conventional shard names and index, and copies of the tokenizer files. The folder
+// appears complete or not at all.
 #include "runtime/model/params.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/safetensors.hpp"
@@ -28,7 +28,7 @@ constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
                                            "chat_template.json",
                                            "generation_config.json"};
 
-// The config as it was read, with the dtype that the weights now have.
+// The config as it was read, with the dtype of the saved weights.
 std::string config_text(const ModelSpec& spec, StorageDtype dtype) {
   auto config = ordered_json::parse(current_config(spec));
   const char* name = dtype == StorageDtype::kF32 ? "float32" : "bfloat16";

@@ -1,7 +1,7 @@
-// Where a layer of experts puts its intermediate values. A step of `rows` rows has rows * k pairs
-// of a row and an expert that it chose; pairs lie in order of experts, so that the rows of one
-// expert are a matrix. Engine and scorers reuse one MoeScratch for all layers, the trainer keeps
-// `scores`, `expert`, `weight` and `gate_up` of each. All row-major.
+// Buffers for the intermediate values of a mixture-of-experts layer. A step of `rows` rows has rows
+// * k pairs of a row and an expert that it chose. Pairs are sorted by expert, so that the rows of
+// one expert form a matrix. Engine and scorers reuse one MoeScratch for all layers; the trainer
+// keeps each layer's `scores`, `expert`, `weight` and `gate_up`. All row-major.
 #pragma once
 
 #include "kernels/shapes.hpp"
@@ -14,15 +14,15 @@
 namespace troupe::model {
 
 struct MoeBuffers {
-  Routing routing;            // place is scratch
+  Routing routing;            // `place` is scratch
   float* gathered = nullptr;  // [pairs, hidden] scratch: the normed row of each pair
   float* gate_up = nullptr;   // [pairs, 2 ffn]
   float* act = nullptr;       // [pairs, ffn] scratch
-  float* y = nullptr;         // [pairs, hidden] scratch: what each expert answered
-  float* shared_y = nullptr;  // [rows, hidden] scratch: what the shared expert answered
+  float* y = nullptr;         // [pairs, hidden] scratch: output of the expert
+  float* shared_y = nullptr;  // [rows, hidden] scratch: output of the shared expert
 };
 
-// Columns of `scores`: whole lines of 16.
+// Columns of `scores`: router_rows rounded up to a multiple of 16.
 inline std::int64_t scores_width(const MoeSpec& moe) {
   return kernels::panels_of(moe.router_rows()) * kernels::kPanel;
 }
@@ -31,7 +31,7 @@ struct MoeScratch {
   core::Buffer<float> scores, weight, gathered, gate_up, act, y, shared_y;
   core::Buffer<std::int32_t> expert, place;
 
-  // Not inside a parallel region; nothing for a dense model.
+  // Call it outside parallel regions. Does nothing for a dense model.
   void reserve(const ModelSpec& spec, std::int64_t rows) {
     const MoeSpec& moe = spec.moe;
     const std::int64_t pairs = rows * moe.experts_per_token;

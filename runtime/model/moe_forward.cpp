@@ -33,7 +33,7 @@ class SparsePass {
     route_rows(moe_, io_.moe.routing, own_.begin, own_.end);
     team_.barrier();
     place_rows(moe_, io_.moe.routing, rows_, own_.begin, own_.end, ranges_);
-    // A single row is its experts' only one and need not be copied.
+    // With a single row, all its experts read that row in place; no copy is needed.
     if (rows_ > 1) {
       gather();
       team_.barrier();
@@ -58,7 +58,7 @@ class SparsePass {
     return {.m = rows_, .n = n, .k = k, .a = a, .lda = k, .b = b, .c = c, .ldc = ldc};
   }
 
-  // The same for the rows of each expert: c is [pairs, n]; pair i of a stands at a + i * step.
+  // Runs one product per expert on its rows. c is [pairs, n]; pair i of a starts at a + i * step.
   template <class PanelsOf>
   void expert_products(const float* a,
                        std::int64_t step,

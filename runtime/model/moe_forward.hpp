@@ -1,8 +1,9 @@
-// The feed-forward part of a layer of experts: route, gather the rows of each expert, two products
-// an expert, and the weighted sum back in the rows. Each expert's rows are one product, of which
-// the team splits columns by cost; experts that nobody chose are not read. A row's result does not
-// depend on which other rows chose its experts (docs/adr/0003). Every member of the team calls this
-// with the same arguments; barriers are inside, one more must follow. Nothing is allocated.
+// The feed-forward part of a mixture-of-experts layer: routes, gathers the rows of each expert,
+// runs two products per expert, and adds the weighted outputs to the rows. The rows of an expert
+// form one product, whose columns the team splits by cost. Experts that no row chose are not read.
+// A row's result does not depend on which other rows chose its experts (docs/adr/0003). Every
+// member of the team calls this with the same arguments. It contains barriers; the caller must add
+// one after it. Nothing is allocated.
 #pragma once
 
 #include "runtime/model/forward.hpp"
@@ -15,20 +16,20 @@
 
 namespace troupe::model {
 
-// In: io.normed, the rows after the layer's second norm. Out: io.out = io.x_mid + the experts'
-// answers; or, where io.out is null, only what a backward pass needs.
+// In: io.normed, the rows after the layer's second norm. Out: io.out = io.x_mid + the weighted
+// outputs of the experts. If io.out is null, computes only what a backward pass needs.
 void sparse_feed_forward(const Shares& shares,
                          const ModelSpec& spec,
                          const PackedMoe& weights,
                          const LayerBuffers& io,
                          std::int64_t rows);
 
-// Numbers of one row's choices in all layers of experts.
+// How many expert choices one row has over all mixture-of-experts layers.
 inline std::int64_t routed_width(const ModelSpec& spec) {
   return spec.moe.sparse_layers(spec.layers) * spec.moe.experts_per_token;
 }
 
-// Copies the choices of this member's share of `rows` to out[i][sparse][k], out being [rows][layers
+// Copies the choices of this member's share of `rows` to out[i][sparse][k]; `out` is [rows][layers
 // of experts][k].
 void copy_choices(core::Team team,
                   const ModelSpec& spec,
@@ -37,9 +38,9 @@ void copy_choices(core::Team team,
                   std::int64_t sparse,
                   std::uint16_t* out);
 
-// Cuts a product of `columns` columns for each expert's rows into the members' shares, whole panels
-// each: body(expert, panel_begin, panel_end). A panel costs its rows, and as much as some rows more
-// for being read.
+// Splits the products of all experts, `columns` columns each, among the members in whole panels,
+// and calls body(expert, panel_begin, panel_end) for this member's share. The cost of a panel is
+// its rows plus kReadCost, a constant for reading it.
 template <class Body>
 void share_expert_panels(core::Team team,
                          std::int64_t experts,
@@ -61,7 +62,7 @@ void share_expert_panels(core::Team team,
   for (std::int64_t e = 0; e < experts && at < to; ++e) {
     const std::int64_t each = cost(e);
     if (each == 0) continue;
-    // The first panel that starts at or after a bound is the next member's.
+    // The first panel that starts at or after a bound belongs to the next member.
     const auto cut = [&](std::int64_t bound) {
       return bound <= at ? 0 : std::min((bound - at + each - 1) / each, panels);
     };

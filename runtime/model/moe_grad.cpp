@@ -57,7 +57,8 @@ class SparseBackwardPass {
   Matrix all_rows(const float* data, std::int64_t columns) const {
     return {data, c_.rows, columns, columns};
   }
-  // Each expert that somebody chose: body(expert, its weights, its gradients).
+  // Calls body(expert, offsets of its weights, offsets of its gradients) for each expert that was
+  // chosen.
   template <class Body>
   void each_expert(Body&& body) const {
     for (std::int64_t e = 0; e < moe_.experts; ++e) {
@@ -66,7 +67,7 @@ class SparseBackwardPass {
     }
   }
 
-  // Rows of x and dy to their pairs; what the activations were.
+  // Copies the rows of x and dy to their pairs, and recomputes the activations.
   void gather() {
     place_rows(moe_, routing_, c_.rows, own_.begin, own_.end, ranges_);
     const std::int64_t k = moe_.experts_per_token;
@@ -85,7 +86,7 @@ class SparseBackwardPass {
     }
   }
 
-  // W_down^T dy, not yet weighted.
+  // Computes W_down^T dy, not yet multiplied by the routing weight.
   void output_grads() {
     each_expert([&](std::int64_t e, const ExpertOffsets& at, const ExpertOffsets&) {
       input_grad(team_, rows_of(c_.io.moe.y, e, hidden_), weight(at.down, hidden_, moe_.ffn),
@@ -99,8 +100,9 @@ class SparseBackwardPass {
     pack_input(team_, all_rows(c_.normed, hidden_), c_.packed_normed);
   }
 
-  // Own rows: gradients of the weights and so of the router's logits; act and its gradient by the
-  // weight; through silu(gate) * up.
+  // For this member's rows: computes the gradients of the routing weights and of the router's
+  // logits, multiplies act and its gradient by the weight, and goes back through activation(gate) *
+  // up.
   void through_activation() {
     const std::int64_t k = moe_.experts_per_token;
     std::array<float, kExperts_max> dw;
@@ -121,8 +123,8 @@ class SparseBackwardPass {
     }
   }
 
-  // Of one row of y = weight * down(act): returns the gradient of the weight; act and dact are
-  // weighted, gate_up becomes its gradient.
+  // Goes back through one row of y = weight * down(act). Returns the gradient of the weight.
+  // Multiplies act and dact by the weight, and overwrites gate_up with its gradient.
   float weighted_backward(float* gate_up,
                           float* act,
                           float* dact,
@@ -156,7 +158,7 @@ class SparseBackwardPass {
     }
   }
 
-  // dW of gate and up where they are trained; side by side they are one product.
+  // dW of gate and up if they are trained; one product if they are adjacent.
   void gate_up_grads(Matrix dgate_up,
                      const ExpertOffsets& to,
                      std::int64_t ffn,
@@ -179,7 +181,7 @@ class SparseBackwardPass {
                     packed_of(c_.scratch.packed_act, e, moe_.ffn), moe_.ffn, c_.grads + to.down);
       }
       gate_up_grads(dgate_up, to, moe_.ffn, packed_of(c_.scratch.packed_rows, e, hidden_));
-      // The gathered rows are packed; their place takes their gradient.
+      // The gathered rows are packed by now, so their buffer can take their gradient.
       input_grad(team_, dgate_up, weight(at.gate, 2 * moe_.ffn, hidden_),
                  c_.io.moe.gathered + ranges_.first(e) * hidden_, hidden_, c_.products);
     });
@@ -204,7 +206,7 @@ class SparseBackwardPass {
   void shared_products() {
     const Matrix dgate_up = all_rows(c_.io.gate_up, 2 * moe_.shared_ffn);
     if (c_.to.shared.down >= 0) {
-      // act carries the gate's weight, so dy goes in as it is.
+      // act already includes the gate's weight, so dy is used unscaled.
       weight_grad(team_, all_rows(c_.dy, hidden_), c_.packed_act, moe_.shared_ffn,
                   c_.grads + c_.to.shared.down);
     }
@@ -213,7 +215,7 @@ class SparseBackwardPass {
                c_.io.moe.shared_y, hidden_, c_.products);
   }
 
-  // dnormed += the experts' parts, then the shared expert's.
+  // Adds the experts' gradients to dnormed, then the shared expert's.
   void mix() {
     if (own_.empty()) return;
     kernels::MixRows mix{.n = hidden_,
@@ -276,7 +278,7 @@ void routing_backward(const MoeSpec& spec,
   float level = 0.0f;
   for (std::int64_t e = 0; e < spec.experts && balance != nullptr; ++e)
     level += p[e] * balance[e];
-  std::int64_t next = 0;  // choices are in ascending order
+  std::int64_t next = 0;  // `chosen` is in ascending order
   for (std::int64_t e = 0; e < spec.experts; ++e) {
     const bool is_chosen = next < k && chosen[next] == e;
     const float of_weights = (is_chosen ? dp(next) : 0.0f) - mean;

@@ -1,7 +1,7 @@
-// Where the tensors of a layer of experts start in a flat buffer of ParamLayout, in elements; -1
-// when absent. The router and the shared expert's gate lie side by side as one matrix [router_rows,
-// hidden]; so do gate and up of each expert, and of all experts one after another, and their down
-// matrices: the fused tensors of FusedNames as they are. A value type.
+// Where the tensors of a mixture-of-experts layer start in a flat buffer of ParamLayout, in
+// elements; -1 when absent. The router and the shared expert's gate are adjacent and form one
+// matrix [router_rows, hidden]. Gate and up of all experts are adjacent, expert by expert, and so
+// are the down matrices: each is one fused tensor of FusedNames. A value type.
 #pragma once
 
 #include <algorithm>

@@ -20,8 +20,8 @@ void softmax(float* x, std::int64_t count) {
     x[i] = x[i] / sum;
 }
 
-// The k largest of p, the largest first; of equal ones the lower number. A NaN is larger than
-// nothing, yet k different experts come out.
+// Chooses the k largest of p, the largest first; on a tie the lower index wins. NaN compares as not
+// larger, but the result is still k different experts.
 void choose(const float* p, std::int64_t count, std::int64_t k, std::int32_t* chosen) {
   for (std::int64_t i = 0; i < k; ++i) {
     std::int32_t best = -1;

@@ -1,7 +1,7 @@
-// Which experts a token passes through and with what weights (moe_spec.hpp has the formula), and
-// the rows of a step put in order by expert. The choice is row-local, so it does not depend on
-// the other rows; the order is a function of all choices. Pure; members of a team call these for
-// rows of their own. Nothing is allocated.
+// Chooses the experts of each token and their weights (moe_spec.hpp has the formula), and sorts the
+// rows of a step by expert. The choice is row-local, so it does not depend on other rows; the order
+// depends on all choices. Pure functions; each member of a team calls them for its own rows.
+// Nothing is allocated.
 #pragma once
 
 #include "runtime/model/moe_spec.hpp"
@@ -11,21 +11,21 @@
 
 namespace troupe::model {
 
-// The choices of a step's rows. k = spec.experts_per_token.
+// The choices of all rows of a step. k = spec.experts_per_token.
 struct Routing {
-  float* scores = nullptr;         // [rows, lds]: in the router's logits, out probabilities
+  float* scores = nullptr;         // [rows, lds]: in: the router's logits; out: probabilities
   std::int64_t lds = 0;            // at least router_rows
   std::int32_t* expert = nullptr;  // [rows, k] ascending in each row
   float* weight = nullptr;         // [rows, k]
-  std::int32_t* place = nullptr;   // [rows, k] where the pair (row, expert) lies among all pairs
+  std::int32_t* place = nullptr;   // [rows, k] index of the pair (row, expert) among all pairs
 };
 
-// Rows [begin, end): scores become probabilities (and sigmoid(g) in the shared gate's column), the
-// k largest probabilities give `expert` and `weight`. Of equal ones the lower expert is taken. The
-// sum that norm_topk divides by runs over the chosen from the largest down.
+// Routes rows [begin, end). Turns scores into probabilities (and sigmoid(g) in the shared gate's
+// column). The k largest probabilities give `expert` and `weight`; on a tie the lower expert wins.
+// norm_topk divides by the sum of the chosen probabilities, added from the largest down.
 void route_rows(const MoeSpec& spec, const Routing& routing, std::int64_t begin, std::int64_t end);
 
-// Pairs of expert e are [begin[e], begin[e + 1]), in the order of rows.
+// The pairs of expert e are [begin[e], begin[e + 1]), in row order.
 struct ExpertRanges {
   std::array<std::int32_t, kExperts_max + 1> begin{};
   std::int32_t rows(std::int64_t expert) const {
@@ -35,7 +35,7 @@ struct ExpertRanges {
   std::int32_t first(std::int64_t expert) const { return begin[static_cast<std::size_t>(expert)]; }
 };
 
-// The sum of term(i) for i in [0, count), over 16 lanes and the tree of docs/adr/0003.
+// The sum of term(i) for i in [0, count), in 16 lanes that are added by the tree of docs/adr/0003.
 template <class Term>
 float lane_sum(std::int64_t count, Term&& term) {
   float lanes[16] = {};
@@ -48,7 +48,7 @@ float lane_sum(std::int64_t count, Term&& term) {
   return lanes[0];
 }
 
-// Counts the choices of all `rows`, and writes the places of rows [begin, end).
+// Counts the choices of all `rows` into `ranges`, and writes `place` for rows [begin, end).
 void place_rows(const MoeSpec& spec,
                 const Routing& routing,
                 std::int64_t rows,

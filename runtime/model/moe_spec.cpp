@@ -1,5 +1,5 @@
-// The keys and the tensor names of the families with experts. Where a key is absent, transformers'
-// default holds.
+// Config keys and tensor names of the model families with experts. An absent key has the default of
+// transformers.
 #include "runtime/model/moe_spec.hpp"
 
 #include "runtime/model/spec.hpp"
@@ -23,13 +23,13 @@ ExpertNames projections(const std::string& at) {
 }
 
 Result<std::int64_t> read_count(const ConfigReader& config, std::int64_t fallback) {
-  // transformers 5 writes num_local_experts for Qwen3-MoE, earlier ones num_experts.
+  // For Qwen3-MoE transformers 5 writes num_local_experts, earlier versions num_experts.
   const char* key =
       config.find("num_local_experts") != nullptr ? "num_local_experts" : "num_experts";
   return config.whole(key, 1, kExperts_max, fallback);
 }
 
-// Layers that `mlp_only_layers` names, and those that `decoder_sparse_step` steps over.
+// The layers that `mlp_only_layers` names and those that `decoder_sparse_step` skips.
 Result<std::vector<std::int64_t>> read_dense_layers(const ConfigReader& config,
                                                     std::int64_t layers) {
   TROUPE_TRY_ASSIGN(step, config.whole("decoder_sparse_step", 1, kLayers_max, 1));

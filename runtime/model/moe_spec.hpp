@@ -1,6 +1,5 @@
 // The shape of a mixture-of-experts feed-forward part, in which a router picks a few of many small
-// networks for each token. Read from config.json as part of ModelSpec. A value
-// type.
+// networks for each token. Read from config.json as part of ModelSpec. A value type.
 //   p = softmax(x W_router), the k largest (of equals the lower number); w = p, or p / sum of the
 //   chosen p (norm_topk); y = sum over the chosen of w_e * expert_e(x)  [+ sigmoid(x . g) *
 //   shared(x)]
@@ -18,7 +17,7 @@ namespace troupe::model {
 
 class ConfigReader;
 
-// The most experts of a layer; the members of a team count the rows of each on their stacks.
+// The maximum number of experts in a layer. Team members keep a counter for each on the stack.
 inline constexpr std::int64_t kExperts_max = 512;
 
 // How a family names its tensors.
@@ -28,30 +27,30 @@ enum class MoeNames : std::uint8_t {
 };
 
 struct MoeSpec {
-  std::int64_t experts = 0;            // of a sparse layer; 0: all layers are dense
+  std::int64_t experts = 0;            // of a layer with experts; 0: all layers are dense
   std::int64_t experts_per_token = 0;  // k
   std::int64_t ffn = 0;                // width of one expert
-  std::int64_t shared_ffn = 0;         // width of the expert that every token passes; 0: none
+  std::int64_t shared_ffn = 0;         // width of the expert that every token uses; 0: none
   bool norm_topk = false;              // weights of the chosen experts add up to 1
   MoeNames names = MoeNames::kQwen;
-  std::vector<std::int64_t> dense_layers;  // ascending: layers with one plain network instead
+  std::vector<std::int64_t> dense_layers;  // ascending; layers without experts
 
   bool any() const { return experts > 0; }
   bool has_shared() const { return shared_ffn > 0; }
   bool sparse(std::int64_t layer) const;
   std::int64_t sparse_layers(std::int64_t layers) const;
-  // The widest network that all rows of a layer pass: a dense layer's (`plain`), or the shared
-  // expert's.
+  // The width of the widest network that all rows of a layer use: a dense layer's (`plain`) or the
+  // shared expert's.
   std::int64_t dense_ffn(std::int64_t layers, std::int64_t plain) const;
-  // Rows of the router's matrix: the experts, and the shared expert's gate below them.
+  // Rows of the router's matrix: one per expert, then one for the shared expert's gate.
   std::int64_t router_rows() const { return experts + (has_shared() ? 1 : 0); }
-  // Numbers of one sparse layer's feed-forward part.
+  // Parameters in the feed-forward part of one layer with experts.
   std::int64_t layer_parameters(std::int64_t hidden) const;
-  // Of those, what one token passes through.
+  // How many of those one token uses.
   std::int64_t layer_active_parameters(std::int64_t hidden) const;
 };
 
-// Names of tensors; `layer` and `expert` from 0.
+// Tensor names; `layer` and `expert` count from 0.
 std::string router_name(MoeNames names, std::int64_t layer);
 struct ExpertNames {
   std::string gate, up, down;
@@ -59,15 +58,15 @@ struct ExpertNames {
 ExpertNames expert_names(MoeNames names, std::int64_t layer, std::int64_t expert);
 ExpertNames shared_expert_names(std::int64_t layer);
 std::string shared_gate_name(std::int64_t layer);
-// All experts of a layer as two tensors, [experts, 2 ffn, hidden] and [experts, hidden, ffn]: what
-// transformers 5 holds in memory and writes when it is told not to go back to the older names.
+// All experts of a layer as two tensors, [experts, 2 ffn, hidden] and [experts, hidden, ffn]: the
+// form that transformers 5 keeps in memory, and writes unless it converts back to the older names.
 struct FusedNames {
   std::string gate_up, down;
 };
 FusedNames fused_names(std::int64_t layer);
 
-// The keys of a family whose `model_type` is "mixtral", "qwen2_moe" or "qwen3_moe"; no experts for
-// any other. `ffn` is the config's intermediate_size. Errors as parse_spec.
+// Reads the keys of a family whose `model_type` is "mixtral", "qwen2_moe" or "qwen3_moe"; any other
+// has no experts. `ffn` is the config's intermediate_size. Same errors as parse_spec.
 core::Result<MoeSpec> read_moe(const ConfigReader& config,
                                std::string_view model_type,
                                std::int64_t layers,

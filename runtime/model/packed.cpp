@@ -78,7 +78,7 @@ PackedLayer carve_layer(Carver& carver,
   return layer;
 }
 
-// One pair of rotary tables for all layers, or one for full and one for sliding layers.
+// Rotary tables. Either all layers share one pair, or full and sliding layers have one each.
 struct RopeTables {
   const float *cos = nullptr, *sin = nullptr;
 };
@@ -91,13 +91,13 @@ RopeTables carve_tables(Carver& carver, const ModelSpec& spec) {
   return tables;
 }
 
-// The panels belong to this object's buffer; only `fill` writes them.
+// The panels lie in this object's buffer; only the fill functions write them.
 float* writable(const float* piece) {
   return const_cast<float*>(piece);
 }
 
-// A unit is small enough for a slice of a fraction of a millisecond, large enough to be worth
-// taking.
+// Elements per unit: small enough to pack in a fraction of a millisecond, large enough to be worth
+// scheduling.
 constexpr std::int64_t kUnit_elements = 32 << 10;
 
 }  // namespace

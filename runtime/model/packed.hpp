@@ -1,6 +1,7 @@
-// Weights in the form that the kernels read: panels of 16 columns, norms and biases as they are.
-// Made by one function from a ParamStore, so engine and trainer compute with the same bits.
-// Immutable once made and shared by pointer; `version` is the policy version that the panels hold.
+// Weights in the form that the kernels read: matrices as panels of 16 columns, norms and biases as
+// plain vectors. One function makes them from a ParamStore, so engine and trainer compute with the
+// same bits. Immutable once made and shared by pointer; `version` is the policy version that the
+// panels hold.
 #pragma once
 
 #include "kernels/panels.hpp"
@@ -15,7 +16,7 @@
 
 namespace troupe::model {
 
-// The two products of a feed-forward network: an expert's.
+// The weights of an expert's two products.
 struct PackedExpert {
   kernels::Panels gate_up;  // panels over gate columns, then up columns (2 ffn)
   kernels::Panels down;     // panels over hidden
@@ -29,12 +30,12 @@ struct PackedMoe {
 };
 
 // The weights of one layer; null where the family has none. Norms hold the factors that a row is
-// multiplied by: 1 + weight in families whose norms count from 1.
+// multiplied by. In families with `norm_plus_one` that is 1 + weight.
 struct PackedLayer {
   const float* input_norm = nullptr;  // [hidden]
   kernels::Panels qkv;                // panels over q, k, v columns in this order (qkv_width)
   const float* qkv_bias = nullptr;    // [qkv_width]
-  const float* q_norm = nullptr;      // [head_dim], of every head
+  const float* q_norm = nullptr;      // [head_dim], shared by all heads
   const float* k_norm = nullptr;
   kernels::Panels o;                          // panels over hidden
   const float* o_bias = nullptr;              // [hidden]
@@ -53,9 +54,9 @@ struct PackedLayer {
 class PackedWeights {
  public:
   // Room for `spec`'s panels, not yet filled. ffn, q and kv widths need not be multiples of 16.
-  // `dtype` is how matrices and head are stored. Norms, biases and an embedding that is not tied
-  // stay f32: of an embedding a step reads a row a token, so its width costs memory but no time.
-  // `memory`: of the team that computes with them.
+  // `dtype` is the storage type of the matrices and the head. Norms, biases and an untied embedding
+  // stay f32. A step reads only one row of the embedding per token, so f32 costs memory there but
+  // no time. `memory`: that of the team that computes with them.
   explicit PackedWeights(const ModelSpec& spec,
                          kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
                          core::Memory& memory = core::host_memory());
@@ -67,53 +68,53 @@ class PackedWeights {
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }
   kernels::Panels head() const { return head_; }  // panels over the vocabulary, or over one column
-  // The scaled embeddings of tokens[begin, end) into those rows of x [rows, hidden]: gathered from
-  // the head's panels when tied, so rounded as these are.
+  // Writes the scaled embeddings of tokens[begin, end) to those rows of x [rows, hidden]. Tied
+  // embeddings are gathered from the head's panels, so they are rounded like these.
   void embed(const std::int32_t* tokens, std::int64_t begin, std::int64_t end, float* x) const;
 
-  // Fills all panels from `params`, in the same memory or on the host; every member of the team
-  // calls it. Barriers inside.
+  // Fills all panels from `params`, which is in the same memory or on the host. Every member of the
+  // team calls it. Contains barriers.
   void fill(core::Team team, const ParamStore& params, core::Version version);
 
-  // The same in pieces, to pack between other work (weight_packer.hpp): each unit once,
-  // in any order, by any member of the team, then the version. `flat` is a buffer in the order of
-  // ParamLayout: of the host or, with `here`, in the memory of these panels.
+  // The same in pieces, to pack between other work (weight_packer.hpp). Fill each unit once, in any
+  // order and from any member of the team, then set the version. `flat` is a buffer in ParamLayout
+  // order, on the host or, with `here`, in the memory of these panels.
   std::int64_t fill_units() const { return units_; }
   void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
   // Elements of the flat buffer that the panels are made from.
   std::int64_t flat_size() const { return flat_size_; }
-  // Brings all pages of the panels into memory, so that the first fill does not.
+  // Touches all pages of the panels, so that the first fill causes no page faults.
   void touch();
   std::uint64_t bytes() const;
 
  private:
-  // Rows [n][k] of the flat buffer that become panels, or numbers that are copied as they are.
+  // A range of the flat buffer: rows [n][k] that become panels, or numbers that are copied.
   struct Piece {
     kernels::PanelRoom out;
     std::int64_t flat = 0;        // offset of the first element in the flat buffer
-    std::int64_t n = 0, k = 0;    // copied pieces have rows of kCopyRow elements and no panels
-    std::int64_t unit_rows = 0;   // rows of a unit; whole panels
-    std::int64_t first_unit = 0;  // number of the first unit
+    std::int64_t n = 0, k = 0;    // a copied piece has n elements and k = 1
+    std::int64_t unit_rows = 0;   // rows of a unit; whole panels, if it has panels
+    std::int64_t first_unit = 0;  // index of its first unit
     bool panels = false;
-    bool plus_one = false;  // 1 + the number is stored
+    bool plus_one = false;  // stores 1 + the number
   };
   void fill_tables(const RopeSpec& rope, const float* cos, const float* sin);
-  // Rows [begin, end) of a piece from where they stand in this object's memory.
+  // Fills rows [begin, end) of a piece; `from` is in this object's memory.
   void fill_rows(const Piece& piece, std::int64_t begin, std::int64_t end, const float* from);
   const Piece& piece_of(std::int64_t unit) const;
   void plan_fill();
   void plan_experts(const PackedMoe& packed, const MoeOffsets& at);
   void add_panels(const kernels::Panels& out, std::int64_t flat, std::int64_t n, std::int64_t k);
-  // Nothing when there is no such tensor.
+  // Does nothing when `out` is null: the model has no such tensor.
   void add_copy(const float* out, std::int64_t flat, std::int64_t count, bool plus_one = false);
 
   ModelSpec spec_;
   kernels::PanelDtype dtype_;
   core::Version version_ = 0;
   core::Buffer<float> data_;
-  core::Buffer<float> ones_;     // where a family counts norms from 1
-  core::Buffer<float> staging_;  // a unit of the host's on its way to a device's panels
+  core::Buffer<float> ones_;     // used by families with `norm_plus_one`
+  core::Buffer<float> staging_;  // a unit in transit from the host to a device
   std::vector<PackedLayer> layers_;
   const float* final_norm_ = nullptr;
   kernels::Panels head_;

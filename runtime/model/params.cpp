@@ -9,9 +9,9 @@
 namespace troupe::model {
 namespace {
 
-// Lays tensors one after another. Within a group they touch, so that q, k, v (and gate, up) can be
-// read as one matrix; groups start on multiples of 16 elements. A tensor that is not wanted takes
-// no place and has offset -1.
+// Places tensors one after another. Tensors of a group are adjacent, so that q, k, v (and gate, up)
+// can be read as one matrix. Groups start on multiples of 16 elements. A tensor that is not wanted
+// takes no room and has offset -1.
 class Layouter {
  public:
   Layouter(std::vector<ParamView>& views, const LayoutChoice& choice)
@@ -141,7 +141,8 @@ LayerOffsets add_layer(Layouter& layouter, const ModelSpec& spec, std::int64_t i
   LayerOffsets at;
   at.input_norm = norm("input_layernorm");
   add_attention(layouter, spec, layer + "self_attn.", at);
-  // Where attention is normed again, that norm has the name that the feed-forward's has elsewhere.
+  // With `post_norms`, the norm after attention has the name that other families give to the
+  // feed-forward's input norm.
   if (spec.post_norms) at.attention_out_norm = norm("post_attention_layernorm");
   at.ffn_norm = norm(spec.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
   if (spec.moe.sparse(index)) {
@@ -247,7 +248,8 @@ void randomise(ParamStore& params, std::uint64_t seed, float std) {
     float* out = params.data() + tensor.offset;
     ++stream;
     for (std::int64_t i = 0; i < tensor.count; ++i) {
-      // The sum of four uniform words is close to normal: mean 2, variance 1/3 in units of 2^32.
+      // The sum of four uniform words is close to normal. In units of 2^32 its mean is 2, its
+      // variance 1/3.
       const auto words = core::philox4x32(seed, static_cast<std::uint64_t>(i), stream);
       double sum = 0;
       for (const std::uint32_t word : words)

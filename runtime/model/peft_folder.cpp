@@ -32,8 +32,8 @@ std::string crc_text(std::uint32_t crc) {
   return text;
 }
 
-// Short names where all layers have the adapter or none, whole names else: PEFT then puts adapters
-// exactly where we have them.
+// Short names if each map has an adapter in all layers or in none, else full names. PEFT then puts
+// adapters exactly where we have them.
 std::vector<std::string> target_modules(const ParamLayout& layout, const ModelSpec& spec) {
   std::vector<std::string> short_names, whole_names;
   bool even = true;
@@ -95,7 +95,7 @@ bool is_empty(const json* value) {
          (value->is_array() && value->empty());
 }
 
-// Settings under which W + s B A would not be the adapted weight.
+// Refuses settings under which the adapted weight would not be W + s B A.
 Result<void> refuse_adapter_variants(const ConfigReader& config) {
   TROUPE_TRY_ASSIGN(type, config.text("peft_type", ""));
   if (type != "LORA") return config.unsupported("peft_type `" + type + "`; offered is LORA");
@@ -113,7 +113,7 @@ Result<void> refuse_adapter_variants(const ConfigReader& config) {
   return {};
 }
 
-// The tensors of the file: of adapters, and whole weights.
+// The tensors of the file: those of adapters, and weights that were trained as a whole.
 struct Contents {
   std::map<std::string, const store::TensorInfo*, std::less<>> tensors;  // by our layout's name
   std::map<std::pair<std::int64_t, Linear>, std::int64_t> ranks;
@@ -162,7 +162,7 @@ class AdapterFile {
     const auto module = modules_.find(name.substr(0, half));
     const std::string part = name.substr(half);
     if (module == modules_.end() || (part != ".lora_A.weight" && part != ".lora_B.weight")) {
-      return bad("tensor " + tensor.name + " is of no module of this model (" +
+      return bad("tensor " + tensor.name + " belongs to no module of this model (" +
                  base_.spec().architecture + " with " + std::to_string(base_.spec().layers) +
                  " layers)");
     }

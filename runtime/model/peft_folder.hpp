@@ -1,6 +1,6 @@
-// Adapters as PEFT keeps them: adapter_config.json and adapter_model.safetensors, tensors named
-// base_model.model.<module>.lora_A.weight. The `peft` package opens what is written here, and what
-// it saved is read. Files of a caller's folder; one thread.
+// Reads and writes adapters in PEFT's format: adapter_config.json and adapter_model.safetensors,
+// with tensors named base_model.model.<module>.lora_A.weight. The `peft` package can open what this
+// writes, and this reads what `peft` saved. Touches only the caller's folder; one thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -13,27 +13,28 @@
 
 namespace troupe::model {
 
-// Writes the folder whole or not at all. `base` is the model that the adapters belong to, as
-// base_model_name_or_path. The CRC of the base weights goes into the file's metadata, where PEFT
-// does not look. f32, so the merge of what was saved has the bits of the merge that ran.
+// Writes the folder completely or not at all. `base` is the model that the adapters belong to, for
+// base_model_name_or_path. The CRC of the base weights goes into the file's metadata, which PEFT
+// ignores. Stored as f32, so merging the saved adapters gives the same bits as the merge in the
+// run.
 core::Result<void> save_adapter(const Lora& lora,
                                 const LoraSettings& settings,
                                 const std::string& base,
                                 const std::filesystem::path& folder);
 
-// What adapter_config.json says.
+// The contents of adapter_config.json.
 struct AdapterConfig {
   double scale = 1.0;                   // alpha / rank, or alpha / sqrt(rank) with rsLoRA
   HeadKind head = HeadKind::kLanguage;  // SEQ_CLS: a score model
   std::string base;                     // base_model_name_or_path
 };
 // Errors: kNotFound, kData (malformed), kUnsupported (another kind of adapter, DoRA, trained
-// biases, per-module ranks; named).
+// biases, per-module ranks). The message names the setting.
 core::Result<AdapterConfig> read_adapter_config(const std::filesystem::path& folder);
 
 // Adapters for `base` (not merged yet). Every tensor of the file must belong to a module of the
-// model with a fitting shape; what does not is named, with both shapes. An adapter of ours that was
-// trained on other base weights is refused, unless `any_base`.
+// model and fit its shape; the error names the tensor and, for a misfit, both shapes. An adapter
+// that Troupe trained on other base weights is refused, unless `any_base`.
 core::Result<std::unique_ptr<Lora>> load_adapter(const std::filesystem::path& folder,
                                                  const ParamStore& base,
                                                  bool any_base = false);

@@ -8,9 +8,9 @@
 namespace troupe::model {
 namespace {
 
-// Rows of one item: enough to use a block of keys well, few enough to share out evenly.
+// Rows of one item: enough to reuse a block of keys well, few enough to balance between members.
 constexpr std::int32_t kItemRows_max = 32;
-// With fewer items per member than this, one that lies across two members' shares is cut.
+// With fewer items per member than this, an item that straddles two members' shares is split.
 constexpr std::size_t kItemsPerMember_min = 16;
 
 std::int64_t heads_of(const kernels::AttentionItem& item, std::int64_t shared) {
@@ -19,7 +19,7 @@ std::int64_t heads_of(const kernels::AttentionItem& item, std::int64_t shared) {
 
 }  // namespace
 
-// Blocks of keys that the rows of an item look at, for each of its heads.
+// Counts the key blocks that the rows of an item attend to, for each of its heads.
 std::int64_t ForwardPlan::cost(const kernels::AttentionItem& item, std::int64_t shared) const {
   const kernels::Segment& segment = segments[static_cast<std::size_t>(item.segment)];
   std::int64_t blocks = 0;
@@ -28,8 +28,8 @@ std::int64_t ForwardPlan::cost(const kernels::AttentionItem& item, std::int64_t 
   return blocks * heads_of(item, shared);
 }
 
-// Leaves in items[at] the heads that come nearest to a cost of `wanted`, the others in an item
-// behind it. False when these are all or none.
+// Splits a single-row item between its heads: items[at] keeps as many heads as come nearest to a
+// cost of `wanted`, and a new item after it takes the rest. False if that would be all or none.
 bool ForwardPlan::cut_between_heads(std::size_t at, std::int64_t shared, std::int64_t wanted) {
   const kernels::AttentionItem item = items[at];
   const std::int64_t heads = heads_of(item, shared), whole = cost(item, shared);
@@ -75,7 +75,7 @@ void ForwardPlan::finish(std::int64_t kv_heads,
       }
     }
   }
-  // Member m ends where the running cost comes nearest to (m + 1) / members of the total.
+  // The share of member m ends where the running cost is nearest to (m + 1) / members of the total.
   item_begin.push_back(0);
   std::int64_t done = 0;
   std::size_t next = 0;
@@ -99,8 +99,8 @@ void ForwardPlan::place(core::Memory& memory) {
   place_ = nullptr;
   if (memory.on_host()) return;
   PlanView& v = placed_;
-  // The block table last: it grows with the context, and the others keep their places when it
-  // outgrows its room.
+  // The block table comes last. It grows with the context, and the other lists keep their addresses
+  // when it needs more room.
   std::tie(v.tokens, v.positions, v.slot_begin, v.slots, v.segments, v.logit_rows, v.items,
            v.block_table) = lists_.place(memory, tokens, positions, slot_begin, slots, segments,
                                          logit_rows, items, block_table);

@@ -1,9 +1,9 @@
-// One batch of rows (tokens) that goes through the model together: which token stands in each row,
-// at which position, where its keys and values are kept, and which rows attend to what. The engine
-// builds one per step, the trainer one per micro-batch; the forward does not know the difference.
-// Owned by its builder, reused without allocation; read-only while a forward runs. The builder
-// writes on the host; the forward reads `view`, which for a team on a device is what `place` sent
-// there.
+// A batch of rows (tokens) that goes through the model together: the token and position of each
+// row, where its keys and values are stored, and which rows attend to what. The engine builds one
+// per step, the trainer one per micro-batch; the forward pass treats both alike. Owned by its
+// builder and reused without allocation; read-only while a forward pass runs. The builder writes on
+// the host. The forward pass reads `view`, which for a team on a device is the copy that `place`
+// made.
 #pragma once
 
 #include "kernels/shapes.hpp"
@@ -30,32 +30,32 @@ struct PlanView {
 struct ForwardPlan {
   std::vector<std::int32_t> tokens;     // [rows]
   std::vector<std::int32_t> positions;  // [rows]
-  // KV slots that each row is written to: usually one; the rows of a shared prompt's last, partly
-  // filled block have one in each sample's own copy of that block.
+  // KV slots that each row is written to, usually one. The rows of a shared prompt's last, partly
+  // filled block also have one in each sample's own copy of that block.
   std::vector<std::int32_t> slot_begin;  // [rows + 1]
   std::vector<std::int32_t> slots;
-  std::vector<kernels::Segment> segments;  // cover the rows in order
+  std::vector<kernels::Segment> segments;  // cover all rows, in order
   std::vector<std::int32_t> block_table;
-  // Segments [group_begin[g], group_begin[g+1]) share KV blocks with nobody outside group g: the
+  // Segments [group_begin[g], group_begin[g+1]) share KV blocks only within group g. A group is the
   // unit of work of the attention's backward pass.
   std::vector<std::int32_t> group_begin;
   std::vector<std::int32_t> logit_rows;  // rows whose hidden state goes to the head
-  // Filled by `finish`: items of the attention, shared out over members by cost.
+  // Filled by `finish`: attention items, divided among members by cost.
   std::vector<kernels::AttentionItem> items;
   std::vector<std::int32_t> item_begin;  // [members + 1]
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
   void clear();
-  // Cuts the segments into attention items and shares them over `members`. Call once after
-  // building. `shared`: heads of one kv head; where a few single rows (decoding a small batch) do
-  // not share out evenly, one of them is cut between its heads. `windows`: of the layers that will
-  // run on the plan.
+  // Cuts the segments into attention items and divides them among `members`. Call it once after
+  // building. `shared`: query heads per kv head. If a few single rows (decoding a small batch) do
+  // not divide evenly, items are split between these heads. `windows`: those of the layers that
+  // will run on the plan.
   void finish(std::int64_t kv_heads,
               int members,
               std::int64_t shared = 1,
               const LayerWindows& windows = {});
-  // Sends the finished lists to `memory`, where that is a device's; on the host they stay where
-  // they are. Before a team with that memory runs the plan.
+  // Copies the finished lists to `memory` if that is a device's; on the host they stay where they
+  // are. Call it before a team with that memory runs the plan.
   void place(core::Memory& memory);
   // Whether a team with that memory can read `view`.
   bool placed_in(const core::Memory& memory) const;
@@ -65,8 +65,8 @@ struct ForwardPlan {
   std::int64_t cost(const kernels::AttentionItem& item, std::int64_t shared) const;
   bool cut_between_heads(std::size_t at, std::int64_t shared, std::int64_t wanted);
 
-  LayerWindows windows_;                 // of `finish`
-  const core::Memory* place_ = nullptr;  // a device's, of `placed_`; null: the host's
+  LayerWindows windows_;                 // argument of `finish`
+  const core::Memory* place_ = nullptr;  // memory of `placed_`; null: the host
   PlanView placed_;
   core::PlacedLists lists_;
 };

@@ -54,8 +54,8 @@ void PlanBuilder::add(const SampleGroup& group) {
   for (std::int64_t b = prompt_block; b < next_block_; ++b) {
     plan_.block_table.push_back(narrow(b));
   }
-  // The samples' own blocks start after the prompt's full ones; reserved before the prompt's rows
-  // are written, which go to them too.
+  // The samples' own blocks follow the prompt's full ones. They are reserved before the prompt's
+  // rows are placed, because the last of those rows are written to them too.
   const std::int64_t full = prompt / kKvBlock;
   own_block_.clear();
   for (const auto response : group.responses) {
@@ -130,7 +130,7 @@ void PlanBuilder::add_sample(const SampleGroup& group,
 }
 
 void PlanBuilder::add(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> learn) {
-  std::size_t rows = tokens.size();  // up to the last target, without it
+  std::size_t rows = tokens.size();  // up to the last target, which is then excluded
   while (rows > 0 && learn[rows - 1] == 0)
     --rows;
   if (rows < 2) return;

@@ -1,6 +1,6 @@
-// Writes the segments, KV slots and block tables of micro-batches. What group_plan.cpp and
-// sequence_plan.cpp share: a prompt computed once, its samples behind it, and which rows the head
-// reads. One owner, one thread; bounded by the plan that it fills. Internal to this room.
+// Writes the segments, KV slots, block tables and head rows of micro-batches. group_plan.cpp and
+// sequence_plan.cpp both use it. A prompt is computed once; its samples follow it. One owner, one
+// thread; memory is bounded by the plan that it fills. Internal to this room.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -13,20 +13,21 @@
 
 namespace troupe::model {
 
-// Rows of a sample's own segment, behind its prompt's.
+// Rows of a sample's own segment, which follows its prompt's.
 std::int64_t own_rows(std::span<const std::int32_t> response, GroupRows rows);
 
 class PlanBuilder {
  public:
   PlanBuilder(GroupPlan& out, GroupRows rows);
 
-  // kData, naming `where`: an empty prompt, an id outside the vocabulary, more tokens than the
-  // context, a response without the last token that is to be read.
+  // kData, naming `where`: an empty prompt, an id outside the vocabulary, more rows than the
+  // context, or, with kLast, an empty response.
   core::Result<void> check(const SampleGroup& group,
                            const ModelSpec& spec,
                            const std::string& where) const;
   void add(const SampleGroup& group);
-  // One sequence: the rows before its last target; targets where `learn` is set (never at 0).
+  // Adds one sequence: the rows before its last target. Tokens with `learn` set are targets (never
+  // token 0).
   void add(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> learn);
   void finish(const ModelSpec& spec, int members);
 
@@ -44,7 +45,7 @@ class PlanBuilder {
   std::int64_t next_block_ = 0;
   std::int64_t prompt_table_ = 0;        // of the group being added
   std::int32_t prompt_logit_row_ = 0;    // of the group being added
-  std::vector<std::int64_t> own_block_;  // first own block of each of its samples
+  std::vector<std::int64_t> own_block_;  // first own block of each sample of that group
 };
 
 // kData, naming `where`: an id outside the vocabulary.

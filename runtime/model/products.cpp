@@ -10,9 +10,9 @@ namespace {
 using kernels::kPanel;
 using kernels::ops;
 
-// dX is summed in pieces of this many rows of W, each a chain of its own: over a vocabulary one
-// long chain would lose digits, because the terms of a softmax's gradient cancel (their
-// coefficients add up to zero). Part of the arithmetic.
+// dX is summed in pieces of this many rows of W, each with its own chain of additions. One long
+// chain over a vocabulary would lose digits, because the terms of a softmax's gradient cancel
+// (their coefficients add up to zero). The value determines the bits of the result.
 constexpr std::int64_t kPiece = 1024;
 
 }  // namespace

@@ -1,8 +1,9 @@
-// The two products of a linear layer's backward pass, shared over a team by outputs, so that their
-// bits do not depend on its size. For y[m, n] = x[m, k] W^T with W [n, k]:
-//   input_grad   dX[m, k]  = dY W        members split the columns of dX; W is read as it lies
+// The two products of a linear layer's backward pass. A team splits their outputs, so the bits do
+// not depend on its size. For y[m, n] = x[m, k] W^T with W [n, k]:
+//   input_grad dX[m, k] = dY W members split the columns of dX; W is read as stored
 //   weight_grad  dW[n, k] += dY^T X      members split the rows of dW; dY is read by columns
-// Internal to this room. No barriers inside; callers put them between a write and its readers.
+// Internal to this room. The functions contain no barriers; callers put one between a write and its
+// readers.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -12,11 +13,11 @@
 
 namespace troupe::model {
 
-// One member's scratch: sums of one piece of a long product. Bounded: see products.cpp.
+// One member's scratch: the sums of one piece of a long product. products.cpp bounds its size.
 class ProductScratch {
  public:
-  // Not inside a region; in the team's memory. `rows`: most rows of dY; `n`: widest dY; `columns`:
-  // widest dX of such a dY.
+  // Allocates in the team's memory. Call it outside parallel regions. `rows`: most rows of dY; `n`:
+  // the widest dY; `columns`: the widest dX of such a dY.
   void reserve(core::Memory& memory, std::int64_t rows, std::int64_t n, std::int64_t columns);
   float* sums() { return sums_.data(); }
 
@@ -24,7 +25,7 @@ class ProductScratch {
   core::Buffer<float> sums_;
 };
 
-// A row-major matrix: `rows` rows of `columns`, `ld` apart.
+// A row-major matrix: `rows` rows of `columns` numbers, `ld` numbers apart.
 struct Matrix {
   const float* data = nullptr;
   std::int64_t rows = 0, columns = 0, ld = 0;

@@ -1,5 +1,5 @@
-// From a user's word for a model to a folder: a path, or org/name in the local hub cache. Nothing
-// is fetched from a network.
+// Resolves the model that a user names to a folder: a path, or org/name in the local hub cache.
+// Nothing is downloaded.
 #include "runtime/model/spec.hpp"
 
 #include <cctype>

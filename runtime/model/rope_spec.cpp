@@ -27,7 +27,7 @@ Result<void> read_llama3(const ConfigReader& keys, RopeSpec& rope) {
   return {};
 }
 
-// Below the least a table's angle could leave the range of its sine.
+// A smaller factor could give angles outside the range of `sine_cosine` (rope_tables.cpp).
 constexpr double kLongFactor_min = 0.5, kLongFactor_max = 1e6;
 
 Result<std::vector<double>> read_factors(const ConfigReader& keys, const char* key) {
@@ -63,9 +63,9 @@ Result<void> read_longrope(const ConfigReader& keys, RopeSpec& rope) {
   return {};
 }
 
-// `longrope_factors`, a key of Troupe's own beside transformers' keys: "long" (the default) turns
-// every position by the long factors where the context is above the original length; "short" ends
-// the context there, so that every sequence has the short ones, as transformers gives it.
+// Reads `longrope_factors`, a key of Troupe's own. "long" (the default): if the context is above
+// the original length, the long factors apply at every position. "short": the context ends at the
+// original length, and every sequence gets the short factors, as in transformers.
 Result<bool> keeps_to_original(const ConfigReader& config, const ModelSpec& spec) {
   TROUPE_TRY_ASSIGN(choice, config.text("longrope_factors", "long"));
   if (choice != "long" && choice != "short") {
@@ -78,8 +78,9 @@ Result<bool> keeps_to_original(const ConfigReader& config, const ModelSpec& spec
   return choice == "short" && spec.rope.extended;
 }
 
-// What of longrope follows from the rest of the file: a length beside the object counts before one
-// in it, and the lengths' ratio stands for a `factor` that is not given, as in transformers.
+// Derives the longrope values that depend on the rest of the file, as transformers does: a length
+// beside the object takes precedence over one in it, and a missing `factor` is the ratio of the
+// lengths.
 Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, RopeSpec& rope) {
   if (rope.kind != RopeSpec::Kind::kLongRope) return {};
   std::int64_t& original = rope.original_context;
@@ -92,7 +93,8 @@ Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, 
   const auto check = [&](const char* key, const std::vector<double>& factors) -> Result<void> {
     if (factors.size() == wanted) return {};
     return config.malformed("`" + std::string(key) + "` has " + std::to_string(factors.size()) +
-                            " factors; a head turns in " + std::to_string(wanted) + " planes");
+                            " factors; a head has " + std::to_string(wanted) +
+                            " pairs of numbers that rotate, and needs one for each");
   };
   TROUPE_TRY(check("short_factor", rope.short_factors));
   TROUPE_TRY(check("long_factor", rope.long_factors));
@@ -106,7 +108,7 @@ Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, 
   return {};
 }
 
-// `rope_type`, or `type` in older files.
+// The value of `rope_type`, or of `type` in older files.
 Result<std::string> kind_name(const ConfigReader& keys) {
   if (keys.find("rope_type") != nullptr) return keys.text("rope_type", "");
   return keys.text("type", "default");
@@ -131,7 +133,7 @@ Result<void> read_kind(const ConfigReader& keys, RopeSpec& rope) {
   return read_llama3(keys, rope);
 }
 
-// One object of RoPE's keys onto the defaults in `rope`.
+// Reads one object of RoPE keys; absent ones keep the defaults in `rope`.
 Result<void> read_object(const ConfigReader& keys, bool partial_offered, RopeSpec& rope) {
   TROUPE_TRY_SET(rope.theta, keys.number("rope_theta", rope.theta));
   TROUPE_TRY_SET(rope.partial, keys.number("partial_rotary_factor", rope.partial));
@@ -145,7 +147,7 @@ Result<void> read_object(const ConfigReader& keys, bool partial_offered, RopeSpe
   return read_kind(keys, rope);
 }
 
-// transformers 5: one object, or one for each type of layers.
+// transformers 5: one object, or one per layer type.
 Result<void> read_parameters(const ConfigReader& config,
                              const Family& family,
                              const ConfigReader& keys,
@@ -178,7 +180,7 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
     TROUPE_TRY_SET(theta, config.number("rope_local_base_freq", family.sliding_theta));
     if (!(theta > 1)) return config.malformed("`rope_local_base_freq` must be above 1");
   }
-  // The keys beside the object are the older spelling, and defaults of the newer one.
+  // Keys beside the object are the older spelling, and the defaults for the newer one.
   TROUPE_TRY_SET(spec.rope.theta, config.number("rope_theta", family.rope_theta));
   TROUPE_TRY_SET(spec.rope.partial, config.number("partial_rotary_factor", 1.0));
   if (!(spec.rope.theta > 1)) return config.malformed("`rope_theta` must be above 1");
@@ -191,7 +193,7 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
     if (!nested->is_object())
       return config.malformed("`" + std::string(key) + "` is not an object");
     const ConfigReader keys(*nested, config.where() + ": " + key);
-    // Where layers differ, `rope_scaling` speaks of the full ones.
+    // If layers differ, `rope_scaling` applies to the full-attention ones.
     const bool scaling = std::string_view(key) == "rope_scaling";
     if (scaling)
       TROUPE_TRY(read_object(keys, family.partial_rotary, spec.rope));
@@ -202,8 +204,8 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
   const double dims = static_cast<double>(spec.head_dim) * spec.rope.partial;
   spec.rotary_dim = static_cast<std::int64_t>(dims);
   if (spec.rotary_dim < 2 || spec.rotary_dim % 2 != 0) {
-    return config.malformed("partial_rotary_factor turns " + std::to_string(spec.rotary_dim) +
-                            " numbers of a head, which is odd or none");
+    return config.malformed("partial_rotary_factor rotates " + std::to_string(spec.rotary_dim) +
+                            " numbers of a head; the count must be even and above 0");
   }
   if (spec.sliding_rope) TROUPE_TRY(finish_longrope(config, spec, *spec.sliding_rope));
   TROUPE_TRY(finish_longrope(config, spec, spec.rope));

@@ -13,7 +13,7 @@ void make_room(core::TeamRunner& team,
                const ForwardPlan& plan,
                ScoreScratch& scratch) {
   core::Memory& memory = team.memory();
-  // Log-probs of int8 weights are not those of any policy: nobody may learn from them.
+  // Log-probs of int8 weights are not those of any policy, so nothing may learn from them.
   TROUPE_CHECK(weights.dtype() != kernels::PanelDtype::kInt8,
                "int8 weights are for generation only; score with f32 or bf16 weights");
   TROUPE_CHECK(plan.placed_in(memory) && &weights.memory() == &memory,

@@ -1,6 +1,6 @@
-// Log-probs and values without gradients, on the same forward: the reference role, reward models,
-// critics, and the check of the engine against the trainer. Scratch is owned by the caller and
-// reused from batch to batch.
+// Log-probs and values without gradients, from the same forward pass. Used by the reference role,
+// reward models, critics, and the check of the engine against the trainer. The caller owns the
+// scratch and reuses it from batch to batch.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -21,8 +21,8 @@ struct ScoreScratch {
   ValueScratch values;
 };
 
-// logprobs[i] of target i at `temperature`; also the entropies of the targets' distributions when
-// `entropies` is not empty. Spans have targets.size() elements.
+// Writes the log-prob of target i at `temperature` to logprobs[i]. If `entropies` is not empty, it
+// receives the entropies of the targets' distributions. Spans have targets.size() elements.
 void score_logprobs(core::TeamRunner& team,
                     const PackedWeights& weights,
                     const ForwardPlan& plan,
@@ -32,15 +32,15 @@ void score_logprobs(core::TeamRunner& team,
                     std::span<float> logprobs,
                     std::span<float> entropies = {});
 
-// Of a model with a score head: values[i] at row plan.logit_rows[i]; one for each logit row. They
-// are as the head gives them, not normalised by the spec's mean and deviation.
+// For a model with a score head: writes the value at row plan.logit_rows[i] to values[i], one per
+// logit row. The values are raw, not normalised by the spec's mean and deviation.
 void score_values(core::TeamRunner& team,
                   const PackedWeights& weights,
                   const ForwardPlan& plan,
                   ScoreScratch& scratch,
                   std::span<float> values);
 
-// The same with scratch of its own.
+// The same as the first, with its own scratch.
 std::vector<float> score_logprobs(core::TeamRunner& team,
                                   const PackedWeights& weights,
                                   const ForwardPlan& plan,

@@ -1,7 +1,7 @@
-// The plan of a micro-batch of plain sequences, of which chosen tokens are targets. Sequences never
-// attend to each other; only rows that predict a target go to the head, and rows after a sequence's
-// last target are left out. Pure functions on the caller's thread; plans are reused without
-// allocation.
+// Builds the plan of a micro-batch of plain sequences in which chosen tokens are targets. Sequences
+// never attend to each other. Only rows that predict a target go to the head, and rows that follow
+// a sequence's last prediction are left out. Pure functions on the caller's thread; plans are
+// reused without allocation.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -14,15 +14,15 @@ namespace troupe::model {
 
 struct Sequence {
   std::span<const std::int32_t> tokens;
-  std::span<const std::uint8_t> learn;  // [tokens]: not 0 where token i is a target; 0 at i = 0
+  std::span<const std::uint8_t> learn;  // [tokens]: nonzero where token i is a target; 0 at i = 0
 };
 
 // Rows that a sequence takes in a plan: its tokens before the last target.
 std::int64_t rows_of(const Sequence& sequence);
 
-// Builds `out`: the targets of all sequences, by sequence and position. A sequence without a target
-// takes no row. Errors (kData, naming the sequence): longer than the context + 1, an id outside the
-// vocabulary, a target at position 0 (nothing predicts it).
+// Builds `out`, with the targets ordered by sequence and position. A sequence without a target
+// takes no row. Errors (kData, naming the sequence): more tokens before the last target than the
+// context, an id outside the vocabulary, a target at position 0 (nothing predicts it).
 core::Result<void> build_sequence_plan(std::span<const Sequence> sequences,
                                        const ModelSpec& spec,
                                        int members,

@@ -1,7 +1,7 @@
-// How a forward step shares out its rows and the panels of its products over a team. Two ways, same
-// bits: with few rows the members split the columns of each product (each reads a part of the
-// weights), with many rows they split the rows and need to meet only where a row looks at others.
-// A value type for the length of one layer; internal to this room.
+// How a forward step divides its rows and the panels of its products among a team. There are two
+// ways, with the same bits. With few rows, members split the columns of each product, and each
+// reads a part of the weights. With many rows, they split the rows, and need a barrier only where a
+// row reads others. A value type that lives for one layer; internal to this room.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -12,7 +12,7 @@
 
 namespace troupe::model {
 
-// From this many rows per member on, members split rows.
+// With at least this many rows per member, members split rows.
 inline constexpr std::int64_t kRowsPerMember_min = 64;
 
 using core::Range;
@@ -31,8 +31,8 @@ class Shares {
     const Range rows = by_rows_ ? own_ : Range{0, rows_};
     if (!panels.empty() && !rows.empty()) kernels::ops().gemm(g, rows, panels);
   }
-  // Between row-local work and a product, either way round: needed only when columns are split.
-  // `next`: the weights of the product that follows, [n, k].
+  // The barrier between row-local work and a product, in either order; needed only when columns are
+  // split. `next`: the weights [n, k] of the product that follows.
   void meet() const {
     if (!by_rows_) team_.barrier();
   }

@@ -1,6 +1,6 @@
-// config.json to ModelSpec. Everything that would change the arithmetic and is not offered is
-// refused by name; keys that do not matter are left alone. RoPE's keys are read in rope_spec.cpp,
-// windows in window_spec.cpp.
+// Reads config.json into a ModelSpec. Unsupported settings that would change the arithmetic are
+// refused by name; irrelevant keys are ignored. rope_spec.cpp reads the RoPE keys, window_spec.cpp
+// the windows.
 #include "runtime/model/spec.hpp"
 
 #include "runtime/core/limits.hpp"
@@ -21,8 +21,8 @@ using core::ErrorCode;
 using core::Result;
 using nlohmann::json;
 
-// OpenRLHF's own classes hold the body and the head of transformers' classification models, under
-// the prefix that `value_head_prefix` names.
+// OpenRLHF's own classes have the body and head of transformers' classification models. The head's
+// tensor name starts with `value_head_prefix`.
 Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::string& name) {
   TROUPE_TRY_ASSIGN(prefix, config.text("value_head_prefix", "score"));
   if (prefix != "score") {
@@ -34,7 +34,7 @@ Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::stri
                             offered_types());
 }
 
-// The family; fills in name and head.
+// Finds the family, and fills in the architecture's name and head.
 Result<const Family*> read_architecture(const ConfigReader& config, ModelSpec& spec) {
   const json* list = config.find("architectures");
   if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
@@ -63,7 +63,7 @@ Result<Activation> activation_of(const ConfigReader& config, const Family& famil
                             "`; offered are silu, gelu_pytorch_tanh");
 }
 
-// Keys whose other values would mean another computation.
+// Refuses values that would mean a different computation.
 Result<void> refuse_variants(const ConfigReader& config, const Family& family) {
   const auto refuse = [&](const char* key, bool offered) -> Result<void> {
     TROUPE_TRY_ASSIGN(on, config.flag(key, false));
@@ -79,7 +79,7 @@ Result<void> refuse_variants(const ConfigReader& config, const Family& family) {
   return {};
 }
 
-// What the family does that Llama does not.
+// Reads where the family differs from Llama.
 Result<void> read_variants(const ConfigReader& config, const Family& family, ModelSpec& spec) {
   TROUPE_TRY_SET(spec.activation, activation_of(config, family));
   TROUPE_TRY_SET(spec.o_bias, config.flag("attention_bias", false));
@@ -143,8 +143,8 @@ Result<void> check_shape(const ConfigReader& config, const ModelSpec& spec) {
   return {};
 }
 
-// A score head has one label; transformers' default without the keys is two, OpenRLHF has no
-// labels.
+// A score head has one label. Without the keys, transformers' default is two; OpenRLHF models have
+// no label keys.
 Result<void> read_score_head(const ConfigReader& config, ModelSpec& spec) {
   std::size_t labels = 2;
   if (const json* names = config.find("id2label"); names != nullptr && names->is_object()) {

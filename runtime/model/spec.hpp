@@ -1,7 +1,7 @@
-// What a model is made of, read from a Hugging Face config.json. A value type.
-// What is offered stands in families.hpp, as data; other architectures are refused by name. The
-// forward and backward passes read the fields here and know no family. A model ends in a language
-// head (logits) or in a score head (one number a token: reward models and critics).
+// The description of a model's architecture, read from a Hugging Face config.json. A value type.
+// families.hpp lists the supported architectures as data; others are refused by name. The forward
+// and backward passes read the fields here and never test for a family. A model ends in a language
+// head (logits) or a score head (one number per token: reward models and critics).
 #pragma once
 
 #include "kernels/row_shapes.hpp"
@@ -22,23 +22,24 @@ struct RopeSpec {
   Kind kind = Kind::kDefault;
   double theta = 10000.0;
   double factor = 1.0;
-  double partial = 1.0;  // partial_rotary_factor: the share of a head's numbers that turn
+  double partial = 1.0;  // partial_rotary_factor: the fraction of a head that is rotated
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
   std::int64_t original_context = 8192;
-  // longrope: what divides each of the rotary / 2 frequencies, within the original context and in a
-  // longer one. `extended` picks the set for all positions: the model's context is the longer one.
+  // longrope: divisors of the rotary / 2 frequencies, one set for the original context and one for
+  // a longer one. `extended`: the model's context is longer, so the long factors apply at all
+  // positions.
   std::vector<double> short_factors, long_factors;
   bool extended = false;
-  bool shortened = false;  // the context was cut to the original one for the short factors' sake
-  double attention_factor = 1.0;  // longrope: cosines and sines are multiplied by it
+  bool shortened = false;  // the context was cut to the original length, to use the short factors
+  double attention_factor = 1.0;  // longrope: multiplies cosines and sines
 };
 
-// What follows the final norm: the logits of the vocabulary, or one score (transformers'
+// What follows the final norm: logits over the vocabulary, or one score (transformers'
 // *ForSequenceClassification with one label).
 enum class HeadKind { kLanguage, kScore };
 
-// Of the gate in the feed-forward block: silu, or gelu_pytorch_tanh.
+// The activation of the gate in the feed-forward block: silu or gelu_pytorch_tanh.
 using kernels::Activation;
 
 struct ModelSpec {
@@ -58,25 +59,26 @@ struct ModelSpec {
   bool o_bias = false;
   bool mlp_bias = false;
   Activation activation = Activation::kSilu;
-  bool qk_norm = false;         // each head of q and k is normed before it turns
+  bool qk_norm = false;         // each head of q and k is normed before rotation
   bool norm_plus_one = false;   // norms multiply by 1 + their weight
-  bool post_norms = false;      // attention and feed-forward are normed again before they are added
-  bool fused_linears = false;   // the file has q, k, v as one tensor, and gate and up
-  float embed_scale = 1;        // of the embeddings
-  double query_scale = 0;       // scores are divided by its root; 0: by that of head_dim
-  float attention_softcap = 0;  // scores s become cap tanh(s / cap); 0: they stay
-  float final_softcap = 0;      // the same of logits
-  std::int64_t rotary_dim = 0;  // the first numbers of a head turn; 0: all
-  std::int64_t window = 0;      // tokens that a sliding layer sees, the own one among them
+  bool post_norms = false;      // attention and feed-forward outputs are normed before the sum
+  bool fused_linears = false;   // the file has q, k, v as one tensor, and gate, up as another
+  float embed_scale = 1;        // multiplies the embeddings
+  double query_scale = 0;       // attention scores are divided by its square root; 0: use head_dim
+  float attention_softcap = 0;  // scores s become cap tanh(s / cap); 0: no cap
+  float final_softcap = 0;      // the same for logits
+  std::int64_t rotary_dim = 0;  // how many leading numbers of a head are rotated; 0: all
+  std::int64_t window = 0;      // tokens that a row of a sliding layer sees, including its own
   std::vector<bool> sliding;    // by layer; empty: none
   RopeSpec rope;
-  std::optional<RopeSpec> sliding_rope;  // of sliding layers, where it is another
-  MoeSpec moe;  // experts in place of the feed-forward network; `ffn` is that of dense layers
-  // Of a reward model's scores over its evaluation set, as its training found them: the keys `mean`
-  // and `std` of config.json. Users of scores subtract and divide; the forward does not.
+  std::optional<RopeSpec> sliding_rope;  // of sliding layers, if it differs
+  MoeSpec moe;  // experts in place of the feed-forward network; `ffn` is for dense layers
+  // Mean and standard deviation of a reward model's scores, measured on its evaluation set in
+  // training: the keys `mean` and `std` of config.json. Users of scores normalise by them; the
+  // forward pass does not.
   double score_mean = 0, score_std = 1;
   std::vector<std::int32_t>
-      eos;                  // of config.json; the tokenizer's and generation_config's add to it
+      eos;                  // of config.json; the tokenizer and generation_config add more
   std::string config_json;  // the text as read, written back by save_model
 
   std::int64_t q_width() const { return heads * head_dim; }
@@ -86,21 +88,23 @@ struct ModelSpec {
   bool slides(std::int64_t layer) const {
     return !sliding.empty() && sliding[static_cast<std::size_t>(layer)];
   }
-  // Tokens that the layer's attention looks back on; 0: all.
+  // The layer's window in tokens; 0: no limit.
   std::int64_t window_of(std::int64_t layer) const { return slides(layer) ? window : 0; }
-  // How far the model looks back: the window when every layer has one; 0 (all tokens) otherwise.
+  // The window if every layer has one, else 0 (no limit).
   std::int64_t window_of_all() const;
   LayerWindows layer_windows() const;
   const RopeSpec& rope_of(std::int64_t layer) const {
     return slides(layer) && sliding_rope ? *sliding_rope : rope;
   }
   float attention_scale() const;
-  // The widest network that all rows pass: of a dense layer, or the shared expert's. 0: none.
+  // The width of the widest network that all rows use: a dense layer's or the shared expert's. 0:
+  // none.
   std::int64_t dense_ffn() const { return moe.any() ? moe.dense_ffn(layers, ffn) : ffn; }
   // Rows of the head's matrix: the vocabulary, or 1.
   std::int64_t head_rows() const { return head == HeadKind::kScore ? 1 : vocab; }
   std::int64_t parameter_count() const;
-  // How many weights of the layers one token is multiplied by; of the experts, those it chooses.
+  // How many weights of the layers one token is multiplied by; counts only the experts that it
+  // chooses.
   std::int64_t active_weights() const;
 };
 
@@ -109,21 +113,22 @@ struct ModelSpec {
 core::Result<ModelSpec> read_spec(const std::filesystem::path& folder);
 core::Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where);
 
-// A config.json for a spec that was not read from one (transformers opens it).
+// Writes a config.json, which transformers can open, for a spec that was not read from one.
 std::string format_spec(const ModelSpec& spec);
-// The text that save_model writes: config_json as it was read (else format_spec) with what a run
-// may have changed put in: mean and std of a score model.
+// The text that save_model writes: config_json as it was read (else format_spec), with the values
+// that a run may have changed: mean and std of a score model.
 std::string current_config(const ModelSpec& spec);
 
 // The same body with a score head in place of the language head.
 ModelSpec with_score_head(const ModelSpec& spec);
 
-// Of a longrope model whose context goes, or went, beyond the original length: which factors it is
-// computed with, where transformers' choice differs, and how to have that one. A line for users.
+// A note for users of a longrope model whose context exceeds the original length, or did before it
+// was cut: which factors apply, where transformers chooses differently, and how to get that choice.
 std::optional<std::string> longrope_note(const ModelSpec& spec);
 
-// A folder from a user's word: a path, or org/name looked up in the local hub cache
-// ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub; refs/main, then newest snapshot).
+// Finds the folder of the model that a user names: a path, or org/name in the local hub cache
+// ($HF_HUB_CACHE, $HF_HOME/hub, huggingface/hub in $XDG_CACHE_HOME or ~/.cache; refs/main, then the
+// newest snapshot).
 core::Result<std::filesystem::path> resolve_model(const std::string& name_or_path);
 
 // The rotary / 2 angular frequencies, scaled as `rope` says.

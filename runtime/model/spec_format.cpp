@@ -1,5 +1,5 @@
-// ModelSpec to config.json, for specs that were made by hand (tests, benches), and the changes that
-// a score head makes in a config.json that was read. transformers opens both.
+// Writes config.json from a ModelSpec that was made by hand (tests, benches), and changes a
+// config.json that was read for a score head. transformers can open both.
 #include "runtime/core/check.hpp"
 #include "runtime/model/families.hpp"
 #include "runtime/model/spec_json.hpp"
@@ -29,11 +29,11 @@ ordered_json rope_scaling(const RopeSpec& rope) {
           {"original_max_position_embeddings", rope.original_context}};
 }
 
-// In the spelling of transformers 4, which 5 reads too.
+// Uses the spelling of transformers 4, which version 5 reads too.
 void put_rope(ordered_json& config, const ModelSpec& spec) {
   config["rope_theta"] = spec.rope.theta;
   config["rope_scaling"] = rope_scaling(spec.rope);
-  if (spec.rope.kind == RopeSpec::Kind::kLongRope) {  // where transformers reads it for Phi-3
+  if (spec.rope.kind == RopeSpec::Kind::kLongRope) {  // transformers reads it here for Phi-3
     config["original_max_position_embeddings"] = spec.rope.original_context;
   }
   if (spec.rope.partial != 1.0) config["partial_rotary_factor"] = spec.rope.partial;
@@ -47,7 +47,7 @@ ordered_json shortest(float value) {
   return nlohmann::json::parse(ordered_json(value).dump());
 }
 
-// What the family reads besides Llama's keys.
+// Writes the keys that the family has besides Llama's.
 void put_variants(ordered_json& config, const Family& family, const ModelSpec& spec) {
   const auto cap = [](float value) { return value > 0 ? shortest(value) : ordered_json(nullptr); };
   if (family.reads_attention_bias) config["attention_bias"] = spec.o_bias;
@@ -65,7 +65,7 @@ void put_variants(ordered_json& config, const Family& family, const ModelSpec& s
     config["layer_types"].push_back(spec.slides(i) ? "sliding_attention" : "full_attention");
 }
 
-// The keys of a score head; transformers counts its labels by `id2label`.
+// Writes the keys of a score head. transformers counts labels by `id2label`.
 void put_score_head(ordered_json& config, const ModelSpec& spec) {
   config["architectures"] = {spec.architecture};
   config["id2label"] = {{"0", "LABEL_0"}};

@@ -1,6 +1,5 @@
-// Typed reading of a model's config.json for spec.cpp and rope_spec.cpp, with messages that name
-// file and key. Internal to this room. A key with the value null counts as absent, as in
-// transformers.
+// Typed access to the keys of a model's config.json, with error messages that name file and key.
+// Internal to this room. A key with the value null counts as absent, as in transformers.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -14,11 +13,11 @@
 
 namespace troupe::model {
 
-// Bounds that a config.json is held to before anything is sized by it.
+// Bounds that are checked before anything is sized by a config.json.
 inline constexpr std::int64_t kLayers_max = 1024;
 inline constexpr std::int64_t kWidth_max = 1 << 20;
 inline constexpr std::int64_t kHeads_max = 4096;
-inline constexpr std::int64_t kHeadDim_max = 256;  // what the attention kernels take
+inline constexpr std::int64_t kHeadDim_max = 256;  // the limit of the attention kernels
 inline constexpr std::int64_t kVocab_max = 1 << 24;
 inline constexpr std::int64_t kContext_max = 1 << 21;
 inline constexpr std::int64_t kParameters_max = std::int64_t{1} << 40;
@@ -30,9 +29,10 @@ class ConfigReader {
 
   const std::string& where() const { return where_; }
   const nlohmann::json* find(const char* key) const;  // null when absent or JSON null
-  bool is_null(const char* key) const;                // there, with the value null
+  bool is_null(const char* key) const;                // present, with the value null
 
-  // A whole number in [low, high]; `fallback` when absent, or an error when that is negative.
+  // A whole number in [low, high]. If the key is absent: `fallback`, or an error if that is
+  // negative.
   core::Result<std::int64_t> whole(const char* key,
                                    std::int64_t low,
                                    std::int64_t high,
@@ -49,16 +49,16 @@ class ConfigReader {
   std::string where_;
 };
 
-// The document, an object; nesting is bounded.
+// Parses a JSON object; nesting is bounded.
 core::Result<nlohmann::json> parse_config_json(const std::string& text, const std::string& where);
 
-// The keys of a model with experts; nothing for a dense one.
+// Writes the keys of a model with experts; does nothing for a dense one.
 void put_moe(nlohmann::ordered_json& config, const ModelSpec& spec);
 
-// `rope_theta` with `rope_scaling` (transformers 4) or `rope_parameters` (transformers 5). Fills in
-// rope, sliding_rope and rotary_dim of a spec whose head_dim is known.
+// Reads `rope_theta` with `rope_scaling` (transformers 4), or `rope_parameters` (transformers 5).
+// Fills in rope, sliding_rope and rotary_dim; the spec's head_dim must be known.
 core::Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSpec& spec);
-// Which layers slide, and their window (window_spec.cpp), of a spec whose layers are known.
+// Reads which layers slide, and their window (window_spec.cpp); the spec's layers must be known.
 core::Result<void> read_windows(const ConfigReader& config, const Family& family, ModelSpec& spec);
 
 }  // namespace troupe::model

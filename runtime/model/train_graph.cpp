@@ -1,7 +1,7 @@
-// The autograd nodes of the training forward. Each holds the tape and its place; a node's backward
+// The autograd nodes of the training forward. Each node holds the tape and its layer; its backward
 // calls the tape's. Hidden states are tensors over the tape's memory, so nothing is copied unless
-// LibTorch hands over a gradient in memory of its own. On a device these tensors only carry the
-// graph: LibTorch never looks at their numbers.
+// LibTorch passes a gradient in its own memory. On a device these tensors only carry the graph;
+// LibTorch never reads their numbers.
 #include "runtime/model/train_graph.hpp"
 
 #include "runtime/core/check.hpp"
@@ -30,14 +30,14 @@ TrainTape& tape_of(AutogradContext* ctx) {
   return *reinterpret_cast<TrainTape*>(ctx->saved_data["tape"].toInt());
 }
 
-// The gradient's values, in the order of memory; null when there is none.
+// The gradient's values, contiguous; null when there is none.
 const float* values_of(at::Tensor& gradient) {
   if (!gradient.defined()) return nullptr;
   gradient = gradient.contiguous();
   return gradient.data_ptr<float>();
 }
 
-// The gradient of a hidden state must be the tape's running dx.
+// Makes sure that the gradient of a hidden state is in the tape's dx.
 void bring_home(at::Tensor gradient, TrainTape& tape) {
   const float* values = values_of(gradient);
   TROUPE_CHECK(values != nullptr, "a hidden state without gradient");
@@ -53,7 +53,8 @@ at::Tensor head_view(TrainTape& tape, float* data) {
 }
 
 struct EmbeddingNode : Function<EmbeddingNode> {
-  // `anchor` is a scalar that requires grad: parameters are not leaves of this graph.
+  // `anchor` is a scalar that requires grad. The graph needs it because parameters are not its
+  // leaves.
   static Variable forward(AutogradContext* ctx, const Variable& /*anchor*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_embedding();
@@ -146,7 +147,7 @@ struct TrainForward::State {
       : tape(team, master, grads, options), anchor(at::zeros({}, at::kFloat)) {
     anchor.set_requires_grad(grads != nullptr);
   }
-  // The graph up to the head's input.
+  // Builds the graph up to the head's input.
   Variable head_in(const PackedWeights& weights, const ForwardPlan& plan) {
     tape.begin(weights, plan);
     Variable x = EmbeddingNode::apply(anchor, &tape);

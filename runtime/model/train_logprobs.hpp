@@ -1,4 +1,5 @@
-// What TrainForward returns. Includes ATen: for the few sources that compute losses.
+// The log-probs that TrainForward returns. Includes ATen; only for the few sources that compute
+// losses.
 #pragma once
 
 #include "runtime/model/train_graph.hpp"

@@ -16,11 +16,11 @@ std::int64_t rounded(std::int64_t count) {
   return (count + 15) / 16 * 16;
 }
 
-// Logits that are kept for the backward pass take at most this share of what the layers keep.
+// Logits kept for the backward pass take at most 1 / kLogitsShare of what the layers keep.
 constexpr std::int64_t kLogitsShare = 3;
 
-// What a layer keeps between its input and its output for its backward pass, each from
-// `take(floats)`.
+// Allocates, with `take(floats)`, what a layer keeps for its backward pass between its input and
+// output.
 template <class Take>
 void take_inner(const ModelSpec& spec, std::int64_t rows, LayerBuffers& io, Take&& take) {
   io.qkv = take(rows * spec.qkv_width());
@@ -73,7 +73,7 @@ TrainTape::TrainTape(core::TeamRunner& team,
 
 void TrainTape::carve(std::int64_t rows) {
   const ModelSpec& s = spec();
-  // Inner values: a set for each layer that has a backward pass, or one for all in turn.
+  // Inner values: one set per layer that has a backward pass, or one set that all use in turn.
   const std::int64_t trained = s.layers - first_trained_;
   const std::int64_t sets = options_.checkpointing ? 1 : std::max<std::int64_t>(trained, 1);
   kept_floats_ = inner_floats(s, rows) * sets + rounded(rows * s.hidden) * (1 + trained);
@@ -107,7 +107,7 @@ void TrainTape::carve(std::int64_t rows) {
 
 void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   core::Memory& memory = team_.memory();
-  // A device's bf16-compute gives a row the same bits in every batch, as the exact dtypes do.
+  // On a device, bf16-compute gives a row the same bits in every batch, as the exact dtypes do.
   const bool exact =
       weights.dtype() == kernels::PanelDtype::kF32 || weights.dtype() == kernels::PanelDtype::kBf16;
   TROUPE_CHECK(
@@ -261,7 +261,7 @@ void TrainTape::backward_layer(std::int64_t layer) {
   if (layer < first_trained_) return;
   const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
   LayerBuffers again = io;
-  again.out = nullptr;  // the next layer has it
+  again.out = nullptr;  // kept as the next layer's input
   const LayerBackward call{master_,    *grads_,   *weights_,  options_.lora,
                            layer,      *plan_,    units_,     io,
                            kv_blocks_, backward_, dx_.data(), balance_.slope()};

@@ -19,12 +19,12 @@ bool has_word(const std::string& name, const std::string& word) {
   return name.find(word) != std::string::npos;
 }
 
-// PEFT's rule: the whole name, or its end after a dot.
+// PEFT's rule: the word is the whole name, or its end after a dot.
 bool ends_with_module(const std::string& name, const std::string& word) {
   return name == word || name.ends_with("." + word);
 }
 
-// The distance of a word from the nearest dotted part of a name, or from the whole.
+// The edit distance of a word from the whole name or from its nearest dotted part.
 std::size_t distance(const std::string& name, const std::string& word) {
   std::size_t best = core::edit_distance(name, word);
   for (std::size_t begin = 0; begin < name.size();) {
@@ -35,7 +35,7 @@ std::size_t distance(const std::string& name, const std::string& word) {
   return best;
 }
 
-// Up to three names that the word may have meant.
+// Up to three names that the user may have meant.
 std::string nearest(const Names& names, const std::string& word) {
   std::vector<std::pair<std::size_t, std::string>> order;
   for (const std::string& name : names)
@@ -52,8 +52,9 @@ core::Failure unknown(const std::string& key,
                       const std::string& word,
                       const char* what,
                       const Names& names) {
-  return core::fail(ErrorCode::kConfig, "--" + key + " '" + word + "' is in no " + what +
-                                            " of this model; near are " + nearest(names, word));
+  return core::fail(ErrorCode::kConfig, "--" + key + " '" + word + "' matches no " + what +
+                                            " of this model; the nearest are " +
+                                            nearest(names, word));
 }
 
 Result<void> check_words(const std::vector<std::string>& words,

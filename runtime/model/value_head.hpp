@@ -1,8 +1,8 @@
-// The score head, both ways: value[row] = head_in[row] . w, one number for each head row (a reward
-// model's score of a sequence, a critic's value of a position). The product is the kernels' packed
-// one over a single column, so a value has the same bits in any batch, on any number of threads and
-// with any instruction set. Scratch is prepared outside a region; the passes are called by every
-// member of the team. Memory: a chunk of at most kValueRows_max packed rows.
+// Forward and backward pass of the score head: value[row] = head_in[row] . w, one number per head
+// row (a reward model's score of a sequence, a critic's value of a position). It uses the packed
+// product of the kernels with a single column, so a value has the same bits in any batch, on any
+// number of threads and with any instruction set. Prepare the scratch outside parallel regions;
+// every member of the team calls the passes. Memory: a chunk of at most kValueRows_max packed rows.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -18,19 +18,19 @@ namespace troupe::model {
 
 inline constexpr std::int64_t kValueRows_max = 1024;
 
-// values[row] of head_in [rows, hidden]; all in the team's memory.
+// Computes values[row] from head_in [rows, hidden]; all in the team's memory.
 void value_forward(core::Team team,
                    const PackedWeights& weights,
                    const float* head_in,
                    std::int64_t rows,
                    float* values);
 
-// The values and, where a backward pass follows, what only it needs.
+// The values, and buffers that only a backward pass needs.
 struct ValueScratch {
   core::Buffer<float> values, dvalues;  // [rows]
   core::Buffer<float> packed_rows;
   std::vector<ProductScratch> products;
-  // Outside a region.
+  // Call it outside parallel regions.
   void prepare(core::TeamRunner& team, const ModelSpec& spec, std::int64_t rows, bool backward);
 };
 
@@ -39,7 +39,7 @@ struct ValueGrad {
   std::int64_t rows = 0;
   const float* dvalues = nullptr;  // [rows]
   const ParamStore& master;
-  ParamStore& grads;          // the head's gradient is added, unless it is frozen
+  ParamStore& grads;          // the head's gradient is added unless the head is frozen
   float* dhead_in = nullptr;  // [rows, hidden], written
 };
 

@@ -35,7 +35,7 @@ core::Failure no_weights(const fs::path& folder) {
                     "no " + std::string(kSingle) + " and no " + kIndex + " in " + folder.string());
 }
 
-// Old checkpoints carry the rotary frequencies, which follow from config.json.
+// Old checkpoints store the rotary frequencies, which follow from config.json.
 bool is_derived(const std::string& name) {
   return name.size() > 20 && name.rfind(".rotary_emb.inv_freq") == name.size() - 20;
 }

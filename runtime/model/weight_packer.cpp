@@ -6,8 +6,8 @@
 namespace troupe::model {
 namespace {
 
-// A device only enqueues while it is asked: it is waited for after so many units, a few hundred
-// microseconds of copying on a GPU, or the time would be up long after its end.
+// Units to enqueue before waiting for a device: a few hundred microseconds of copying on a GPU.
+// Enqueueing returns at once, so without the wait a slice would run far beyond its budget.
 constexpr std::int64_t kUnitsAtOnce = 512;
 
 }  // namespace

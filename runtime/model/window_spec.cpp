@@ -1,4 +1,5 @@
-// The sliding windows of config.json: `layer_types` where it is, else the rule of the family.
+// Reads the sliding windows of config.json: from `layer_types` if present, else by the family's
+// rule.
 #include "runtime/model/spec_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +13,7 @@ namespace {
 using core::Result;
 using nlohmann::json;
 
-// By `layer_types`, one word a layer.
+// Reads `layer_types`: one word per layer.
 Result<void> read_types(const ConfigReader& config, const json& types, ModelSpec& spec) {
   if (!types.is_array() || types.size() != static_cast<std::size_t>(spec.layers)) {
     return config.malformed("`layer_types` is not a list of num_hidden_layers words");
@@ -50,8 +51,8 @@ bool contains(const std::vector<bool>& flags, bool flag) {
   return std::find(flags.begin(), flags.end(), flag) != flags.end();
 }
 
-// Families that slide in all layers or in none, whatever `layer_types` says: a list that says
-// otherwise is refused. Window 0: none.
+// For families that slide in all layers or in none. A `layer_types` that says otherwise is refused.
+// Window 0: no layer slides.
 Result<void> slide_all(const ConfigReader& config, std::int64_t window, ModelSpec& spec) {
   const bool agrees = !contains(spec.sliding, window == 0);
   if (config.find("layer_types") != nullptr && !agrees) {
@@ -84,7 +85,7 @@ Result<void> read_windows(const ConfigReader& config, const Family& family, Mode
   }
   if (family.windows != WindowRule::kAll && !contains(spec.sliding, true)) {
     spec.sliding.clear();
-    return {};  // then nobody reads the window
+    return {};  // the window is not used
   }
   const bool off = config.is_null("sliding_window");
   TROUPE_TRY_ASSIGN(window, config.whole("sliding_window", 1, kContext_max, family.window));

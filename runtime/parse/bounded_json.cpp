@@ -15,7 +15,7 @@ class Builder {
  public:
   explicit Builder(const JsonBounds& bounds) : bounds_(bounds) {}
 
-  // Events, by the names and signatures that nlohmann's parser calls.
+  // The SAX events, with the names and signatures that nlohmann's parser expects.
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
   bool number_integer(typename Json::number_integer_t value) { return put(value, true); }
@@ -45,7 +45,7 @@ class Builder {
   }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..." without its tag.
+    // Removes the tag from "[json.exception.parse_error.101] parse error at line 1, column 5: ...".
     std::string why = error.what();
     if (const auto tag = why.find("] "); tag != why.npos) why.erase(0, tag + 2);
     return fail("is not valid JSON: " + why);
@@ -67,7 +67,7 @@ class Builder {
     return passes || fail("holds more than is read");
   }
 
-  // Where the next value goes: the root, behind the last of a list, or the name just read.
+  // Where the next value goes: the root, the end of a list, or the name just read.
   Json& place() {
     if (open_.empty()) return root_;
     if (!open_.back()->is_array()) return *member_;
@@ -89,7 +89,8 @@ class Builder {
     if (!seen(false)) return false;
     Json& value = place();
     value = std::move(empty);
-    // Stays where it is while it is open: what holds it grows no further before it is closed.
+    // The pointer stays valid while `value` is open, because its container does not grow until
+    // then.
     open_.push_back(&value);
     return true;
   }
@@ -110,7 +111,7 @@ class Builder {
 
 template <class Json>
 Result<Json> bounded_json(std::string_view text, const JsonBounds& bounds) {
-  // nlohmann's lexer passes over the first and stops at the second.
+  // nlohmann's lexer would skip a byte order mark, and stop at a NUL.
   if (text.starts_with("\xEF\xBB\xBF")) {
     return core::fail(ErrorCode::kData, "is not valid JSON: it begins with a byte order mark");
   }

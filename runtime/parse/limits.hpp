@@ -1,4 +1,4 @@
-// Bounds of JSON that others wrote, none a user's choice. Constants only.
+// Bounds of JSON from untrusted sources; users cannot change them. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,5 +1,5 @@
-// ChatTemplate over the C interface of the Rust library: finds the source, adds the special tokens
-// as variables and translates statuses into error codes.
+// Implements ChatTemplate on the C interface of the Rust library: finds the template source, adds
+// the special tokens as variables, and translates statuses into error codes.
 #include "runtime/text/chat_template.hpp"
 
 #include "runtime/parse/bounded_json.hpp"
@@ -13,7 +13,7 @@ namespace troupe::text {
 
 using core::ErrorCode;
 using core::fail;
-// Keeps the order of keys, which a template may print.
+// Keeps the order of keys, because a template may print them.
 using nlohmann::ordered_json;
 
 struct ChatTemplate::State {
@@ -41,7 +41,7 @@ core::Failure template_failure(troupe_text_status status,
   return rust_failure(status, why, where);
 }
 
-// The special tokens with the caller's variables over them, as one JSON object.
+// The special tokens and the caller's variables, which override them, as one JSON object.
 core::Result<std::string> variables_text(const ordered_json& special, const std::string& given) {
   if (given.empty()) return special.dump();
   if (given.size() > kVariables_bytes_max) {
@@ -65,7 +65,7 @@ std::string to_json(std::span<const ChatMessage> messages) {
   for (const ChatMessage& message : messages) {
     list.push_back({{"role", message.role}, {"content", message.content}});
   }
-  // A byte that is no UTF-8 becomes U+FFFD rather than an exception.
+  // Invalid UTF-8 becomes U+FFFD rather than an exception.
   return list.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

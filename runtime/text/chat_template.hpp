@@ -1,7 +1,7 @@
-// The chat template of a model folder: a list of messages becomes the text the model was trained
-// on, byte for byte what transformers' apply_chat_template gives. Immutable once loaded; any number
-// of threads may render at once. A template is foreign code: each rendering is bounded by
-// RenderLimits and ends with an error that names the one it met.
+// The chat template of a model folder. Turns a list of messages into the text format that the model
+// was trained on; the output is byte for byte that of transformers' apply_chat_template. Immutable
+// once loaded; any number of threads may render at once. A template is untrusted code: RenderLimits
+// bound each rendering, and an error names the limit that was hit.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -34,32 +34,33 @@ struct RenderLimits {
 struct RenderOptions {
   bool add_generation_prompt = true;
   std::string tools_json;       // a JSON array; empty for none
-  std::string variables_json;   // a JSON object of further variables, which go before bos_token and
+  std::string variables_json;   // a JSON object of further variables, which override bos_token and
                                 // the like; empty for none
-  std::int64_t now_unix_s = 0;  // what strftime_now formats, in the local time zone
+  std::int64_t now_unix_s = 0;  // the time that strftime_now formats, in the local time zone
   RenderLimits limits;
 };
 
-// The messages as the JSON array that templates see.
+// The messages as the JSON array that a template gets.
 std::string to_json(std::span<const ChatMessage> messages);
 
 class ChatTemplate {
  public:
-  // chat_template.jinja, else "chat_template" of tokenizer_config.json. kNotFound, with what to do,
-  // where the folder has neither; kData where it does not parse.
+  // Reads chat_template.jinja, else "chat_template" of tokenizer_config.json. kNotFound, with
+  // advice, if the folder has neither; kData if the template does not parse.
   static core::Result<ChatTemplate> load(const std::filesystem::path& folder);
 
-  // From a Jinja source. `where` names it in errors.
+  // Parses a Jinja source. `where` names it in errors.
   static core::Result<ChatTemplate> parse(std::string_view source,
                                           SpecialTokens special,
                                           std::string where);
 
-  // kInvalidArgument for messages the template refuses (its raise_exception) or that are malformed;
-  // kData where the template itself fails or meets a limit, which the message names.
+  // kInvalidArgument for malformed messages or those that the template refuses by raise_exception;
+  // kData if the template itself fails or hits a limit, which the error names.
   core::Result<std::string> render(std::span<const ChatMessage> messages,
                                    const RenderOptions& options = {}) const;
 
-  // The same for messages with further fields (tool calls, content parts), as a JSON array.
+  // The same for messages given as a JSON array, which may have further fields (tool calls, content
+  // parts).
   core::Result<std::string> render_json(std::string_view messages_json,
                                         const RenderOptions& options = {}) const;
 
@@ -72,8 +73,8 @@ class ChatTemplate {
   std::shared_ptr<const State> state_;
 };
 
-// The template of a model's folder. Where none is needed, one that is missing or cannot be read is
-// none; else the error is that of ChatTemplate::load.
+// Loads the template of a model folder. If it is not `needed`, a missing or unreadable template
+// gives nullopt; otherwise the errors are those of ChatTemplate::load.
 core::Result<std::optional<ChatTemplate>> load_template(const std::filesystem::path& folder,
                                                         bool needed);
 

@@ -1,5 +1,5 @@
-// Private to runtime/text: owning wrappers for what the Rust library hands out, and its statuses as
-// core::Error. Stateless; safe on any thread.
+// Owning wrappers for objects of the Rust library, and its statuses as core::Error. Private to
+// runtime/text. Stateless; safe on any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

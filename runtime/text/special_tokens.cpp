@@ -18,9 +18,9 @@ using core::fail;
 using nlohmann::json;
 
 constexpr std::size_t kConfigFile_bytes_max = 64u << 20;
-constexpr int kConfigNesting_max = 128;  // freeing and walking a value recurse
+constexpr int kConfigNesting_max = 128;  // freeing and traversing a value recurse
 
-// The file as a JSON object; an empty one where there is no file.
+// Reads a file as a JSON object; a missing file gives an empty one.
 core::Result<json> read_object(const std::filesystem::path& path) {
   const auto text = read_file(path, kConfigFile_bytes_max);
   if (!text && text.error().code == ErrorCode::kNotFound) return json::object();
@@ -35,7 +35,7 @@ core::Failure bad_key(const std::filesystem::path& path, const char* key, const 
   return fail(ErrorCode::kData, path.string() + ": \"" + key + "\" must be " + wanted);
 }
 
-// A token's spelling: a string, or an object with "content". Nothing for null or no such key.
+// A token's spelling: a string, or an object with "content". Empty if the key is null or absent.
 core::Result<std::string> spelling(const std::filesystem::path& path,
                                    const json& file,
                                    const char* key) {

@@ -1,5 +1,5 @@
-// Decodes one sequence id by id, for streaming output and stop strings: a piece of text is handed
-// out as soon as no later id can change it, so a character split over several ids comes out whole.
+// Decodes one sequence id by id, for streaming output and stop strings: returns a piece of text as
+// soon as no later id can change it, so a character that is split over several ids comes out whole.
 // For byte-level vocabularies the pieces of a sequence, with `finish`, add up to Tokenizer::decode.
 // Owned by one sequence; one thread at a time. State: at most 17 ids and their text.
 #pragma once
@@ -20,10 +20,11 @@ class StreamDecoder {
   StreamDecoder(StreamDecoder&&) noexcept = default;
   StreamDecoder& operator=(StreamDecoder&&) noexcept = default;
 
-  // The text that became final with this id; empty while a character is incomplete.
+  // The text that this id made final; empty while a character is incomplete.
   core::Result<std::string> push(TokenId id);
 
-  // What was held back, U+FFFD for an incomplete character. The decoder is then as new.
+  // Returns the text that was held back, with U+FFFD for an incomplete character, and resets the
+  // decoder.
   core::Result<std::string> finish();
 
  private:

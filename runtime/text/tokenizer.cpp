@@ -12,7 +12,7 @@ using core::fail;
 
 namespace {
 
-// Copies what a call filled in and frees it.
+// Copies the result of a call and frees the original.
 Encoding take(troupe_text_encoding& raw) {
   Encoding encoding{{raw.ids, raw.ids + raw.size}, {}};
   encoding.offsets.reserve(raw.size);
@@ -28,8 +28,8 @@ std::optional<TokenId> find(const troupe_text_tokenizer* handle, std::string_vie
   return static_cast<TokenId>(id);
 }
 
-// The id of a role: of its spelling where there is one, else the given id. kData if the vocabulary
-// has no such token.
+// The id of a special token: that of its spelling if it has one, else the given id. kData if the
+// vocabulary lacks the token.
 core::Result<std::optional<TokenId>> role_id(const troupe_text_tokenizer* handle,
                                              std::string_view where,
                                              const char* key,
@@ -101,7 +101,7 @@ core::Result<Encoding> Tokenizer::encode(std::string_view text, EncodeOptions op
 }
 
 core::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
-  // A negative id becomes one above every vocabulary, and is skipped like any unknown id.
+  // A negative id becomes one above any vocabulary, so it is skipped like any unknown id.
   const std::vector<std::uint32_t> raw(ids.begin(), ids.end());
   RustString text, why;
   const auto status = troupe_text_decode(state_->handle.get(), raw.data(), raw.size(),

@@ -1,6 +1,7 @@
-// The tokenizer of a Hugging Face folder: text to ids and back, and which ids begin, end and pad.
-// A cheap copyable value over one immutable tokenizer; any number of threads may use it at once.
-// Bounds: kTokenizerJson_bytes_max for the file; the caller bounds the texts.
+// The tokenizer of a Hugging Face folder: converts text to ids and back, and knows the ids that
+// begin, end and pad a sequence. Cheap to copy: copies share one immutable tokenizer. Any number of
+// threads may use it at once. Bounds: kTokenizerJson_bytes_max for the file; the caller bounds the
+// texts.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -36,7 +37,7 @@ class Tokenizer {
 
   core::Result<Encoding> encode(std::string_view text, EncodeOptions options = {}) const;
 
-  // Ids that no token has are skipped; bytes that are no UTF-8 come out as U+FFFD.
+  // Skips unknown ids; bytes that are not UTF-8 become U+FFFD.
   core::Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
 
   std::optional<std::string> id_to_token(TokenId id) const;
@@ -46,13 +47,13 @@ class Tokenizer {
   std::size_t id_limit() const;    // one more than the largest id
 
   std::optional<TokenId> bos_id() const { return state_->bos; }
-  // The padding id; kConfig, naming file and key, where the folder sets none.
+  // The padding id; kConfig, naming file and key, if the folder sets none.
   core::Result<TokenId> pad_id() const;
-  // Every id that ends a sequence, the tokenizer's own first. Empty only where no file names one.
+  // Every id that ends a sequence, the tokenizer's own first. Empty only if no file names one.
   const std::vector<TokenId>& eos_ids() const { return state_->eos; }
   bool is_eos(TokenId id) const;
 
-  // Spellings for the variables of a chat template.
+  // The spellings, for the variables of a chat template.
   const SpecialTokens& special() const { return state_->special; }
   // The folder or name it was read from.
   const std::string& where() const { return state_->where; }

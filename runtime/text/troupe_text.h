@@ -1,12 +1,12 @@
 /* C interface of the Rust library `troupe_text`: Hugging Face tokenizers and chat templates.
  *
  * Only the C++ classes beside it include this header; the rest of Troupe uses those.
- * No call blocks, starts a thread or touches a file. A tokenizer or template handle may be used from
- * many threads at once; a stream handle from one at a time. Text is UTF-8 without a terminator.
+ * No call blocks, starts a thread or touches a file. Many threads may use a tokenizer or template
+ * handle at once; a stream handle belongs to one at a time. Text is UTF-8 without a terminator.
  *
  * Every fallible call returns a troupe_text_status. On failure the outputs are untouched and, if
- * `error` is not NULL, *error holds a sentence for a person (free it with troupe_text_string_free).
- * A panic of the library is caught at this edge and comes back as TROUPE_TEXT_INTERNAL. */
+ * `error` is not NULL, *error holds a message for the user (free it with troupe_text_string_free).
+ * A panic in the library is caught here and returned as TROUPE_TEXT_INTERNAL. */
 #ifndef TROUPE_TEXT_H
 #define TROUPE_TEXT_H
 
@@ -20,7 +20,7 @@ extern "C" {
 typedef enum troupe_text_status {
   TROUPE_TEXT_OK = 0,
   TROUPE_TEXT_INVALID = 1,  /* malformed file, JSON, UTF-8 or argument */
-  TROUPE_TEXT_LIMIT = 2,    /* a template went over one of troupe_text_limits */
+  TROUPE_TEXT_LIMIT = 2,    /* a template exceeded one of troupe_text_limits */
   TROUPE_TEXT_SYNTAX = 3,   /* a template does not parse */
   TROUPE_TEXT_FAILED = 4,   /* a template failed while it ran (type error, undefined value) */
   TROUPE_TEXT_RAISED = 5,   /* a template called raise_exception: its message is the error */
@@ -39,23 +39,23 @@ typedef struct troupe_text_string {
   size_t size;
 } troupe_text_string;
 
-/* Frees what a call filled in and empties *string. An empty one is ignored. */
+/* Frees a string that a call filled in and sets *string to empty. Ignores an empty one. */
 void troupe_text_string_free(troupe_text_string* string);
 
 /* ---- tokenizer ------------------------------------------------------------------------------ */
 
 typedef struct troupe_text_tokenizer troupe_text_tokenizer;
 
-/* ids[i] covers bytes [offsets[2i], offsets[2i+1]) of the text; a token that the post-processor put
- * in covers [0, 0). Owned by the library. */
+/* ids[i] covers bytes [offsets[2i], offsets[2i+1]) of the text; a token that the post-processor
+ * added covers [0, 0). Owned by the library. */
 typedef struct troupe_text_encoding {
   uint32_t* ids;
   uint64_t* offsets;
   size_t size;
 } troupe_text_encoding;
 
-/* Reads the bytes of a tokenizer.json. Truncation and padding settings of the file are dropped: the
- * caller decides what is cut. Foreign bytes give an error, never a crash. */
+/* Reads the bytes of a tokenizer.json. Ignores its truncation and padding settings, because the
+ * caller decides what to cut. Invalid bytes give an error, never a crash. */
 troupe_text_status troupe_text_tokenizer_new(troupe_text_view json, troupe_text_tokenizer** out,
                                              troupe_text_string* error);
 void troupe_text_tokenizer_free(troupe_text_tokenizer* tokenizer);
@@ -67,20 +67,20 @@ troupe_text_status troupe_text_encode(const troupe_text_tokenizer* tokenizer,
                                       troupe_text_encoding* out,
                                       troupe_text_string* error);
 
-/* Frees what an encode call filled in and empties *encoding. */
+/* Frees the result of an encode call and sets *encoding to empty. */
 void troupe_text_encoding_free(troupe_text_encoding* encoding);
 
-/* Ids that no token has are skipped; bytes that are no UTF-8 come out as U+FFFD. */
+/* Skips unknown ids; bytes that are not UTF-8 become U+FFFD. */
 troupe_text_status troupe_text_decode(const troupe_text_tokenizer* tokenizer, const uint32_t* ids,
                                       size_t count, int skip_special, troupe_text_string* out,
                                       troupe_text_string* error);
 
-/* The token's own spelling (for a byte-level vocabulary its printable alphabet). 1 if there is such an
- * id, else 0 and *out untouched. */
+/* The token's own spelling (in a byte-level vocabulary, its printable alphabet). Returns 1 if the
+ * id exists, else 0 and leaves *out untouched. */
 int troupe_text_id_to_token(const troupe_text_tokenizer* tokenizer, uint32_t id,
                             troupe_text_string* out);
 
-/* 1 and *id if there is such a token, else 0. */
+/* Returns 1 and sets *id if the token exists, else 0. */
 int troupe_text_token_to_id(const troupe_text_tokenizer* tokenizer, troupe_text_view token,
                             uint32_t* id);
 
@@ -97,16 +97,16 @@ size_t troupe_text_id_limit(const troupe_text_tokenizer* tokenizer);
 
 typedef struct troupe_text_stream troupe_text_stream;
 
-/* Decodes one sequence id by id. The tokenizer must outlive the stream. State is a few ids and one
- * piece of text, however long the sequence grows. */
+/* Decodes one sequence id by id. The tokenizer must outlive the stream. Its state is a few ids and
+ * one piece of text, however long the sequence grows. */
 troupe_text_stream* troupe_text_stream_new(const troupe_text_tokenizer* tokenizer, int skip_special);
 void troupe_text_stream_free(troupe_text_stream* stream);
 
-/* *out is the text that became final with this id: empty while a character's bytes are incomplete. */
+/* *out is the text that this id made final; empty while a character's bytes are incomplete. */
 troupe_text_status troupe_text_stream_push(troupe_text_stream* stream, uint32_t id,
                                            troupe_text_string* out, troupe_text_string* error);
 
-/* *out is what was held back (U+FFFD for an incomplete character); the stream is then as new. */
+/* *out is the text that was held back (U+FFFD for an incomplete character). Resets the stream. */
 troupe_text_status troupe_text_stream_finish(troupe_text_stream* stream, troupe_text_string* out,
                                              troupe_text_string* error);
 
@@ -114,16 +114,16 @@ troupe_text_status troupe_text_stream_finish(troupe_text_stream* stream, troupe_
 
 typedef struct troupe_text_template troupe_text_template;
 
-/* Bounds of one rendering; each must be above 0. Memory stays below about 128 bytes a unit of fuel,
- * and the native stack below 1 MiB at depth 64. */
+/* Bounds of one rendering; each must be above 0. Memory stays below about 128 bytes per unit of
+ * fuel, and the native stack below 1 MiB at depth 64. */
 typedef struct troupe_text_limits {
-  uint64_t fuel;             /* units of work: one a step, an item visited, or 32 bytes of text */
+  uint64_t fuel;             /* units of work: a step, a visited item, or 32 bytes of text each */
   uint64_t depth;            /* nested macro calls and recursive loops; nesting of values */
-  uint64_t output_bytes;     /* the longest text a template may build, result and values alike */
+  uint64_t output_bytes;     /* the longest text that a template may build: result or value */
 } troupe_text_limits;
 
-/* Parses a Jinja template with the whitespace rules of transformers (trim_blocks, lstrip_blocks). The
- * source may have 1 MiB, 2048 tokens between one pair of braces, and 512 `elif`. */
+/* Parses a Jinja template with the whitespace rules of transformers (trim_blocks, lstrip_blocks).
+ * The source may have at most 1 MiB, 2048 tokens in one tag, and 512 `elif`. */
 troupe_text_status troupe_text_template_new(troupe_text_view source, troupe_text_template** out,
                                             troupe_text_string* error);
 void troupe_text_template_free(troupe_text_template* chat_template);
@@ -134,7 +134,7 @@ typedef struct troupe_text_render {
   troupe_text_view variables_json; /* an object: bos_token, eos_token and further variables; empty
                                       text means none. May not name the fields of this struct. */
   int add_generation_prompt;
-  int64_t now_unix_s;              /* what strftime_now formats, in the local time zone */
+  int64_t now_unix_s;              /* the time for strftime_now, in the local time zone */
 } troupe_text_render;
 
 troupe_text_status troupe_text_template_render(const troupe_text_template* chat_template,

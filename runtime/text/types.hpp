@@ -1,4 +1,4 @@
-// The small value types that tokenizer, stream decoder and chat template share.
+// Small value types shared by tokenizer, stream decoder and chat template.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct ByteSpan {
   friend bool operator==(const ByteSpan&, const ByteSpan&) = default;
 };
 
-// ids[i] covers offsets[i]. A token that the post-processor put in covers no byte: [0, 0).
+// ids[i] covers the bytes offsets[i]. A token that the post-processor added covers no byte: [0, 0).
 struct Encoding {
   std::vector<TokenId> ids;
   std::vector<ByteSpan> offsets;

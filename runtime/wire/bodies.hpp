@@ -1,5 +1,5 @@
-// Private to runtime/wire: reading and writing the small bodies of frames that hosts and transports
-// exchange. Their fields follow the schema (layout.hpp). Pure functions.
+// Reads and writes the small frame bodies that hosts and transports exchange. Private to
+// runtime/wire. Their fields follow the schema (layout.hpp). Pure functions.
 #pragma once
 
 #include "runtime/core/check.hpp"
@@ -18,7 +18,8 @@ inline std::string string_of(capnp::Text::Reader text) {
   return {text.begin(), text.size()};
 }
 
-// The beginning of a UTF-8 text, at most `bytes_max` long, that ends with a whole character.
+// The longest prefix of a UTF-8 text with at most `bytes_max` bytes that ends with a whole
+// character.
 inline std::string_view cut(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   std::size_t end = bytes_max;
@@ -27,14 +28,14 @@ inline std::string_view cut(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, end);
 }
 
-// The frame of a body that always fits one.
+// Finishes a frame whose body is known to fit.
 inline Frame finished(Outgoing& outgoing) {
   auto frame = outgoing.finish();
   TROUPE_CHECK(frame.has_value(), "the body fits a frame");
   return std::move(frame).value();
 }
 
-// The same for a body that `init` begins and `value` fills.
+// The frame of a body that `init` creates and whose fields come from `value`.
 template <class Builder, class Value>
 Frame frame_of(const Header& header, Builder (EnvelopeBuilder::*init)(), const Value& value) {
   Outgoing outgoing(header);
@@ -42,7 +43,7 @@ Frame frame_of(const Header& header, Builder (EnvelopeBuilder::*init)(), const V
   return finished(outgoing);
 }
 
-// What `reader(envelope)` makes of a frame. Errors: those of Incoming.
+// Opens a frame and returns the result of `reader(envelope)`. Errors: those of Incoming.
 template <class Value, class Reader>
 core::Result<Value> read_frame(const Frame& frame, Reader reader) {
   TROUPE_TRY_ASSIGN(incoming, Incoming::open(frame));
@@ -50,8 +51,8 @@ core::Result<Value> read_frame(const Frame& frame, Reader reader) {
       [&](EnvelopeReader envelope) -> core::Result<Value> { return reader(envelope); });
 }
 
-// The body that `get` gives; kData, saying that the frame is `otherwise`, unless `is` says it is
-// there.
+// Reads the body that `get` returns, if `is` is true for the envelope; else kData with the message
+// `otherwise`.
 template <class Value, class Reader>
 core::Result<Value> body_of(const Frame& frame,
                             bool (EnvelopeReader::*is)() const,

@@ -13,13 +13,13 @@ namespace {
 
 using core::ErrorCode;
 
-// Frames fit one segment in practice; growing doubles it.
+// In practice a frame fits one segment; growing doubles it.
 constexpr unsigned kFirstSegment_words = 1024;
 
 capnp::ReaderOptions options_for(const Frame& frame) {
   capnp::ReaderOptions options;
-  // Each part may be visited a few times; a frame that points at its parts over and over is
-  // refused.
+  // A reader may visit each word about four times. A frame whose pointers lead to the same data
+  // over and over is refused.
   options.traversalLimitInWords = 4 * frame.words().size() + 1024;
   options.nestingLimit = static_cast<int>(limits::kFrameNesting_max);
   return options;

@@ -1,6 +1,5 @@
-// Building and reading envelopes. The only place, with the codecs of the roles' protocol, that
-// touches Cap'n Proto; here its exceptions become errors. No reader outlives the Incoming it came
-// from.
+// Builds and reads envelopes. Only this room and the codecs of the roles' protocol use Cap'n Proto;
+// its exceptions become errors here. A reader must not outlive the Incoming it came from.
 #pragma once
 
 #include <exception>
@@ -19,14 +18,14 @@
 
 namespace troupe::wire {
 
-// A message being written: set one body, then finish.
+// Builds a message: set one body, then call `finish`.
 class Outgoing {
  public:
   explicit Outgoing(const Header& header);
 
   schema::Envelope::Builder envelope() { return root_; }
 
-  // Error: kInvalidArgument when it is longer than a message may be.
+  // Error: kInvalidArgument if it is longer than kMessage_bytes_max.
   core::Result<Frame> finish();
 
  private:
@@ -34,7 +33,7 @@ class Outgoing {
   schema::Envelope::Builder root_;
 };
 
-// kData with the library's words.
+// kData with the text of the library's exception.
 core::Failure translate(const kj::Exception& thrown);
 
 // A received message. Owns its frame.
@@ -46,8 +45,8 @@ class Incoming {
   const Header& header() const noexcept { return header_; }
   const Frame& frame() const noexcept { return frame_; }
 
-  // Calls `reader(envelope)`, which returns a Result, and turns what Cap'n Proto throws on broken
-  // contents (pointers, limits, types) into kData.
+  // Calls `reader(envelope)`, which returns a Result, and turns exceptions that Cap'n Proto throws
+  // on broken contents (pointers, limits, types) into kData.
   template <class Reader>
   std::invoke_result_t<Reader&, schema::Envelope::Reader> read(Reader reader) const {
     try {

@@ -37,7 +37,7 @@ core::Result<void> check_frame(std::span<const std::byte> bytes) {
     return malformed(std::to_string(segments) + " segments, more than " +
                      std::to_string(limits::kFrameSegments_max));
   }
-  // The table is the count and one size a segment, padded to whole words.
+  // The table holds the count and one size per segment, padded to whole words.
   std::uint64_t words = (segments + 2) / 2;
   if (words * 8 > bytes.size()) return malformed("the segment table is cut off");
   for (std::uint64_t i = 0; i < segments; ++i) words += word32(bytes, 1 + i);

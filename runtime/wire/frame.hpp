@@ -1,8 +1,8 @@
 // One control message as bytes: an immutable, 8-byte aligned buffer in Cap'n Proto's stream framing
 // (segment table, then segments). Copies share the buffer, so a frame may be handed between
-// threads. A Frame exists only if its size and segment table were checked; what the segments hold
-// is checked by the reader (envelope.hpp). Bounds: kMessage_bytes_max, kFrameSegments_max. What is
-// longer than kFrame_bytes_max travels in parts (parts.hpp).
+// threads. Every Frame has passed a check of its size and segment table; the reader checks the
+// contents of the segments (envelope.hpp). Bounds: kMessage_bytes_max, kFrameSegments_max. A
+// message longer than kFrame_bytes_max travels in parts (parts.hpp).
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace troupe::wire {
 
 class Frame {
  public:
-  // Errors: kData naming what is wrong with the size or the segment table.
+  // Error: kData; the message says what is wrong with the size or the segment table.
   static core::Result<Frame> from_words(std::vector<std::uint64_t> words);
-  // The same from bytes of any alignment, which are copied.
+  // The same for bytes of any alignment; copies them.
   static core::Result<Frame> copy_of(std::span<const std::byte> bytes);
 
   std::span<const std::uint64_t> words() const noexcept { return *words_; }

@@ -10,7 +10,7 @@ using core::ErrorCode;
 constexpr std::size_t kFailureText_bytes_max = 4096;
 
 ErrorCode code_of(schema::ErrorKind kind) {
-  // A code of a newer program is still an error.
+  // An unknown code, from a newer program, is still an error.
   if (kind > schema::ErrorKind::INTERNAL) return ErrorCode::kInternal;
   return static_cast<ErrorCode>(static_cast<std::uint16_t>(kind));
 }

@@ -1,4 +1,4 @@
-// The frame that travels beside a role's address to another process: who that address is. Pure
+// The frame that identifies an address: it travels with a role's address to another process. Plain
 // values.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace troupe::wire {
 struct Hello {
   std::string name;         // "node/gpu1", "generator/0"
   core::RunId run;          // 0 for nodes and their company
-  std::uint64_t epoch = 0;  // starts of that role
-  std::string pass;         // what lets a node in; empty for roles of a node that is in
+  std::uint64_t epoch = 0;  // counts the starts of that role
+  std::string pass;         // lets a node in; empty for roles of an admitted node
 };
 
 Frame hello_frame(const Hello& hello);
-// Errors: kData (malformed, or another body), kUnsupported (protocol generation).
+// Errors: kData (malformed, or another body), kUnsupported (protocol version).
 core::Result<Hello> read_hello(const Frame& frame);
 
 }  // namespace troupe::wire

@@ -1,19 +1,18 @@
-// How a C++ value lies in a struct of the schema: each field of the schema is the member of the
-// same name (`versionMin` is `version_min`). The lists of fields are made from the schemas
-// (schema/list_messages.cpp), so a member that is missing, misspelled, of another type or not in
-// the schema does not compile. For sources alone, and few of them.
+// Maps C++ values to structs of the schema: each schema field corresponds to the member of the same
+// name (`versionMin` is `version_min`). The field lists are generated from the schemas
+// (schema/list_messages.cpp). A member that is missing, misspelled, of another type or not in the
+// schema therefore does not compile. Include it only in sources, and in few of them.
 //
 //   schema                  C++
 //   number, Bool            the same type
 //   Text                    std::string
-//   Data                    std::vector of numbers; kData unless it holds whole numbers. Or a type
-//   T
+//   Data                    std::vector of numbers; kData unless it holds whole ones. Or a type T
 //                           with a Layout<capnp::Data, T>: `bytes(value)`, `read(in, value, field)`
 //   enum                    enum class with the enumerators kName in the same order
-//   struct                  struct; std::optional of it; of a name and a value also std::pair
+//   struct                  struct or std::optional of one; with name and value also std::pair
 //   List(X)                 std::vector of X
 //
-// A struct with `core::Result<void> check() const` is checked when it has been read.
+// If a struct has `core::Result<void> check() const`, it is called after reading.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -32,7 +31,7 @@ namespace troupe::wire {
 template <class Schema, class Value>
 struct Layout;
 template <class Wire>
-struct Enumerators;  // of an enumeration of the schema: `all<E>` are those of ours
+struct Enumerators;  // of a schema enum: `all<E>` lists the enumerators of E
 
 // ---- writing
 
@@ -69,7 +68,7 @@ void put_list(const std::vector<T>& values, Builder out) {
   }
 }
 
-// Where a struct is that may be absent.
+// Pointer to a struct that may be absent; null if it is.
 template <class T>
 const T* present(const T& value) {
   return &value;
@@ -155,7 +154,7 @@ core::Result<void> take_list(List in, std::vector<T>& out, const char* field) {
       return true;                                        \
     }                                                     \
   };
-// The binding counts the members: one that the schema lacks does not compile.
+// The structured binding counts the members, so a member that the schema lacks does not compile.
 #define STRUCT(Name, ...)                                            \
   template <class Value>                                             \
   void write_fields([[maybe_unused]] const Value& value_,            \
@@ -202,7 +201,7 @@ core::Result<void> take_list(List in, std::vector<T>& out, const char* field) {
 #undef LIST
 #undef END
 
-// As the fields say. Specialised for values of another shape.
+// The default: field by field. Specialised for values of another shape.
 template <class Schema, class Value>
 struct Layout {
   static void write(const Value& value, typename Schema::Builder out) { write_fields(value, out); }

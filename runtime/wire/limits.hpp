@@ -1,4 +1,4 @@
-// Bounds of frames, none a user's choice. Constants only.
+// Bounds of frames; users cannot change them. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,6 +1,6 @@
-// A message that is longer than a frame travels in parts, each a frame of its own. When all are
-// there a small frame, `whole`, stands for it: with the message's header, as a request or as an
-// answer. Pure functions.
+// Splits a message that is longer than a frame into parts, each a frame of its own. After the
+// parts, a small frame, `whole`, takes the place of the message: it has the message's header and is
+// a request or an answer. Pure functions.
 #pragma once
 
 #include "runtime/wire/frame.hpp"
@@ -14,25 +14,25 @@
 namespace troupe::wire {
 
 struct Part {
-  std::uint64_t message = 0;  // its number; a sender gives each once in an epoch
+  std::uint64_t message = 0;  // a number, unique per sender and epoch
   std::uint32_t index = 0;
-  std::uint64_t bytes = 0;          // of the whole message
-  std::span<const std::byte> data;  // of the frame that it was read from
+  std::uint64_t bytes = 0;          // size of the whole message
+  std::span<const std::byte> data;  // points into the frame that it was read from
 };
 
 struct Whole {
   std::uint64_t message = 0;
-  std::uint64_t epoch = 0;  // of the sender of its parts
+  std::uint64_t epoch = 0;  // epoch of the sender of the parts
 };
 
-// How many parts a message has, and the bytes of the one at `index`.
+// The number of parts of a message, and the bytes of part `index`.
 std::uint32_t part_count(std::uint64_t message_bytes);
 std::span<const std::byte> part_of(std::span<const std::byte> message, std::uint32_t index);
 
 Frame part_frame(const Header& header, const Part& part);
 Frame whole_frame(const Header& header, const Whole& whole);
 
-// Nothing for a frame of another kind, and for a broken one.
+// nullopt for a frame of another kind or a malformed one.
 std::optional<Part> read_part(const Frame& frame);
 std::optional<Whole> read_whole(const Frame& frame);
 

@@ -8,10 +8,11 @@
 namespace troupe::wire {
 namespace {
 
-// Texts of a report are names and states; longer ones are cut so that a report always fits a frame.
+// The texts of a report are names and states. Longer ones are cut, so that a report always fits a
+// frame.
 constexpr std::size_t kText_bytes_max = 256;
 constexpr std::size_t kAmounts_max = 256;
-// Half of a frame; the rest takes every other field at its longest.
+// Half a frame; the other half has room for all other fields at their longest.
 constexpr std::size_t kSpans_bytes_max = limits::kFrame_bytes_max / 2;
 
 struct Question {
@@ -28,7 +29,7 @@ void cut_amounts(Amounts& amounts) {
     cut_text(name);
 }
 
-// How many of the oldest spans fit: two words, two pointers and two padded texts each.
+// How many of the oldest spans fit. Each takes two words, two pointers and two padded texts.
 std::size_t spans_that_fit(const std::vector<Span>& spans) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -38,7 +39,7 @@ std::size_t spans_that_fit(const std::vector<Span>& spans) {
   return spans.size();
 }
 
-// The asker goes on with the spans where this frame ends.
+// Cuts a report to fit a frame. The asker's next query continues with the spans left out.
 RoleReport cut_to_fit(RoleReport report) {
   for (std::string* text : {&report.name, &report.state, &report.waits_for})
     cut_text(*text);

@@ -1,5 +1,5 @@
-// What a role's host knows about its role, and the frames that ask and answer it. A host answers
-// whatever the role is doing. Plain values; no schema header is needed here.
+// The report of a role's host about its role, and the frames that ask for it and carry it. A host
+// answers even while the role is busy. Plain values; needs no schema header.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace troupe::wire {
 
 using Amounts = std::vector<std::pair<std::string, double>>;
 
-// A stretch of time in which a role did one thing; ns of the host's monotonic clock.
+// A time span in which a role did one thing, in ns of the host's monotonic clock.
 struct Span {
   std::string state;  // "busy", "idle", "paused"
   std::string cause;  // "step", "no tickets"
@@ -24,7 +24,7 @@ struct Span {
 
 struct RoleReport {
   std::string name, state;
-  std::uint64_t actor = 0;  // actor id in its process; 0 without one
+  std::uint64_t actor = 0;  // actor id in its process; 0 if it has none
   std::uint64_t epoch = 0;
   std::uint32_t inbox = 0, pending = 0;
   std::uint64_t frames_in = 0, frames_out = 0;
@@ -33,14 +33,14 @@ struct RoleReport {
   Amounts idle_s;   // by cause
   Amounts amounts;  // "version", "tokens", ...
   std::vector<Span> spans;
-  std::uint64_t next_span = 0;  // ask for spans after this one next time
-  std::string waits_for;        // the peer whose answer it waits for longest; "" if none
+  std::uint64_t next_span = 0;  // the `spans_after` for the next query
+  std::string waits_for;        // the peer whose answer is outstanding longest; or ""
 };
 
 Frame query_role_frame(const Header& header, std::uint64_t spans_after);
-// Error: kData when the body is another one.
+// Error: kData for another body.
 core::Result<std::uint64_t> read_query_role(const Frame& frame);
-// Spans that would not fit a frame are left out, the newest first.
+// Leaves out the newest spans if not all fit a frame.
 Frame role_report_frame(const Header& header, const RoleReport& report);
 core::Result<RoleReport> read_role_report(const Frame& frame);
 

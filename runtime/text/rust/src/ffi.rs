@@ -1,5 +1,5 @@
-// What both halves of the C edge share: views, owned strings, status codes and the panic guard.
-// Contract of the pointers: ../../troupe_text.h. Any thread.
+// Shared by both halves of the C interface: views, owned strings, status codes and the panic guard.
+// ../../troupe_text.h has the contract of the pointers. Any thread.
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -50,8 +50,7 @@ impl View {
         std::slice::from_raw_parts(self.data, self.size)
     }
 
-    /// # Safety
-    /// As `bytes`.
+    /// # Safety The same as for `bytes`.
     pub unsafe fn text<'a>(self, what: &str) -> Result<&'a str, Error> {
         std::str::from_utf8(self.bytes()).map_err(|e| {
             Error::invalid(format!("{what} is not UTF-8: bad byte at offset {}", e.valid_up_to()))
@@ -96,7 +95,8 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-// A panic that becomes an error should not write to the user's terminal as well; others still do.
+// A panic that is returned as an error should not also be printed on the user's terminal. Other
+// panics still are.
 fn quiet_guarded_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -117,7 +117,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// Runs `work`; a panic becomes an error whose sentence begins with `what`.
+/// Runs `work`; a panic becomes an error whose message begins with `what`.
 pub fn guard<T>(what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     quiet_guarded_panics();
     let before = GUARDED.with(|flag| flag.replace(true));
@@ -129,7 +129,7 @@ pub fn guard<T>(what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T
     })
 }
 
-/// `guard`, with the value and the error written to the caller's places.
+/// Like `guard`, but writes the value to `out` or the message to `error`.
 ///
 /// # Safety
 /// `out` must be writable; `error` must be writable or null.

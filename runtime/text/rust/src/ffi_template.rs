@@ -1,4 +1,4 @@
-// The C functions of the chat template. Contract: ../../troupe_text.h.
+// The C functions for chat templates. Contract: ../../troupe_text.h.
 use crate::ffi::{answer, free_boxed, OwnedString, Status, View};
 use crate::template::{ChatTemplate, Limits, Request};
 
@@ -11,8 +11,7 @@ pub struct Render {
     now_unix_s: i64,
 }
 
-/// # Safety
-/// See the header; so for every function below.
+/// # Safety See the header; this holds for every function below.
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_template_new(
     source: View,

@@ -1,4 +1,4 @@
-// The C functions of the tokenizer and the streaming decoder. Contract: ../../troupe_text.h.
+// The C functions for tokenizers and streaming decoders. Contract: ../../troupe_text.h.
 use crate::ffi::{
     answer, free_array, free_boxed, guard, leak_array, Error, OwnedString, Status, View,
 };
@@ -12,8 +12,7 @@ pub struct EncodingOut {
     size: usize,
 }
 
-/// # Safety
-/// See the header; so for every function below.
+/// # Safety See the header; this holds for every function below.
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_tokenizer_new(
     json: View,
@@ -70,7 +69,7 @@ pub unsafe extern "C" fn troupe_text_decode(
     })
 }
 
-// 1, and *out is what `find` found; else 0.
+// Returns 1 and writes what `find` found to *out; else returns 0.
 unsafe fn tell<T>(what: &str, out: *mut T, find: impl FnOnce() -> Result<Option<T>, Error>) -> i32 {
     let found = guard(what, find).unwrap_or(None);
     let told = i32::from(found.is_some());
@@ -118,7 +117,7 @@ pub unsafe extern "C" fn troupe_text_stream_new(
     tokenizer: *const Tokenizer,
     skip_special: i32,
 ) -> *mut Stream<'static> {
-    // The caller keeps the tokenizer alive for as long as the stream.
+    // The caller must keep the tokenizer alive as long as the stream.
     let tokenizer: &'static Tokenizer = &*tokenizer;
     Box::into_raw(Box::new(Stream::new(tokenizer, skip_special != 0)))
 }

@@ -1,9 +1,9 @@
-// Decoding one sequence id by id: text leaves as soon as no later id can change it.
+// Decodes one sequence id by id: text is returned as soon as no later id can change it.
 //
-// The stream keeps a short window of ids and the text of it that has left already. An id's text is
-// the window's decoding beyond that. U+FFFD at the end may still become a character, so up to three
-// of them (a character has at most four bytes) wait. Owned by one sequence, one thread at a time.
-// Bounds: WINDOW ids and their text.
+// The stream keeps a short window of ids, and the part of the window's text that was already
+// returned. The new text is what the window decodes to beyond that part. U+FFFD at the end may
+// still become a character, so up to three of them are held back (a character has at most four
+// bytes). Owned by one sequence, one thread at a time. Bounds: WINDOW + 1 ids and their text.
 use crate::ffi::Error;
 use crate::tokenizer::Tokenizer;
 
@@ -16,7 +16,7 @@ pub struct Stream<'t> {
     tokenizer: &'t Tokenizer,
     skip_special: bool,
     window: Vec<u32>,
-    sent: String, // the part of the window's text that has left
+    sent: String, // the part of the window's text that was returned
 }
 
 impl<'t> Stream<'t> {
@@ -25,8 +25,8 @@ impl<'t> Stream<'t> {
     }
 
     pub fn push(&mut self, id: u32) -> Result<String, Error> {
-        // Ids that decode() drops must not stand in the window: a decoder that treats the first
-        // token differently would take the next one for the first.
+        // Ids that decode() drops must not be in the window. Otherwise a decoder that treats the
+        // first token differently would treat the next one as the first.
         let dropped = self.skip_special && self.tokenizer.is_special(id);
         if dropped || self.tokenizer.id_to_token(id).is_none() {
             return Ok(String::new());
@@ -34,8 +34,8 @@ impl<'t> Stream<'t> {
         self.window.push(id);
         let mut text = self.decode(&self.window)?;
         if !text.starts_with(&self.sent) {
-            // The new id changed text that has left (a byte-fallback run turned invalid). What left
-            // stays; the id starts a new window.
+            // The new id changed text that was already returned (a byte-fallback run became
+            // invalid). That text stands; the id starts a new window.
             self.window = vec![id];
             self.sent.clear();
             text = self.decode(&self.window)?;
@@ -60,7 +60,7 @@ impl<'t> Stream<'t> {
         Ok(rest)
     }
 
-    // Drops old ids. What stays is the shortest tail that begins at a character, as the context of
+    // Drops old ids. Keeps the shortest tail that begins at a character boundary, as context for
     // the next id.
     fn shrink(&mut self, waiting: usize) -> Result<(), Error> {
         let longest = TAIL_MAX.min(self.window.len());
@@ -75,7 +75,7 @@ impl<'t> Stream<'t> {
             }
         }
         if self.window.len() > WINDOW {
-            // Bytes that never became characters. Any tail will do.
+            // The bytes never became characters, so any tail will do.
             self.window.drain(..self.window.len() - longest);
             let mut tail = self.decode(&self.window)?;
             tail.truncate(tail.len() - held(&tail).min(waiting));

@@ -1,5 +1,5 @@
-// A tokenizer as Troupe uses it: the tokenizers crate without truncation, padding or threads.
-// Immutable once loaded, so any number of threads may share it. Bound: the size of the vocabulary.
+// Wraps the tokenizers crate, without truncation, padding or threads. Immutable once loaded, so any
+// number of threads may share it. Bound: the size of the vocabulary.
 use tokenizers::{PaddingParams, TruncationParams};
 
 use crate::ffi::Error;
@@ -16,7 +16,8 @@ pub struct Encoding {
 
 impl Tokenizer {
     pub fn from_json(json: &[u8]) -> Result<Tokenizer, Error> {
-        // Batches are the caller's to split; a hidden thread pool would break the plan of cores.
+        // Callers split batches themselves. A hidden thread pool would upset the assignment of
+        // cores.
         tokenizers::utils::parallelism::set_parallelism(false);
         if json.is_empty() {
             return Err(Error::invalid("tokenizer.json is empty"));
@@ -47,7 +48,7 @@ impl Tokenizer {
     }
 
     pub fn id_to_token(&self, id: u32) -> Option<String> {
-        // The added token's own text, not the byte-level spelling that decoding works on.
+        // The added token's text, not the byte-level spelling that decoding uses.
         let added = self.added().get(&id).map(|token| token.content.clone());
         added.or_else(|| self.inner.id_to_token(id))
     }

@@ -191,8 +191,8 @@ TEST(Builder, AGroupThatIsLongerThanOneMayBeIsRefused) {
   says(with({{"rollout.max_new_tokens", "131072"},
              {"rollout.n_samples_per_prompt", "32"},
              {"data.prompt_max_len", "1024"}}),
-       "rollout.n_samples_per_prompt: 32 samples of 131072 tokens are a group of 67117568 bytes, "
-       "and one may have 67108864");
+       "rollout.n_samples_per_prompt: 32 samples of 131072 tokens are a group of 67117568 bytes; "
+       "a group may have at most 67108864");
   const std::initializer_list<std::pair<const char*, const char*>> evaluated = {
       {"eval.dataset", "held.jsonl"},
       {"eval.n_samples_per_prompt", "1000"},

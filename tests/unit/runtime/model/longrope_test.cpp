@@ -105,7 +105,7 @@ TEST(LongRope, RefusesFactorsThatDoNotFit) {
   expect_refused(with(R"("short_factor": [1, 1, 1, 1])"), "needs `long_factor`");
   expect_refused(with(R"("long_factor": [1, 1, 1, 1])"), "needs `short_factor`");
   expect_refused(with(R"("short_factor": [1, 1, 1], "long_factor": [1, 1, 1, 1])"),
-                 "`short_factor` has 3 factors; a head turns in 4 planes");
+                 "`short_factor` has 3 factors; a head has 4 pairs of numbers that rotate");
   expect_refused(with(R"("short_factor": [1, 1, 1, 1], "long_factor": [1, 1, 1, 1, 1, 1, 1, 1])"),
                  "`long_factor` has 8 factors");
   expect_refused(with(R"("short_factor": 1, "long_factor": [1, 1, 1, 1])"), "not a list");

@@ -152,7 +152,7 @@ TEST_F(PeftFolder, NamesTensorsThatDoNotFit) {
                  "mlp.down_proj.lora_A.weight has shape [3, 72] where this model has [rank, 80]");
   expect_refusal(
       TestModel(shallow).params, ErrorCode::kData,
-      "base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight is of no module of "
+      "base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight belongs to no module of "
       "this model (LlamaForCausalLM with 1 layers)");
   rewrite([](auto& tensors) { tensors.pop_back(); });
   expect_refusal(model.params, ErrorCode::kData, "lora_B.weight is missing");
@@ -160,7 +160,8 @@ TEST_F(PeftFolder, NamesTensorsThatDoNotFit) {
   rewrite([](auto& tensors) {
     tensors[0].name = "base_model.model.model.layers.0.attn.lora_A.weight";
   });
-  expect_refusal(model.params, ErrorCode::kData, "layers.0.attn.lora_A.weight is of no module");
+  expect_refusal(model.params, ErrorCode::kData,
+                 "layers.0.attn.lora_A.weight belongs to no module");
   save(model.params, settings());
   rewrite([](auto& tensors) { tensors[0].name = "lora.weight"; });
   expect_refusal(model.params, ErrorCode::kData,

@@ -131,13 +131,13 @@ TEST(TrainedLayout, EverythingIsTheModelsOwnLayout) {
 
 TEST(TrainedLayout, AWordThatNamesNothingIsRefusedWithNearNames) {
   const std::string near = refusal(qwen_spec(), {.freeze = {"qproj"}, .lora = {}});
-  EXPECT_NE(near.find("--actor.freeze 'qproj' is in no tensor name of this model; near are "
-                      "model.layers.0.self_attn.q_proj.weight"),
+  EXPECT_NE(near.find("--actor.freeze 'qproj' matches no tensor name of this model; the nearest "
+                      "are model.layers.0.self_attn.q_proj.weight"),
             std::string::npos)
       << near;
   EXPECT_NE(refusal(tiny_spec(), {.freeze = {"lm_head"}, .lora = {}}).find("lm_head"),
             std::string::npos);
-  EXPECT_NE(refusal(qwen_spec(), {.freeze = {""}, .lora = {}}).find("is in no tensor"),
+  EXPECT_NE(refusal(qwen_spec(), {.freeze = {""}, .lora = {}}).find("matches no tensor"),
             std::string::npos);
   const std::string all = refusal(qwen_spec(), {.freeze = {"model", "lm_head"}, .lora = {}});
   EXPECT_NE(all.find("leaves nothing to train"), std::string::npos) << all;
@@ -174,7 +174,7 @@ TEST(TrainedLayout, LoraRefusesModulesThatAreNotThere) {
     return TrainedSet{.freeze = {}, .lora = {.rank = 4, .target = std::move(words)}};
   };
   const std::string typo = refusal(qwen_spec(), target({"q_proj", "k_prj"}));
-  EXPECT_NE(typo.find("--actor.lora.target 'k_prj' is in no module"), std::string::npos) << typo;
+  EXPECT_NE(typo.find("--actor.lora.target 'k_prj' matches no module"), std::string::npos) << typo;
   EXPECT_NE(typo.find("model.layers.0.self_attn.k_proj"), std::string::npos) << typo;
   EXPECT_NE(refusal(qwen_spec(), target({"proj"})).find("'proj'"), std::string::npos);
   EXPECT_NE(refusal(qwen_spec(), target({})).find("all-linear"), std::string::npos);

@@ -1,4 +1,4 @@
-// Looking inside values: `value.name`, `value[key]`, `value[a:b:c]`, as Jinja's sandbox does it.
+// Access to parts of values, as in Jinja's sandbox: `value.name`, `value[key]`, `value[a:b:c]`.
 use std::rc::Rc;
 
 use super::meter::{failed, Meter, R};
@@ -6,7 +6,7 @@ use super::methods;
 use super::ops::undefined;
 use super::value::{Loop, Value};
 
-/// `value.name`: a method's name first, as Python attributes come before items.
+/// `value.name`: looks for a method first, then for an item, as in Python.
 pub fn attribute(value: &Value, name: &str) -> R<Value> {
     match value {
         Value::Undefined(what) => undefined(what.as_deref()),
@@ -26,7 +26,7 @@ pub fn attribute(value: &Value, name: &str) -> R<Value> {
     }
 }
 
-/// `value[key]`: an item first, then an attribute.
+/// `value[key]`: looks for an item first, then for an attribute.
 pub fn item(value: &Value, key: &Value, meter: &Meter) -> R<Value> {
     match value {
         Value::Undefined(what) => undefined(what.as_deref()),
@@ -91,7 +91,7 @@ fn loop_attribute(state: &Loop, name: &str) -> Value {
     }
 }
 
-/// Indices of `[start:stop:step]` over `len` items, by Python's rules.
+/// Start, stop and step of `[start:stop:step]` over `len` items, by Python's rules.
 fn indices(len: usize, bounds: [Option<i128>; 3]) -> R<(i128, i128, i128)> {
     let len = len as i128;
     let step = bounds[2].unwrap_or(1);

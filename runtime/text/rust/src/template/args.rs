@@ -1,4 +1,4 @@
-// The arguments of one call: positional ones, then named ones, read by place or by name.
+// The arguments of one call: positional ones, then named ones; read by position or by name.
 use std::rc::Rc;
 
 use super::meter::{failed, Meter, R};
@@ -12,7 +12,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The values of the parameters `names`, in their order; an error for any other argument.
+    /// The values of the parameters `names`, in that order; any other argument is an error.
     pub fn bind<const N: usize>(&self, what: &str, names: [&str; N]) -> R<[Option<&Value>; N]> {
         let mut bound = [None; N];
         if self.list.len() > N {
@@ -39,18 +39,18 @@ impl Args {
         self.named.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
     }
 
-    /// The named ones as entries of a dict.
+    /// The named arguments as dict entries.
     pub fn entries(&self) -> impl Iterator<Item = (Key, Value)> + '_ {
         self.named.iter().map(|(name, value)| (Key::text(name.clone()), value.clone()))
     }
 }
 
-/// The parameter, where None stands for none.
+/// The parameter; Python's None counts as absent.
 pub fn given(value: Option<&Value>) -> Option<&Value> {
     value.filter(|value| !matches!(value, Value::None))
 }
 
-/// The parameter as a text; an error if it is missing or is none.
+/// The parameter as a string; an error if it is missing or not a string.
 pub fn text<'a>(what: &str, value: Option<&'a Value>) -> R<&'a str> {
     match value {
         Some(Value::Str(text)) => Ok(text),
@@ -59,7 +59,7 @@ pub fn text<'a>(what: &str, value: Option<&'a Value>) -> R<&'a str> {
     }
 }
 
-/// The parameter as a count; `default` if it is missing or None.
+/// The parameter as an integer; `default` if it is missing or None.
 pub fn int(what: &str, value: Option<&Value>, default: i128) -> R<i128> {
     let Some(value) = given(value) else { return Ok(default) };
     match value.as_int() {
@@ -68,7 +68,7 @@ pub fn int(what: &str, value: Option<&Value>, default: i128) -> R<i128> {
     }
 }
 
-/// The most times that something is done: without end if the parameter is missing or negative.
+/// The parameter as a maximum count; no limit if it is missing or negative.
 pub fn at_most(what: &str, value: Option<&Value>) -> R<usize> {
     let count = int(what, value, -1)?;
     Ok(if count < 0 { usize::MAX } else { size(count) })
@@ -78,7 +78,7 @@ pub fn flag(value: Option<&Value>, default: bool) -> bool {
     value.map_or(default, Value::truthy)
 }
 
-/// A negative or huge count as a size.
+/// A count as a size: negative ones become 0, huge ones the largest usize.
 pub fn size(count: i128) -> usize {
     usize::try_from(count.max(0)).unwrap_or(usize::MAX)
 }

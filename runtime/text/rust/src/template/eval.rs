@@ -1,4 +1,4 @@
-// Expressions of a template.
+// Evaluates the expressions of a template.
 use indexmap::IndexMap;
 use minijinja::machinery::ast::{self, BinOpKind, CallArg, CompareOpKind, Expr, UnaryOpKind};
 use minijinja::value::ValueKind;
@@ -163,7 +163,7 @@ impl<'t> Interp<'t> {
         Ok(Value::Bool(true))
     }
 
-    /// The filters of a `{% filter %}` or `{% set %}` block, on the text it captured.
+    /// Applies the filters of a `{% filter %}` or `{% set %}` block to the text that it captured.
     pub fn eval_filters(&mut self, expr: &'t Expr<'static>, text: Value) -> R<Value> {
         let Expr::Filter(filter) = expr else { return failed("a block needs a filter") };
         let value = match &filter.expr {

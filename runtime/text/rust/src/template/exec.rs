@@ -1,4 +1,4 @@
-// Statements of a template.
+// Executes the statements of a template.
 use minijinja::machinery::ast::{self, Expr, Stmt};
 
 use super::interp::Interp;

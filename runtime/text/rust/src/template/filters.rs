@@ -1,4 +1,4 @@
-// Jinja's filters on single values: text, numbers, JSON. Those on sequences are in filters_seq.rs.
+// Jinja's filters on single values: text, numbers, JSON. filters_seq.rs has those on sequences.
 use std::rc::Rc;
 
 use super::args::{at_most, flag, given, int, size, string, Args};

@@ -1,4 +1,4 @@
-// Jinja's filters on sequences. Results that are generators in Python are lists here.
+// Jinja's filters on sequences. Where Python returns a generator, they return a list.
 use std::cmp::Ordering;
 
 use super::access;
@@ -96,7 +96,8 @@ fn join(value: &Value, args: &Args, meter: &Meter) -> R<Value> {
     Ok(out.value())
 }
 
-/// The item under a dotted path such as "function.name" or 0; the item itself without a path.
+/// The value at a dotted path such as "function.name", or at a key such as 0; without a path, the
+/// item itself.
 fn by_path(item: &Value, path: Option<&Value>, default: Option<&Value>, meter: &Meter) -> R<Value> {
     let mut found = item.clone();
     match given(path) {
@@ -120,7 +121,7 @@ fn by_path(item: &Value, path: Option<&Value>, default: Option<&Value>, meter: &
     Ok(found)
 }
 
-// Python's generators do not look at an empty value, whatever it is.
+// Python's generators accept any falsy value as empty, whatever its type.
 fn iterate_unless_empty(value: &Value, meter: &Meter) -> R<Vec<Value>> {
     if value.truthy() {
         iterate(value, meter)
@@ -188,7 +189,7 @@ fn select(interp: &mut Interp, name: &str, value: &Value, args: &Args) -> R<Valu
 
 type Keyed = Vec<(Value, Value)>;
 
-/// Each item with what it is compared by: an attribute, without case unless asked.
+/// Pairs each item with its sort key: an attribute, in lower case unless `case`.
 fn keyed(value: &Value, attribute: Option<&Value>, case: bool, meter: &Meter) -> R<Keyed> {
     let key_of = |item: &Value| -> R<Value> {
         let key = by_path(item, attribute, None, meter)?;
@@ -200,7 +201,7 @@ fn keyed(value: &Value, attribute: Option<&Value>, case: bool, meter: &Meter) ->
     iterate(value, meter)?.into_iter().map(|item| Ok((key_of(&item)?, item))).collect()
 }
 
-/// The same by several attributes, "age,name".
+/// The same for several attributes, such as "age,name".
 fn keyed_by_many(value: &Value, paths: &str, case: bool, meter: &Meter) -> R<Keyed> {
     let items = iterate(value, meter)?;
     let mut keys = vec![Vec::new(); items.len()];

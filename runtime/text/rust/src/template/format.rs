@@ -1,4 +1,4 @@
-// `"%s" % x` and `"{}".format(x)` of Python, without locale, `*` widths or format specifications.
+// Python's `"%s" % x` and `"{}".format(x)`, without locale, `*` widths or format specifications.
 use super::meter::{failed, Meter, Text, R};
 use super::pystr::{to_str, write_repr};
 use super::value::Value;
@@ -14,7 +14,7 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// `format % args`; `mapping` is the right side as it stands, for `%(name)s`.
+/// `format % args`; `mapping` is the right operand unchanged, for `%(name)s`.
 pub fn percent(format: &str, args: &[Value], mapping: &Value, meter: &Meter) -> R<Value> {
     let mut out = meter.builder();
     let mut rest = format;
@@ -57,7 +57,7 @@ pub fn percent(format: &str, args: &[Value], mapping: &Value, meter: &Meter) -> 
         convert(&mut out, kind, &spec, value)?;
     }
     out.push(rest)?;
-    // What has items by key may stand unused.
+    // Python allows unused arguments if the right operand is a mapping or a list.
     let keyed = matches!(mapping, Value::Dict(_) | Value::List(_) | Value::Undefined(_));
     if !named && next < args.len() && !keyed {
         return failed("not all arguments converted during string formatting");
@@ -99,7 +99,7 @@ fn read_number(rest: &mut &str) -> Option<usize> {
 
 fn convert(out: &mut Text, kind: char, spec: &Spec, value: &Value) -> R<()> {
     let meter = out.meter();
-    // Digits after the point are bounded like padding, before they are made.
+    // Bounds digits after the point like padding, before they are produced.
     meter.text(spec.width.max(spec.precision.unwrap_or(0)))?;
     let (sign, body) = match kind {
         's' => ("", clip(&to_str(value, meter)?, spec)),

@@ -1,4 +1,4 @@
-// The functions a chat template may call, and the methods of `loop`.
+// The functions that a chat template may call, and the methods of `loop`.
 use std::ffi::CString;
 use std::rc::Rc;
 
@@ -56,7 +56,7 @@ pub fn call(interp: &mut Interp, function: &str, args: &Args) -> R<Value> {
     }
 }
 
-/// `{% set space.name = value %}`. A namespace holds no other one, so none can hold itself.
+/// `{% set space.name = value %}`. A namespace cannot hold another, so none can contain itself.
 pub fn set_field(space: &Namespace, name: &str, value: Value) -> R<()> {
     if name.starts_with('_') {
         return failed(format!("a namespace cannot have the field '{name}': it begins with '_'"));
@@ -92,7 +92,7 @@ fn range(args: &Args, meter: &Meter) -> R<Value> {
     meter.list(items.collect())
 }
 
-/// The caller's time in the local time zone, by the C library as in Python.
+/// Formats the caller's time in the local time zone with the C library, as Python does.
 fn strftime(format: &str, now_unix_s: i64, meter: &Meter) -> R<Value> {
     const SIZE: usize = 1024;
     if format.is_empty() {
@@ -105,7 +105,7 @@ fn strftime(format: &str, now_unix_s: i64, meter: &Meter) -> R<Value> {
         return failed("strftime_now: the format holds a NUL");
     };
     let now: libc::time_t = now_unix_s;
-    // SAFETY: `fields` is plain data that localtime_r fills in; the buffer's size is passed along.
+    // SAFETY: `fields` is plain data that localtime_r fills in; strftime gets the buffer's size.
     let bytes = unsafe {
         let mut fields: libc::tm = std::mem::zeroed();
         if libc::localtime_r(&now, &mut fields).is_null() {

@@ -1,6 +1,6 @@
 // The state of one rendering: variables in nested scopes, the text written so far, and the tables
-// that handles in values point into. The syntax tree is minijinja's; statements run in exec.rs,
-// expressions in eval.rs. Owned by one rendering, on one thread; bounded by its Meter.
+// that handles in values index. The syntax tree is minijinja's; exec.rs runs statements, eval.rs
+// evaluates expressions. Owned by one rendering, on one thread; bounded by its Meter.
 use std::rc::Rc;
 
 use minijinja::machinery::ast;
@@ -15,7 +15,7 @@ pub struct Interp<'t> {
     scopes: Vec<Scope<'t>>,
     current: usize,
     outputs: Vec<Text<'t>>, // innermost capture last
-    pub macros: Vec<(&'t ast::Macro<'static>, usize)>, // with the scope where it was defined
+    pub macros: Vec<(&'t ast::Macro<'static>, usize)>, // a macro and the scope that defined it
     pub loops: Vec<(&'t ast::ForLoop<'static>, usize)>, // a recursive loop and its outer scope
     pub line: usize,
     pub now_unix_s: i64,
@@ -24,7 +24,7 @@ pub struct Interp<'t> {
 struct Scope<'t> {
     names: Vec<(&'t str, Value)>,
     parent: Option<usize>,
-    kept: bool, // a macro defined in here may still be called
+    kept: bool, // a macro defined here may still be called
 }
 
 impl<'t> Interp<'t> {
@@ -61,7 +61,7 @@ impl<'t> Interp<'t> {
         self.current = index;
         let result = body(self);
         self.current = before;
-        // Scopes above one that a macro refers to stay until the rendering ends.
+        // Scopes above one that a macro refers to stay until rendering ends.
         if index + 1 == self.scopes.len() && !self.scopes[index].kept {
             self.scopes.pop();
         }
@@ -102,11 +102,11 @@ impl<'t> Interp<'t> {
     // ---- output ----
 
     pub fn output(&mut self) -> &mut Text<'t> {
-        let last = self.outputs.len() - 1; // the rendering's own is always there
+        let last = self.outputs.len() - 1; // the rendering's own output is always there
         &mut self.outputs[last]
     }
 
-    /// What `body` writes, as a value.
+    /// The text that `body` writes, as a value.
     pub fn capture(&mut self, body: impl FnOnce(&mut Self) -> R<()>) -> R<Value> {
         self.outputs.push(self.meter.builder());
         let result = body(self);

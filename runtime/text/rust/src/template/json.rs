@@ -1,4 +1,5 @@
-// JSON in, with the order of keys kept, and json.dumps out as the `tojson` of transformers has it.
+// Reads JSON, keeping the order of keys, and writes it like json.dumps, as transformers' `tojson`
+// does.
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -26,7 +27,7 @@ pub fn parse(text: &str, what: &str, meter: &Meter) -> R<Value> {
 #[derive(Clone, Copy)]
 struct Seed<'m> {
     meter: &'m Meter,
-    limit: &'m std::cell::RefCell<Option<Error>>, // the meter's own error, past serde's
+    limit: &'m std::cell::RefCell<Option<Error>>, // the meter's own error, which serde would lose
 }
 
 impl Seed<'_> {
@@ -71,7 +72,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
-        // Input is the caller's own; only its size in memory is charged.
+        // Input comes from the caller, so only reading it is charged.
         self.metered(self.meter.scan(value.len()))?;
         Ok(Value::text(value))
     }

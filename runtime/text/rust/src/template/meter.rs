@@ -1,6 +1,6 @@
-// What one rendering may cost. Every step, visited item and byte of text is charged here before the
-// work is done, so a hostile template ends with an error that names the limit it met, within a time
-// and memory that follow from the limits alone. Owned by one rendering, on one thread.
+// Limits the cost of one rendering. Every step, visited item and byte of text is charged here
+// before the work is done. A hostile template therefore ends with an error that names the limit,
+// and the limits alone bound its time and memory. Owned by one rendering, on one thread.
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -11,9 +11,9 @@ use crate::ffi::{Error, Status};
 
 pub type R<T> = Result<T, Error>;
 
-/// Bytes of text that cost one unit of fuel.
+/// How many bytes of text cost one unit of fuel.
 const TEXT_BYTES_A_UNIT: u64 = 32;
-/// Nested syntax nodes for each unit of depth: what bounds the native stack.
+/// Nested syntax nodes per unit of depth. This bounds the native stack.
 const NODES_A_DEPTH: u64 = 16;
 
 #[repr(C)]
@@ -68,7 +68,7 @@ impl Meter {
         self.work(bytes as u64 / TEXT_BYTES_A_UNIT)
     }
 
-    /// Charges building a text of `bytes` and checks it against the output limit.
+    /// Charges building a text of `bytes`, and checks the size against the output limit.
     pub fn text(&self, bytes: usize) -> R<()> {
         if bytes as u64 > self.limits.output_bytes {
             return over(format!(
@@ -79,7 +79,7 @@ impl Meter {
         self.scan(bytes)
     }
 
-    /// `text` for a size that is a product and may not fit.
+    /// `text` for a size that is a product, which may overflow.
     pub fn text_times(&self, bytes: usize, times: usize) -> R<()> {
         self.text(bytes.saturating_mul(times))
     }
@@ -156,7 +156,7 @@ impl Meter {
         Ok(Value::Tuple(self.seq(items)?))
     }
 
-    /// A tuple where `model` is one, else a list.
+    /// A tuple if `model` is one, else a list.
     pub fn like(&self, model: &Value, items: Vec<Value>) -> R<Value> {
         match model {
             Value::Tuple(_) => self.tuple(items),
@@ -174,7 +174,7 @@ impl Meter {
     }
 }
 
-/// A text under construction: charged and checked at every piece.
+/// A text under construction; every piece is charged and checked.
 pub struct Text<'m> {
     buffer: String,
     meter: &'m Meter,

@@ -1,5 +1,5 @@
-// Methods of Python's str, dict, list and tuple, as far as templates may call them: none changes
-// its object, as in the immutable sandbox of transformers.
+// The methods of Python's str, dict, list and tuple that templates may call. None changes its
+// object, as in transformers' immutable sandbox.
 use std::rc::Rc;
 
 use super::args::{at_most, flag, given, int, size, text, Args};
@@ -218,7 +218,7 @@ pub fn pad(s: &str, name: &str, args: &Args, meter: &Meter) -> R<Value> {
     let before = match name {
         "ljust" => 0,
         "rjust" => missing,
-        _ => missing / 2 + (missing & width & 1), // as CPython's str.center rounds
+        _ => missing / 2 + (missing & width & 1), // rounds like CPython's str.center
     };
     out.pad(fill, before)?;
     out.push(s)?;

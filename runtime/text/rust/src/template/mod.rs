@@ -1,9 +1,9 @@
-// Chat templates: minijinja parses the Jinja source, this folder evaluates it as jinja2 would.
+// Chat templates: minijinja parses the Jinja source, and this folder evaluates it as jinja2 would.
 //
-// Why an evaluator of our own: a template comes with a foreign model, and minijinja's fuel counts
-// instructions but not the bytes that one instruction may build ("x" * 10**8, doubling by ~,
-// replace) nor what its constant folding does while it compiles. Here every step and byte goes
-// through one Meter, and printing follows Python to the byte. Stateless between renderings; any
+// Troupe has its own evaluator because a template comes with an untrusted model. minijinja's fuel
+// counts instructions, but neither the bytes that one instruction may build ("x" * 10**8, doubling
+// by ~, replace) nor the work of constant folding at compile time. Here every step and byte goes
+// through one Meter, and printing matches Python byte for byte. Stateless between renderings; any
 // thread.
 mod access;
 mod args;
@@ -115,8 +115,8 @@ fn context(request: &Request, meter: &Meter) -> R<Rc<Dict>> {
 
 const REASONING: &[&str] = &["reasoning_content", "thinking", "reasoning"];
 
-// As transformers prepares a conversation: keys whose value is null go, and the three names that
-// clients use for a reasoning text stand for each other.
+// Prepares a conversation as transformers does: drops keys whose value is null, and treats the
+// three names that clients use for a reasoning text as the same.
 fn plain_messages(messages: &Value, meter: &Meter) -> R<Value> {
     let bad = || Error::invalid("the messages must be a JSON array of objects, at least one");
     let Value::List(list) = messages else { return Err(bad()) };

@@ -96,7 +96,7 @@ pub fn div(a: &Value, b: &Value) -> R<Value> {
     }
 }
 
-// Python divides towards minus infinity.
+// Python's integer division rounds towards minus infinity.
 fn floor_parts(a: i128, b: i128) -> Option<(i128, i128)> {
     let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
     if rest != 0 && (rest < 0) != (b < 0) {
@@ -146,7 +146,8 @@ pub fn rem(a: &Value, b: &Value, meter: &Meter) -> R<Value> {
 pub fn pow(a: &Value, b: &Value) -> R<Value> {
     if let (Some(base), Some(power)) = (a.as_int(), b.as_int()) {
         if power >= 0 {
-            // Beyond this power only 0, 1 and -1 fit, and those repeat with the power's parity.
+            // For larger powers only the bases 0, 1 and -1 fit, and their results depend only on
+            // parity.
             let small = u32::try_from(power).unwrap_or(1000 + (power % 2) as u32);
             return checked(base.checked_pow(small), "**");
         }
@@ -218,7 +219,7 @@ pub fn equal(a: &Value, b: &Value, meter: &Meter) -> R<bool> {
     })
 }
 
-/// The order of two values; none where a NaN has none.
+/// The order of two values; None if a NaN is involved.
 pub fn order(a: &Value, b: &Value, op: &str, meter: &Meter) -> R<Option<Ordering>> {
     meter.work(1)?;
     match (a, b) {
@@ -275,7 +276,7 @@ pub fn contains(hay: &Value, needle: &Value, meter: &Meter) -> R<bool> {
     }
 }
 
-/// What `for` walks over: items, keys, or characters.
+/// What `for` iterates over: items, keys or characters.
 pub fn iterate(value: &Value, meter: &Meter) -> R<Vec<Value>> {
     match value {
         Value::List(seq) | Value::Tuple(seq) => {

@@ -1,5 +1,6 @@
-// What is done to a template's source before it is parsed: line ends as jinja2 has them, the
-// `generation` tags of transformers, and the bounds that keep parsing cheap and the tree shallow.
+// Prepares a template's source for parsing: normalises line ends as jinja2 does, rewrites the
+// `generation` tags of transformers, and checks bounds that keep parsing cheap and the tree
+// shallow.
 use minijinja::machinery::{tokenize, Token};
 use minijinja::syntax::SyntaxConfig;
 
@@ -7,11 +8,11 @@ use super::meter::R;
 use crate::ffi::{Error, Status};
 
 const SOURCE_BYTES_MAX: usize = 1 << 20;
-const TAG_TOKENS_MAX: usize = 2048; // chains of operators nest by their length
-const TAG_BYTES_MAX: usize = 256; // of the tags that are rewritten
-const ELIF_MAX: usize = 512; // each nests the rest of its `if`
+const TAG_TOKENS_MAX: usize = 2048; // a chain of operators nests as deep as it is long
+const TAG_BYTES_MAX: usize = 256; // longest tag that is rewritten
+const ELIF_MAX: usize = 512; // each nests one level deeper
 
-/// What transformers sets: trim_blocks and lstrip_blocks.
+/// The syntax options of transformers: trim_blocks and lstrip_blocks.
 pub fn syntax() -> R<SyntaxConfig> {
     SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(error)
 }
@@ -46,9 +47,9 @@ pub fn prepare(source: &str) -> R<String> {
     Ok(source)
 }
 
-// `{% generation %} ... {% endgeneration %}` marks what an assistant wrote; it prints its body. Here
-// it becomes the tag of the same scoping that Jinja has, with the same dashes around. `{% raw %}`
-// gets a plus: minijinja would drop the line end after it, jinja2 does not.
+// `{% generation %} ... {% endgeneration %}` marks what an assistant wrote, and prints its body. It
+// is replaced by a Jinja tag with the same scoping and the same dashes. `{% raw %}` gets a plus,
+// because minijinja would drop the line end after it and jinja2 does not.
 fn plain_tags(source: &str) -> String {
     let mut out = String::with_capacity(source.len() + 64);
     let mut rest = source;
@@ -56,7 +57,7 @@ fn plain_tags(source: &str) -> String {
         let (before, tag) = rest.split_at(at + 2);
         out.push_str(before);
         rest = tag;
-        // Only short tags are of interest; looking no further keeps this linear.
+        // Only short tags matter; the bounded search keeps this linear.
         let near = &tag.as_bytes()[..tag.len().min(TAG_BYTES_MAX)];
         let Some(end) = near.windows(2).position(|pair| pair == b"%}") else { continue };
         let inner = &tag[..end];
@@ -69,7 +70,7 @@ fn plain_tags(source: &str) -> String {
                 if !inner.ends_with(['-', '+']) {
                     out.push_str(" +");
                 }
-                // Up to the tag that ends it nothing is a tag.
+                // Nothing before `{% endraw %}` is a tag.
                 let body = end_of_raw(&tag[end..]).unwrap_or(tag.len() - end);
                 out.push_str(&tag[end..end + body]);
                 rest = &tag[end + body..];
@@ -82,7 +83,7 @@ fn plain_tags(source: &str) -> String {
     out + rest
 }
 
-// Where the next `{% endraw %}` begins.
+// The offset of the next `{% endraw %}`.
 fn end_of_raw(text: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = text[from..].find("{%") {

@@ -1,10 +1,10 @@
-// str() and repr() of Python: what `{{ value }}` prints, byte for byte.
+// Python's str() and repr(), byte for byte: what `{{ value }}` prints.
 use std::rc::Rc;
 
 use super::meter::{Meter, Text, R};
 use super::value::Value;
 
-/// str(value), where a text is itself.
+/// str(value); a string is returned unchanged.
 pub fn to_str(value: &Value, meter: &Meter) -> R<Rc<str>> {
     if let Value::Str(text) = value {
         return Ok(text.clone());
@@ -91,8 +91,8 @@ fn write_quoted(out: &mut Text, text: &str) -> R<()> {
     out.push_char(quote)
 }
 
-// Rust's escape_debug knows the same set as Python's isprintable, save that it also escapes
-// combining marks at the start of a text; hence the letter before.
+// Rust's escape_debug leaves the same characters unescaped as Python's isprintable accepts, except
+// that it also escapes combining marks at the start of a text. Hence the letter in front.
 fn printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -102,7 +102,8 @@ fn printable(c: char) -> bool {
     buffer.escape_debug().nth(1) == Some(c)
 }
 
-/// repr(float): the shortest digits that read back the same, an exponent below 1e-4 and from 1e16.
+/// repr(float): the shortest digits that read back as the same number, with an exponent below 1e-4
+/// and from 1e16.
 pub fn float_repr(f: f64) -> String {
     if !f.is_finite() {
         return if f.is_nan() { "nan".into() } else { f.to_string() }; // "inf", "-inf"

@@ -1,4 +1,4 @@
-// Python's text functions where they differ from Rust's: white space, splitting, case, replacing.
+// Python's text functions that differ from Rust's: white space, splitting, case, replacing.
 use super::meter::{Meter, R};
 use super::value::Value;
 
@@ -7,7 +7,7 @@ pub fn listed(list: &str, name: &str) -> bool {
     list.split(' ').any(|word| word == name)
 }
 
-/// str.isspace of one character: Unicode's white space and the four separators U+001C to U+001F.
+/// str.isspace for one character: Unicode white space and the four separators U+001C to U+001F.
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
@@ -33,8 +33,8 @@ pub fn split<'a>(s: &'a str, sep: &str, max: usize, from_right: bool) -> Vec<&'a
     s.splitn(limit, sep).collect()
 }
 
-/// str.split() and rsplit() by runs of white space; no part is empty. Past `max` cuts the rest
-/// comes whole, with the white space at its far end.
+/// str.split() and rsplit() at runs of white space; no part is empty. After `max` splits the rest
+/// is one part, and keeps the white space at its far end.
 pub fn split_space(s: &str, max: usize, from_right: bool) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = strip(s, None, !from_right, from_right);
@@ -88,7 +88,7 @@ pub fn capitalize(s: &str) -> String {
     }
 }
 
-// Titlecase differs from uppercase in the digraphs that Unicode lists; those of Latin script here.
+// Title case differs from upper case for some digraphs; these are the ones of Latin script.
 fn title_char(c: char) -> String {
     match c {
         '\u{1c4}'..='\u{1c6}' => "\u{1c5}".into(),
@@ -100,7 +100,7 @@ fn title_char(c: char) -> String {
     }
 }
 
-/// str.title: a letter after a non-letter is upper, every other one lower.
+/// str.title: a letter after a non-letter becomes upper case, every other letter lower case.
 pub fn title_case(s: &str) -> String {
     let mut out = String::with_capacity(s.len());
     let mut inside = false;
@@ -128,7 +128,7 @@ pub fn swap_case(s: &str) -> String {
     out
 }
 
-/// str.replace, with the size of the result charged before it is made.
+/// str.replace; charges the size of the result before building it.
 pub fn replace(s: &str, old: &str, new: &str, count: usize, meter: &Meter) -> R<Value> {
     meter.scan(s.len())?;
     let found = if old.is_empty() { s.chars().count() + 1 } else { s.matches(old).count() };
@@ -139,7 +139,7 @@ pub fn replace(s: &str, old: &str, new: &str, count: usize, meter: &Meter) -> R<
     Ok(Value::text(&s.replacen(old, new, found)))
 }
 
-/// How many runs of word characters there are.
+/// The number of runs of word characters.
 pub fn words(s: &str) -> usize {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     s.split(|c| !word(c)).filter(|part| !part.is_empty()).count()

@@ -1,7 +1,7 @@
-// The values of a template: what JSON and Python's literals give, and the handles of Jinja
-// (namespaces, macros, loops, functions), which live in variables only, never inside other values.
-// That rule and the stored depth keep every value a finite tree: printing, comparing and freeing
-// one need no check of their own. Owned by one rendering, on one thread.
+// The values of a template: those of JSON and Python literals, and Jinja's handles (namespaces,
+// macros, loops, functions). Handles can be in variables only, never inside other values. That rule
+// and the stored depth make every value a finite tree, so printing, comparing and freeing need no
+// checks of their own. Owned by one rendering, on one thread.
 use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -50,8 +50,8 @@ pub struct Loop {
     pub recursive: Option<usize>, // index of the loop's syntax in the interpreter's table
 }
 
-/// A dictionary key: None, a bool, a number or a text (`Value::to_key`). As in Python 1, 1.0 and True
-/// are one key; a tuple is none here.
+/// A dictionary key: None, a bool, a number or a string (`Value::to_key`). As in Python, 1, 1.0 and
+/// True are the same key. Unlike in Python, a tuple cannot be a key.
 #[derive(Clone)]
 pub struct Key(Value);
 
@@ -129,7 +129,7 @@ impl Value {
         matches!(self, Value::Undefined(_))
     }
 
-    /// The name that an undefined value was looked up by.
+    /// The name whose lookup gave this undefined value.
     pub fn missing_name(&self) -> Option<&str> {
         match self {
             Value::Undefined(name) => name.as_deref(),
@@ -150,7 +150,7 @@ impl Value {
         }
     }
 
-    /// Python's name of the type, for errors.
+    /// Python's name for the type, for errors.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Undefined(_) => "undefined value",
@@ -183,7 +183,7 @@ impl Value {
         }
     }
 
-    /// An int as Python has it: a bool is one.
+    /// The value as an int; as in Python, a bool is one.
     pub fn as_int(&self) -> Option<i128> {
         match self {
             Value::Bool(b) => Some(i128::from(*b)),
