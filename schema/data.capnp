@@ -30,6 +30,12 @@ struct PutGroup {
   tooLong @3 :UInt32;  # samples of a group that is longer than one may be; it comes without them
 }
 
+# The ticket failed wherever it was sampled: nobody samples it any more.
+struct SetAside {
+  ticket @0 :Common.Ticket;
+  cause @1 :Text;
+}
+
 # Answered when all groups of the update are ready, or as soon as one has failed.
 struct AwaitGroups {
   update @0 :UInt64;

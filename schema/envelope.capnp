@@ -36,6 +36,7 @@ enum ErrorKind {
   unsupported @10;
   notFound @11;
   internal @12;
+  diskFull @13;
 }
 
 struct Failure {
@@ -115,5 +116,6 @@ struct Envelope {
     awaitPublished @53 :Policy.AwaitPublished;
     part @54 :Common.Part $hostOnly;
     whole @55 :Common.Whole $hostOnly;
+    setAside @56 :Data.SetAside;
   }
 }

@@ -51,6 +51,7 @@ struct Spawn {
 
 struct StopRole {
   name @0 :Text;
+  epoch @1 :UInt64;  # of the start that is meant; a later one goes on. 0: any
 }
 
 # The company asks a role's host for a report; the host answers whatever the role is doing.

@@ -274,7 +274,7 @@ async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core
   hooks_.note(role + " is started again: " + cause.message);
   hooks_.role_lost(role, cause);
   const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
-  StopRole stop{role};
+  StopRole stop{role, epoch};
   std::string node = placement_.find(role)->node;
   auto stopped = co_await ask(context, std::move(node), std::move(stop));
   static_cast<void>(stopped);  // if it does not stop, the next start's epoch fences it
@@ -387,7 +387,7 @@ async::task<void> Company::end_run() {
   const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
   for (const auto& [name, placed] : roles) {
     if (placed.state == RoleState::kWanted) continue;
-    StopRole stop{name};
+    StopRole stop{name, placed.epoch};
     auto stopped = co_await ask(context, placed.node, std::move(stop));
     if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);
     const core::Error cause{ErrorCode::kClosed, "the run has ended"};

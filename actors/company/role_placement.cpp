@@ -15,6 +15,20 @@ bool is_worn(const PlacedRole& placed, core::TimePoint now) {
   return static_cast<std::uint64_t>(recent) >= limits::kRestarts_max;
 }
 
+// How long a role that was taken down as sick stays down.
+core::Duration sick_pause(PlacedRole& placed, core::TimePoint now) {
+  const core::TimePoint last = std::exchange(placed.last_sick, now);
+  const bool long_ago = placed.sick_pause == core::Duration::zero() || now - last > limits::kSickForget;
+  if (long_ago) {
+    placed.sick_pause = limits::kSickPause_min;
+    return limits::kRestartAfter;
+  }
+  const core::Duration pause = placed.sick_pause;
+  placed.sick_pause = std::min<core::Duration>(2 * pause, limits::kSickPause_max);
+  placed.last_sick = std::max(now, last + pause);
+  return std::max<core::Duration>(last + pause - now, limits::kRestartAfter);
+}
+
 }  // namespace
 
 void RolePlacement::want(std::string kind, std::string name, std::string bound, bool guest) {
@@ -113,9 +127,13 @@ bool RolePlacement::lost(const std::string& name,
   PlacedRole* const found = of_epoch(name, epoch);
   if (found == nullptr || found->state == RoleState::kWanted) return false;
   PlacedRole& placed = *found;
-  if (placed.state != RoleState::kStopping) placed.last_cause = cause.message;
-  placed.state = RoleState::kWanted;
+  const bool sick = std::exchange(placed.state, RoleState::kWanted) == RoleState::kStopping;
   placed.node.clear();
+  if (sick) {
+    placed.not_before = now + sick_pause(placed, now);
+    return true;
+  }
+  placed.last_cause = cause.message;
   placed.losses.push_back(now);
   while (!placed.losses.empty() && now - placed.losses.front() > limits::kRestartWindow) {
     placed.losses.pop_front();

@@ -4,6 +4,8 @@
 //   wanted -> (a node offers its kind) -> starting -> up -> lost -> (back-off) -> wanted
 //                                                        -> stopping -> lost
 //
+// A role that is taken down because it is sick is started again after kRestartAfter, and then at
+// most once every kSickPause_min, doubling to kSickPause_max; that does not count as a loss.
 // A role that is lost kRestarts_max times within kRestartWindow is worn out. If nobody else can
 // play it or stand in for it, the run ends with the last cause; otherwise the role rests for
 // kRestartRest. A node that cannot play a kind is struck off for it, at the longest until it joins
@@ -35,6 +37,8 @@ struct PlacedRole {
   std::uint64_t epoch = 0;
   core::TimePoint not_before{};  // back-off
   std::deque<core::TimePoint> losses{};
+  core::TimePoint last_sick{};    // when it was last taken down as sick
+  core::Duration sick_pause{};    // the least time from then to its next start
   std::string last_cause{};
 };
 

@@ -1,7 +1,9 @@
 #include "actors/controller/checkpointer.hpp"
 
+#include "actors/controller/disk_patience.hpp"
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/containment.hpp"
 
 #include <algorithm>
 
@@ -20,8 +22,7 @@ bool Checkpointer::holds_state(const std::string& peer) const {
 }
 
 core::Failure Checkpointer::failure_of(core::Error error) {
-  state_lost_ =
-      state_lost_ || error.code == ErrorCode::kPeerLost || error.code == ErrorCode::kClosed;
+  state_lost_ = state_lost_ || is_loss(error.code);
   return core::fail(std::move(error));
 }
 
@@ -39,10 +40,21 @@ async::task<core::Result<void>> Checkpointer::load(std::string folder) {
 }
 
 async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool models) {
+  std::function<async::task<core::Result<void>>()> step = [this, done, models] {
+    return save_once(done, models);
+  };
+  co_return co_await patiently(&run_, "the checkpoint waits", std::move(step));
+}
+
+async::task<core::Result<void>> Checkpointer::save_once(std::uint64_t done, bool models) {
   const auto whole = run_.whole_step();
   run_.listener.on_phase("checkpoint");
+  const core::TimePoint begin = run_.context.timers->now();
   auto saved = co_await write(done, models);
-  if (saved) saved_ = done;
+  if (saved) {
+    saved_ = done;
+    pace_.saved(begin, run_.context.timers->now());
+  }
   save_failed_ = !saved;
   co_return saved;
 }
@@ -89,7 +101,7 @@ async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
     co_return core::fail(std::move(error));
   }
   run_.context.call_deadline = limits::kLastSave;
-  auto saved = co_await save(run_.committed, false);
+  auto saved = co_await save_once(run_.committed, false);
   if (saved) {
     error.message += "; " + update + " is saved in " + saved_at_.string();
   } else {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/controller/run_state.hpp"
+#include "runtime/store/save_pace.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -15,15 +16,20 @@ namespace troupe::actors {
 class Checkpointer {
  public:
   // `run` outlives it.
-  explicit Checkpointer(RunState& run) : run_(run) {}
+  explicit Checkpointer(RunState& run)
+      : run_(run), pace_(run.plan.save_period, run.context.timers->now()) {}
 
   // Has policy, critic and data load their state from a checkpoint folder.
   async::task<core::Result<void>> load(std::string folder);
-  // Saves the state after `done` updates; with `models` also the models, as folders beside it.
+  // Saves the state after `done` updates; with `models` also the models, as folders beside it. Waits
+  // while the disk is full.
   async::task<core::Result<void>> save(std::uint64_t done, bool models);
   // Saves the last committed update of a run that ends with `error`. Returns that error; its text
   // also says where the update is saved, or why it could not be.
   async::task<core::Result<void>> save_last(core::Error error);
+
+  // True when time alone calls for a checkpoint.
+  bool due() const { return pace_.due(run_.context.timers->now()); }
 
   // Updates done at the newest checkpoint that this object made.
   const std::optional<std::uint64_t>& saved() const noexcept { return saved_; }
@@ -38,10 +44,12 @@ class Checkpointer {
   core::Failure failure_of(core::Error error);
 
  private:
+  async::task<core::Result<void>> save_once(std::uint64_t done, bool models);
   async::task<core::Result<void>> write(std::uint64_t done, bool models);
   std::vector<std::string> stateful_roles() const;
 
   RunState& run_;
+  store::SavePace pace_;
   bool state_lost_ = false;
   bool save_failed_ = false;            // the last try
   std::optional<std::uint64_t> saved_;  // updates done

@@ -1,5 +1,6 @@
 #include "actors/controller/evaluator.hpp"
 
+#include "actors/controller/disk_patience.hpp"
 #include "actors/controller/ticket_issuer.hpp"
 #include "actors/data/data_role.hpp"
 #include "actors/limits.hpp"
@@ -42,11 +43,23 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
                             " cannot be scored and is left out of the figures: " + group.cause);
     }
   }
-  CommitUpdate commit{update, done};
-  TROUPE_CO_TRY(co_await ask(run_.context, kDataRole, commit));
+  TROUPE_CO_TRY(co_await commit(update, done));
   fleet_.forget(update);
   report.seconds = std::chrono::duration<double>(run_.context.timers->now() - begin).count();
   co_return run_.listener.on_evaluation(report);
+}
+
+async::task<core::Result<void>> Evaluator::commit(std::uint64_t update, std::uint64_t done) {
+  std::function<async::task<core::Result<void>>()> step = [this, update, done] {
+    return commit_once(update, done);
+  };
+  co_return co_await patiently(&run_, "the evaluation cannot be written down", std::move(step));
+}
+
+async::task<core::Result<void>> Evaluator::commit_once(std::uint64_t update, std::uint64_t done) {
+  const CommitUpdate commit{update, done};
+  TROUPE_CO_TRY(co_await ask(run_.context, kDataRole, commit));
+  co_return core::Result<void>();
 }
 
 // Waits until each group is ready or has failed. A held-out problem that cannot be scored is left

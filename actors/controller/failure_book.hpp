@@ -1,7 +1,7 @@
 // Records which tickets failed at which generators, to tell a bad ticket from a bad generator. A
-// ticket that fails at every generator is itself at fault and ends the run; a generator at which
-// several tickets fail is restarted while others do its work. A pure value. Bound: the groups of
-// the open updates.
+// ticket that fails wherever it is tried is itself at fault and is set aside, which clears the
+// generators; one at which several tickets fail is restarted while others do its work. A pure
+// value. Bound: the groups of the open updates.
 #pragma once
 
 #include "runtime/core/find_value.hpp"
@@ -20,16 +20,36 @@ class FailureBook {
   std::size_t add(const experience::Ticket& ticket, const std::string& generator) {
     Failures& failures = tickets_[ticket];
     failures.at.insert(generator);
+    in_a_row_[generator].insert(ticket);
     return ++failures.count;
   }
+  // How many different tickets have failed at this generator since one succeeded there.
+  std::size_t at(const std::string& generator) const {
+    const auto* const tickets = core::find_value(in_a_row_, generator);
+    return tickets == nullptr ? 0 : tickets->size();
+  }
+  // The ticket was sampled at this generator: neither is at fault.
+  void succeeded(const experience::Ticket& ticket, const std::string& generator) {
+    forget(ticket);
+    in_a_row_.erase(generator);
+  }
+  void started_again(const std::string& generator) { in_a_row_.erase(generator); }
   // The generators at which it failed; null when there are none.
   const std::set<std::string>* where(const experience::Ticket& ticket) const {
     const Failures* const failures = core::find_value(tickets_, ticket);
     return failures == nullptr ? nullptr : &failures->at;
   }
-  void forget(const experience::Ticket& ticket) { tickets_.erase(ticket); }
+  // The ticket is of no interest any more, and no generator is blamed for it.
+  void forget(const experience::Ticket& ticket) {
+    tickets_.erase(ticket);
+    for (auto& [generator, tickets] : in_a_row_)
+      tickets.erase(ticket);
+  }
   void forget_update(std::uint64_t update) {
-    std::erase_if(tickets_, [update](const auto& entry) { return entry.first.update == update; });
+    const auto of_update = [update](const auto& entry) { return entry.first.update == update; };
+    std::erase_if(tickets_, of_update);
+    for (auto& [generator, tickets] : in_a_row_)
+      std::erase_if(tickets, [update](const auto& ticket) { return ticket.update == update; });
   }
   bool empty() const noexcept { return tickets_.empty(); }
 
@@ -39,6 +59,7 @@ class FailureBook {
     std::set<std::string> at;
   };
   std::map<experience::Ticket, Failures> tickets_;
+  std::map<std::string, std::set<experience::Ticket>> in_a_row_;  // by generator
 };
 
 }  // namespace troupe::actors

@@ -2,6 +2,7 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/containment.hpp"
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -12,21 +13,6 @@ namespace troupe::actors {
 using core::ErrorCode;
 
 namespace {
-
-// True for errors that are more likely the generator's fault than the ticket's.
-bool is_sick(ErrorCode code) {
-  return code == ErrorCode::kResources || code == ErrorCode::kInternal ||
-         code == ErrorCode::kDeadline || code == ErrorCode::kInterrupted;
-}
-
-bool is_lost(ErrorCode code) {
-  return code == ErrorCode::kPeerLost || code == ErrorCode::kClosed;
-}
-
-// A generator's kInterrupted must not look as if the user had stopped this run.
-ErrorCode code_of_end(ErrorCode code) {
-  return code == ErrorCode::kInterrupted ? ErrorCode::kInternal : code;
-}
 
 // Doubles with each miss; up to half of it is random, so that many generators do not ask at once.
 core::Duration pause_after(std::uint64_t misses, std::uint64_t life, const std::string& name) {
@@ -103,18 +89,20 @@ async::task<core::Result<void>> Fleet::sample(std::uint64_t id) {
   if (flight == nullptr) co_return core::Result<void>();  // lost before it was sent
   Generate request{{flight->work.ticket}, *flight->work.sampling, flight->work.version_min};
   auto reply = co_await ask(run_.context, flight->generator, std::move(request));
-  co_return ended(id, reply);
+  ended(id, reply);
+  co_return core::Result<void>();
 }
 
-core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
+void Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
   auto place = flights_.extract(id);
-  if (place.empty()) return {};  // its generator was lost: the ticket is elsewhere
+  if (place.empty()) return;  // its generator was lost: the ticket is elsewhere
   Flight flight = std::move(place.mapped());
   const std::uint64_t update = flight.work.ticket.update;
   router_.ended(flight.generator, flight.work);
   if (reply) {
-    generators_.at(flight.generator).failures = 0;
-    failures_.forget(flight.work.ticket);
+    failures_.succeeded(flight.work.ticket, flight.generator);
+    generators_.at(flight.generator).sick = false;
+    look_alone();
     const bool whole = reply->samples >= static_cast<std::uint64_t>(flight.work.samples);
     if (flight.cut && !whole) {
       ++run_.counts["cut short"];
@@ -125,19 +113,19 @@ core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>&
     }
   } else if (!flight.forgotten) {
     const core::Error error = without_name(reply.error(), flight.generator);
-    TROUPE_TRY(failed(std::move(flight), error));
+    failed(std::move(flight), error);
   }
   if (open(update) == 0 && run_.awaited == update) run_.listener.on_phase("score");
   dispatch();
-  return {};
 }
 
-core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
-  if (is_lost(error.code)) {
+void Fleet::failed(Flight flight, const core::Error& error) {
+  const Reaction reaction = reaction_to(AskedFor::kSamples, error.code);
+  if (is_loss(error.code)) {
     ++run_.counts["generator lost"];
     queue_.put(std::move(flight.work));
     gone(flight.generator, error);
-  } else if (error.code == ErrorCode::kOverloaded) {
+  } else if (reaction == Reaction::kAgain) {
     ++run_.counts["generator full"];
     router_.block(flight.generator, true);
     queue_.put(std::move(flight.work));
@@ -146,31 +134,39 @@ core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
     ++run_.counts["straggler retired"];
     retired_(flight.work.ticket);
   } else {
-    return blame(std::move(flight), error);
+    blame(std::move(flight), error);
   }
-  return {};
 }
 
 // Sends the ticket to another generator: if it fails there, too, the fault is likely the ticket's.
-core::Result<void> Fleet::blame(Flight flight, const core::Error& error) {
+void Fleet::blame(Flight flight, const core::Error& error) {
   const experience::Ticket ticket = flight.work.ticket;
   const std::string name = flight.generator;
   const std::size_t times = failures_.add(ticket, name);
   ++run_.counts["ticket failed"];
   if (times >= limits::kTicketFailures_max) {
-    return core::fail(code_of_end(error.code),
-                      name_of(ticket) + " failed " + std::to_string(times) +
-                          " times, the last time at " + name + ": " + error.message);
+    ++run_.counts["ticket set aside"];
+    failures_.forget(ticket);
+    run_.scope->spawn("", set_aside(ticket, "it failed " + std::to_string(times) +
+                                                " times, the last time at " + name + ": " +
+                                                error.message));
+    return;
   }
   const bool untried = router_.others_for(flight.work, *failures_.where(ticket));
   queue_.put(std::move(flight.work));
-  const std::uint64_t in_a_row = ++generators_.at(name).failures;
-  if (is_sick(error.code) || in_a_row >= limits::kGeneratorFailures_max || !untried) {
+  const bool keeps_failing = failures_.at(name) >= limits::kGeneratorFailures_max;
+  const bool sick = reaction_to(AskedFor::kSamples, error.code) == Reaction::kRestarted;
+  if (sick || keeps_failing || !untried) {
     restart(name, error);
   } else {
     run_.listener.on_note(name + ": " + error.message + "; the group is sampled elsewhere");
   }
-  return {};
+}
+
+async::task<core::Result<void>> Fleet::set_aside(experience::Ticket ticket, std::string cause) {
+  SetAside request{ticket, std::move(cause)};
+  TROUPE_CO_TRY(co_await ask(run_.context, kDataRole, std::move(request)));
+  co_return core::Result<void>();
 }
 
 async::task<void> Fleet::unblock(std::string name) {
@@ -217,7 +213,12 @@ std::size_t Fleet::open(std::uint64_t update) const {
 void Fleet::up(const std::string& name, std::uint64_t epoch) {
   Generator& generator = generators_[name];
   if (generator.up) lost(name, "it started again");
-  generator = {.up = true, .life = generator.life + 1, .epoch = epoch, .misses = generator.misses};
+  generator = {.up = true,
+               .life = generator.life + 1,
+               .epoch = epoch,
+               .misses = generator.misses,
+               .sick = generator.sick};
+  failures_.started_again(name);
   router_.up(name);
   run_.listener.on_peer(name, true, "");
   look_alone();
@@ -254,6 +255,7 @@ void Fleet::gone(const std::string& name, const core::Error& cause) {
 void Fleet::restart(const std::string& name, const core::Error& cause) {
   ++run_.counts["generator restarted"];
   const std::uint64_t life = generators_.at(name).life;
+  generators_.at(name).sick = true;
   gone(name, cause);
   if (!restart_) run_.scope->spawn("", come_back(name, life));
 }
@@ -268,7 +270,7 @@ std::size_t Fleet::generators_able() const {
   return static_cast<std::size_t>(
       std::count_if(generators_.begin(), generators_.end(), [](const auto& entry) {
         const Generator& generator = entry.second;
-        return generator.up && (generator.holds || generator.misses == 0);
+        return generator.up && !generator.sick && (generator.holds || generator.misses == 0);
       }));
 }
 
@@ -335,7 +337,7 @@ async::task<void> Fleet::push(std::string name, std::uint64_t life) {
     router_.holds(name, *generator.holds);
     look_alone();
     dispatch();
-  } else if (is_lost(reply.error().code)) {
+  } else if (is_loss(reply.error().code)) {
     co_return gone(name, without_name(reply.error(), name));
   } else if (generator.pushes == 0) {
     co_return missed(name, version, without_name(reply.error(), name));
@@ -347,7 +349,7 @@ async::task<void> Fleet::push(std::string name, std::uint64_t life) {
 // error the weights are sent again; a generator that repeatedly rejects what arrived is restarted.
 void Fleet::missed(const std::string& name, core::Version version, const core::Error& error) {
   Generator& generator = generators_.at(name);
-  const bool of_link = error.code == ErrorCode::kDeadline || error.code == ErrorCode::kOverloaded;
+  const bool of_link = reaction_to(AskedFor::kWeights, error.code) == Reaction::kAgain;
   const bool outrun = error.code == ErrorCode::kNotFound && latest_->version > version;
   last_cause_ = name + ": " + error.message;
   ++run_.counts["weights missed"];

@@ -7,9 +7,10 @@
 //
 // An error of one generator does not end the run: the ticket goes to another, a generator that
 // keeps failing is restarted, and weights that did not arrive are sent again, with back-off and
-// with each new version. Two things end a run: a ticket that failed kTicketFailures_max times (at
-// different generators, if there are several), and kGeneratorWait without a generator that can
-// work.
+// with each new version. A ticket that failed kTicketFailures_max times (at different generators,
+// if there are several) is set aside: its group fails, and the slot gets another prompt. What ends
+// a run is kGeneratorWait without a generator that can work: one that was restarted as sick counts
+// again with its first success.
 //
 // Part of the controller, on its strand; its coroutines are children of the run's scope.
 // Bounds: one call a group, two weight calls a generator, kGeneratorGroups_max groups a generator.
@@ -61,7 +62,7 @@ class Fleet {
 
   std::size_t waiting() const noexcept { return queue_.size(); }
   std::size_t generators_up() const noexcept { return router_.generators(); }
-  // Of these, those that hold weights or have not yet failed to take any.
+  // Of these, those that hold weights or have not yet failed to take any, and are not sick.
   std::size_t generators_able() const;
   std::vector<GeneratorLine> lines() const;
 
@@ -74,7 +75,7 @@ class Fleet {
     core::Version sent = 0;      // newest weights it was told of
     int pushes = 0;              // weight calls under way
     std::uint64_t misses = 0;    // weights in a row that it could not take, restarts included
-    std::uint64_t failures = 0;  // tickets in a row that failed
+    bool sick = false;           // restarted, and nothing succeeded since
     bool again = false;          // a timer to send the weights again is running
   };
   struct Flight {
@@ -88,9 +89,10 @@ class Fleet {
   void assign(WorkKind kind);
   std::size_t open(std::uint64_t update) const;  // groups queued or being sampled
   async::task<core::Result<void>> sample(std::uint64_t id);
-  core::Result<void> ended(std::uint64_t id, const core::Result<Generated>& reply);
-  core::Result<void> failed(Flight flight, const core::Error& error);
-  core::Result<void> blame(Flight flight, const core::Error& error);
+  void ended(std::uint64_t id, const core::Result<Generated>& reply);
+  void failed(Flight flight, const core::Error& error);
+  void blame(Flight flight, const core::Error& error);
+  async::task<core::Result<void>> set_aside(experience::Ticket ticket, std::string cause);
   void gone(const std::string& name, const core::Error& cause);
   void restart(const std::string& name, const core::Error& cause);
   async::task<void> come_back(std::string name, std::uint64_t life);

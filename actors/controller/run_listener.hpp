@@ -4,6 +4,7 @@
 // decides where it goes and when it is valid.
 #pragma once
 
+#include "actors/controller/run_plan.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/async/task.hpp"
@@ -50,6 +51,8 @@ class RunListener {
   virtual void on_failed_group(const FailedGroup& group) = 0;
   // A role came up, or was lost for `cause`. Tickets of a lost generator are sampled elsewhere.
   virtual void on_peer(const std::string& /*name*/, bool /*up*/, const std::string& /*cause*/) {}
+  // Policy or critic failed in an update; the next session's plan gets this.
+  virtual void on_failed_update(const FailedUpdate& /*failed*/) {}
   // Anything else the user should know: a scorer that is away, samples without a score, a generator
   // that is tried again. Called on the strand of the role that reports it.
   virtual void on_note(const std::string& /*text*/) {}

@@ -17,6 +17,12 @@ inline constexpr const char* kDataRole = "data/0";
 inline constexpr const char* kPolicyRole = "policy/0";
 inline constexpr const char* kCriticRole = "critic/0";
 
+// An update in which policy or critic failed by itself, and how often it has so far.
+struct FailedUpdate {
+  std::uint64_t update = 0;
+  std::uint64_t times = 0;
+};
+
 struct RunPlan {
   std::uint64_t first_update = 0;  // updates already done by a resumed run
   std::uint64_t updates = 0;       // of the whole run
@@ -24,7 +30,8 @@ struct RunPlan {
   std::int32_t samples = 1;        // of one group
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
-  std::uint64_t save_steps = 0;  // 0 = at the end only
+  std::uint64_t save_steps = 0;  // 0 = by time and at the end
+  core::Duration save_period{0};  // by time (store::SavePace); 0 = never
   bool has_critic = false;
   bool save_critic = false;  // the critic, too, becomes a model folder at the end
 
@@ -41,6 +48,10 @@ struct RunPlan {
   bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
   // How long a resumed run waits for its attached rewards, and a run without rewards for a new one.
   core::Duration reward_away = limits::kRewardWait;
+  // A policy or critic that is lost, or fails in an update, is started again, and another session
+  // goes on from the last checkpoint.
+  bool restarts = false;
+  FailedUpdate failed;                   // in earlier sessions
   std::vector<RewardMember> rewards;     // the run's own: set 0 of the data role
   std::vector<SetRewards> earlier_sets;  // the sets of the checkpoint beyond set 0, by number
 

@@ -1,8 +1,10 @@
 #include "actors/controller/update_loop.hpp"
 
+#include "actors/controller/disk_patience.hpp"
 #include "actors/controller/update_metrics.hpp"
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/containment.hpp"
 
 #include <algorithm>
 
@@ -11,6 +13,16 @@ namespace {
 
 double seconds_between(core::TimePoint from, core::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
+}
+
+async::task<core::Result<void>> ask_commit(RunState& run, std::uint64_t update) {
+  const CommitUpdate commit{update, update + 1};
+  TROUPE_CO_TRY(co_await ask(run.context, kDataRole, commit));
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> done_with(core::Result<void> result) {
+  co_return result;
 }
 
 }  // namespace
@@ -52,7 +64,7 @@ async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
   if (run_.plan.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluator_.run(done));
   const bool stop = run_.listener.stop_requested();
   const bool best = run_.listener.is_best(done);
-  if (stop || run_.plan.save_after(done) || best) {
+  if (stop || run_.plan.save_after(done) || best || checkpointer_.due()) {
     TROUPE_CO_TRY(co_await checkpointer_.save(done, best || done == run_.plan.updates));
   }
   co_return stop;
@@ -71,15 +83,14 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   run_.listener.on_phase("train");
   TrainUpdate train{update, run_.plan.groups};
   auto trained = co_await ask(run_.context, kPolicyRole, train);
-  if (!trained) co_return checkpointer_.failure_of(trained.error());
+  if (!trained) co_return update_failed(update, trained.error());
   const core::TimePoint after_train = run_.context.timers->now();
 
   run_.listener.on_phase("publish");
   run_.done = update + 1;
   auto published = co_await publish(run_.done);
   if (run_.plan.staleness_max > 0 && published) issuer_.release(run_.done);
-  CommitUpdate commit{update, update + 1};
-  auto committed = co_await ask(run_.context, kDataRole, commit);
+  auto committed = co_await commit(update);
   if (!committed) co_return checkpointer_.failure_of(committed.error());
   run_.committed = run_.done;
   fleet_.forget(update);
@@ -104,8 +115,39 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   for (const GroupStatus& group : statuses->groups)
     tokens += group.tokens;
   add("perf/tokens_per_s", static_cast<double>(tokens) / std::max(step_s, 1e-9));
-  TROUPE_CO_TRY(run_.listener.on_update(report));
+  TROUPE_CO_TRY(co_await write_down(update, std::move(report)));
   co_return published;
+}
+
+async::task<core::Result<void>> UpdateLoop::commit(std::uint64_t update) {
+  std::function<async::task<core::Result<void>>()> step =
+      [this, update] { return ask_commit(run_, update); };
+  co_return co_await patiently(&run_, experience::name_of_update(update) + " cannot be written down",
+                               std::move(step));
+}
+
+async::task<core::Result<void>> UpdateLoop::write_down(std::uint64_t update, UpdateReport report) {
+  auto kept = std::make_shared<const UpdateReport>(std::move(report));
+  std::function<async::task<core::Result<void>>()> step = [this, kept] {
+    return done_with(run_.listener.on_update(*kept));
+  };
+  co_return co_await patiently(&run_, "the metrics of " + experience::name_of_update(update),
+                               std::move(step));
+}
+
+// An error that a restart of the trainers may cure begins another session, for some times. Others,
+// such as a loss that is no number, would only come again.
+core::Failure UpdateLoop::update_failed(std::uint64_t update, const core::Error& error) {
+  const bool passes = reaction_to(AskedFor::kUpdate, error.code) == Reaction::kResumed;
+  if (!run_.plan.restarts || !passes || is_loss(error.code)) return checkpointer_.failure_of(error);
+  FailedUpdate failed{update, 1};
+  if (run_.plan.failed.update == update) failed.times += run_.plan.failed.times;
+  run_.listener.on_failed_update(failed);
+  const std::string what = experience::name_of_update(update) + " failed (" + std::to_string(failed.times) +
+                           " of " + std::to_string(limits::kUpdateFailures_max) + ")";
+  if (failed.times >= limits::kUpdateFailures_max) return core::fail(error.within(what));
+  checkpointer_.lose_state();
+  return core::fail(core::ErrorCode::kPeerLost, what + ": " + error.message);
 }
 
 void UpdateLoop::report_groups(const GroupStatuses& statuses, UpdateReport& report) {

@@ -38,6 +38,9 @@ class UpdateLoop {
  private:
   async::task<core::Result<void>> one_update(std::uint64_t update);
   async::task<core::Result<GroupStatuses>> collect(std::uint64_t update);
+  core::Failure update_failed(std::uint64_t update, const core::Error& error);
+  async::task<core::Result<void>> write_down(std::uint64_t update, UpdateReport report);
+  async::task<core::Result<void>> commit(std::uint64_t update);
   async::task<core::Result<void>> publish(std::uint64_t update);
   async::task<core::Result<bool>> after_update(std::uint64_t done);  // true: asked to stop
   async::task<core::Result<void>> prompts_used_up(core::Error error);

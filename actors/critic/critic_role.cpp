@@ -21,7 +21,29 @@ core::Result<void> CriticRole::check_page(const char* what,
                         std::to_string(held) + " of update " + std::to_string(held_->update + 1));
 }
 
+// The values of groups that are held already; nothing when it does not hold all of these.
+std::optional<CriticValues> CriticRole::known_values(const ScoreValues& request) const {
+  if (request.update != held_->update) return std::nullopt;
+  CriticValues values;
+  for (std::size_t g = 0; g < request.groups.size(); ++g) {
+    const std::size_t place = request.cursor + g;
+    const bool same = place < held_->groups.size() &&
+                      held_->groups[place].ticket == request.groups[g].ticket;
+    if (!same) return std::nullopt;
+    values.groups.push_back({held_->values[place]});
+  }
+  return values;
+}
+
 async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
+  const auto turn = co_await take_turn();
+  if (auto known = known_values(request)) co_return std::move(*known);
+  TROUPE_CO_TRY_ASSIGN(trained, answered(request.update));
+  if (trained) {
+    co_return core::fail(core::ErrorCode::kInvalidArgument,
+                         "the critic has learned from update " +
+                             std::to_string(request.update + 1) + " already");
+  }
   if (request.cursor == 0) {
     held_ = std::make_shared<Held>();
     held_->update = request.update;
@@ -41,6 +63,10 @@ async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
 }
 
 async::task<core::Result<Ack>> CriticRole::on(PutReturns request) {
+  const bool known = request.update == held_->update &&
+                     request.cursor + request.groups.size() <= held_->returns.size();
+  TROUPE_CO_TRY_ASSIGN(trained, answered(request.update));
+  if (known || trained) co_return Ack{};
   TROUPE_CO_TRY(check_page("returns", request.update, request.cursor, held_->returns.size()));
   for (GroupValues& group : request.groups)
     held_->returns.push_back(std::move(group.samples));
@@ -48,6 +74,9 @@ async::task<core::Result<Ack>> CriticRole::on(PutReturns request) {
 }
 
 async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
+  const auto turn = co_await take_turn();
+  TROUPE_CO_TRY_ASSIGN(known, answered(request.update));
+  if (known) co_return *known;
   TROUPE_CO_TRY(check_page("training", request.update, request.groups, held_->groups.size()));
   auto held = std::move(held_);
   held_ = std::make_shared<Held>();
@@ -56,7 +85,7 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
     return trainer->update(held->groups, held->values, held->returns);
   };
   TROUPE_CO_TRY_ASSIGN(report, co_await work_.run("train", std::move(job)));
-  co_return learned(std::move(report));
+  co_return learned(request.update, std::move(report));
 }
 
 async::task<core::Result<Ack>> CriticRole::on(LoadState request) {

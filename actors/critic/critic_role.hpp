@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe::actors {
@@ -22,11 +23,11 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
              std::filesystem::path tokenizer_from,
              store::Disk& disk = store::system_disk());
 
-  // Repeated: page 0 begins the update anew; any other page is refused.
+  // Repeated: the same values; refused once the critic has learned from the update.
   async::task<core::Result<CriticValues>> on(ScoreValues request);
-  // Repeated: refused, because the cursor does not fit.
+  // Repeated: acknowledged; the returns are there.
   async::task<core::Result<Ack>> on(PutReturns request);
-  // Repeated: refused; what it learned from is gone.
+  // Repeated: the same answer; nothing is learned twice.
   async::task<core::Result<Trained>> on(TrainCritic request);
   // Repeated: loaded again; the pages of an update are forgotten.
   async::task<core::Result<Ack>> on(LoadState request);
@@ -41,6 +42,7 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
     learn::TokenValues values, returns;
   };
 
+  std::optional<CriticValues> known_values(const ScoreValues& request) const;
   core::Result<void> check_page(const char* what,
                                 std::uint64_t update,
                                 std::uint32_t cursor,

@@ -34,9 +34,11 @@ enum class FailureKind {
   kReference,   // the reference model answered with an error, or stayed away
   kFiltered,    // its mean score is outside the range that is kept: nothing went wrong
   kTooLong,     // it is longer than a group may be
+  kSetAside,    // its ticket failed at every generator that tried it
 };
-inline constexpr std::array<std::string_view, 7> kFailureKinds = {
-    "unscored", "reward_error", "reward_gone", "reward_lost", "reference", "filtered", "too_long"};
+inline constexpr std::array<std::string_view, 8> kFailureKinds = {
+    "unscored",  "reward_error", "reward_gone", "reward_lost",
+    "reference", "filtered",     "too_long",    "set_aside"};
 
 // The range of mean scores of groups that are worth learning from; both ends are excluded.
 struct MeanRange {

@@ -12,6 +12,8 @@ namespace {
 
 using core::ErrorCode;
 
+constexpr std::size_t kPromptShown_bytes = 120;  // of a prompt, in messages
+
 // The group as the policy learns from it: without texts.
 experience::Group experience_of(const BookGroup& group, const Prompt& prompt) {
   experience::Group result{group.ticket, prompt.tokens, group.samples};
@@ -153,6 +155,17 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
   if (options_.with_reference && !experience::is_evaluation(request.ticket.update)) {
     context_.scope->spawn("reference " + name, reference(request.ticket));
   }
+  co_return Ack{};
+}
+
+async::task<core::Result<Ack>> DataRole::on(SetAside request) {
+  TicketBook& book = book_of(request.ticket.update);
+  const BookGroup* const group = book.find(request.ticket);
+  if (group == nullptr) co_return Ack{};
+  TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
+  const std::string cause =
+      request.cause + "; row " + std::to_string(prompt->row) + " begins: " + prompt->text.substr(0, kPromptShown_bytes);
+  if (book.fail(request.ticket, FailureKind::kSetAside, cause)) changed_.notify_all();
   co_return Ack{};
 }
 

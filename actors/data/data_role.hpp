@@ -60,6 +60,8 @@ class DataRole {
   async::task<core::Result<PromptTasks>> on(FetchPrompts request);
   // Repeated: acknowledged, counted and dropped; so is a group whose slot was issued again.
   async::task<core::Result<Ack>> on(PutGroup request);
+  // Repeated: acknowledged; the group has failed already.
+  async::task<core::Result<Ack>> on(SetAside request);
   // Repeated: each asker waits on its own; nothing changes.
   async::task<core::Result<GroupStatuses>> on(AwaitGroups request);
   // Repeated: the same page, until the update is committed; then refused.

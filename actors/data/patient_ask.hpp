@@ -6,6 +6,7 @@
 
 #include "actors/data/scorer.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/containment.hpp"
 #include "runtime/core/at_exit.hpp"
 
 #include <algorithm>
@@ -19,8 +20,7 @@ namespace troupe::actors {
 // True for errors that may go away when the same call is repeated. An overloaded scorer is not
 // away.
 inline bool passing(core::ErrorCode code) {
-  return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kOverloaded ||
-         code == core::ErrorCode::kClosed;
+  return reaction_to(AskedFor::kScores, code) == Reaction::kAgain;
 }
 
 // `wanted` says whether the answer is still of use; the last error is returned when it is not.

@@ -53,8 +53,17 @@ auto NodeRole::begin_change() {
 async::task<core::Result<Ack>> NodeRole::on(Spawn request) {
   while (changing_)
     co_await changed_.wait(async::Deadline::none());
-  if (hosts_.contains(request.name)) co_await remove(request.name);
   const std::string name = request.name;
+  const auto there = hosts_.find(name);
+  if (there != hosts_.end() && there->second->epoch() == request.epoch) co_return Ack{};
+  const std::uint64_t newest = there != hosts_.end() ? there->second->epoch() : ended_[name];
+  if (newest >= request.epoch) {
+    co_return core::fail(core::ErrorCode::kInvalidArgument,
+                         name + " of epoch " + std::to_string(newest) +
+                             " was here; it is not started with epoch " +
+                             std::to_string(request.epoch));
+  }
+  if (there != hosts_.end()) co_await remove(name);
   core::Result<void> started;
   {
     const auto change = begin_change();
@@ -81,7 +90,7 @@ async::task<core::Result<Ack>> NodeRole::on(Spawn request) {
 }
 
 async::task<core::Result<Ack>> NodeRole::on(StopRole request) {
-  co_await remove(request.name);
+  co_await remove(request.name, request.epoch);
   co_return Ack{};
 }
 
@@ -91,12 +100,14 @@ void NodeRole::failed(const std::string& role, const core::Error& error) {
   context_.scope->spawn("stop " + role, remove(role));
 }
 
-async::task<void> NodeRole::remove(std::string role) {
+async::task<void> NodeRole::remove(std::string role, std::uint64_t epoch) {
   while (changing_)
     co_await changed_.wait(async::Deadline::none());
   const auto found = hosts_.find(role);
   if (found == hosts_.end()) co_return;
+  if (epoch != 0 && found->second->epoch() > epoch) co_return;
   const auto change = begin_change();
+  ended_[role] = found->second->epoch();
   co_await found->second->stop();
   hosts_.erase(found);
 }

@@ -43,7 +43,8 @@ class NodeRole {
   // on any thread.
   void begin();
 
-  // Repeated: the role is stopped and started again.
+  // Repeated: acknowledged, once the role of that epoch is up; refused when a role of that epoch or
+  // a later one was here and has ended. A later epoch takes the place of what is there.
   async::task<core::Result<Ack>> on(Spawn request);
   // Repeated: acknowledged; there is nothing to stop.
   async::task<core::Result<Ack>> on(StopRole request);
@@ -58,13 +59,15 @@ class NodeRole {
   async::task<void> attend();
   async::task<void> stop_here();
   void failed(const std::string& role, const core::Error& error);
-  async::task<void> remove(std::string role);
+  // `epoch`: only a start of this epoch or an older one; 0: any.
+  async::task<void> remove(std::string role, std::uint64_t epoch = 0);
 
   RoleContext context_;
   Join self_;
   NodePorts ports_;
   std::atomic<std::uint64_t> run_id_ = 0;
   std::map<std::string, std::unique_ptr<cluster::RoleHost>> hosts_;
+  std::map<std::string, std::uint64_t> ended_;  // newest epoch of the roles that were here
   bool changing_ = false;  // a role is being started or stopped
   async::Notifier changed_;
 };

@@ -92,9 +92,12 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
 }
 
 async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
+  const auto turn = co_await take_turn();
+  TROUPE_CO_TRY_ASSIGN(known, answered(request.update));
+  if (known) co_return *known;
   TROUPE_CO_TRY_ASSIGN(groups, co_await fetch(request));
   TROUPE_CO_TRY_ASSIGN(report, co_await learn(request.update, std::move(groups)));
-  co_return learned(std::move(report));
+  co_return learned(request.update, std::move(report));
 }
 
 async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {

@@ -27,8 +27,7 @@ class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
              CriticLink critic = {},
              store::Disk& disk = store::system_disk());
 
-  // Not to be repeated: the policy would learn from the update twice. The controller asks once;
-  // when the answer is lost, the run goes back to its last checkpoint.
+  // Repeated: the same answer; nothing is learned twice.
   async::task<core::Result<Trained>> on(TrainUpdate request);
   // Repeated: the version that is published already, and where to fetch it.
   async::task<core::Result<Published>> on(PublishWeights request);

@@ -56,6 +56,13 @@ struct PutGroup {
   std::uint32_t too_long = 0;  // samples of a group beyond kGroup_bytes_max; it comes without them
 };
 
+// The ticket failed at every generator that tried it: its group counts as failed.
+struct SetAside {
+  using Reply = Ack;
+  experience::Ticket ticket;
+  std::string cause;
+};
+
 struct GroupStatus {
   experience::Ticket ticket;
   experience::GroupState state = experience::GroupState::kIssued;

@@ -70,9 +70,11 @@ struct Spawn {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
+// `epoch`: of the start that is meant; a later one goes on. 0: any.
 struct StopRole {
   using Reply = Ack;
   std::string name;
+  std::uint64_t epoch = 0;
 };
 
 }  // namespace troupe::actors

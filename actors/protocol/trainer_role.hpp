@@ -51,12 +51,15 @@ class TrainerRole {
     co_return Ack{};
   }
 
-  // Repeated: loaded again.
+  // Repeated: acknowledged; what was learned since stays.
   async::task<core::Result<Ack>> on(LoadState request) {
     const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
+    if (folder == loaded_) co_return Ack{};
     auto job = [trainer = trainer_, folder]() { return trainer->load_state(folder); };
     TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
+    loaded_ = folder;
     inside_.reset();
+    answer_.reset();
     co_return Ack{};
   }
 
@@ -78,19 +81,41 @@ class TrainerRole {
         name_(std::move(name)),
         tokenizer_from_(std::move(tokenizer_from)),
         disk_(disk),
+        turn_over_(*context_.timers),
         work_(context_, "waiting for groups") {}
   ~TrainerRole() = default;
+
+  // Waits until no other request is at work on the trainer's updates, and keeps the others waiting
+  // until the returned object is destroyed.
+  async::task<std::shared_ptr<void>> take_turn() {
+    while (std::exchange(has_turn_, true))
+      co_await turn_over_.wait(async::Deadline::none());
+    co_return std::shared_ptr<void>(nullptr, [this](void*) {
+      has_turn_ = false;
+      turn_over_.notify_all();
+    });
+  }
+  // What was answered when this update was trained on; nothing for one that was not yet. Error
+  // kInvalidArgument for one before the last: it is over.
+  core::Result<std::optional<Trained>> answered(std::uint64_t update) const {
+    if (!answer_ || update > answer_->first) return std::optional<Trained>();
+    if (update == answer_->first) return std::optional(answer_->second);
+    return core::fail(core::ErrorCode::kInvalidArgument,
+                      "the " + name_ + " has learned from update " + std::to_string(update + 1) +
+                          " and later ones already");
+  }
 
   // The update changes the trainer from now on, until `learned` is called.
   void begin_update(std::uint64_t update) { inside_ = update; }
   template <class Report>
-  Trained learned(Report report) {
+  Trained learned(std::uint64_t update, Report report) {
     inside_.reset();
     version_ = report.version;
     ++updates_;
     Trained reply;
     reply.version = report.version;
     reply.metrics = std::move(report.metrics);
+    answer_.emplace(update, reply);
     return reply;
   }
 
@@ -99,12 +124,16 @@ class TrainerRole {
   const std::string name_;
   const std::filesystem::path tokenizer_from_;
   store::Disk& disk_;
+  async::Notifier turn_over_;
   DeviceWork work_;
   core::Version version_ = 0;
 
  private:
+  std::filesystem::path loaded_;  // "" starts from the model
   std::uint64_t updates_ = 0;
   std::optional<std::uint64_t> inside_;  // the update that is changing the trainer
+  std::optional<std::pair<std::uint64_t, Trained>> answer_;  // to the last update
+  bool has_turn_ = false;
 };
 
 }  // namespace troupe::actors

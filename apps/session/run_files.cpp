@@ -92,15 +92,18 @@ core::Result<void> RunFiles::commit(std::uint64_t update,
     return commit_evaluation((update & 1) != 0, after_step, groups);
   }
   std::string lines;
+  std::vector<std::string> records;
   for (const actors::CommittedGroup& committed : groups) {
     for (std::size_t i = 0; i < committed.group->samples.size(); ++i) {
       lines += line_of(sample_json(after_step, committed, i));
     }
-    TROUPE_TRY(ledger_.append(after_step, ledger_json(committed).dump()));
+    records.push_back(ledger_json(committed).dump());
   }
+  // The ledger comes last: a commit that fails is made again, and its records must be there once.
   const auto file = folder_.rollouts_file(after_step);
   TROUPE_TRY(store::make_folder(file.parent_path()));
   TROUPE_TRY(store::replace_file(file, lines));
+  TROUPE_TRY(ledger_.append(after_step, records));
   return ledger_.sync();
 }
 

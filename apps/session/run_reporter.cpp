@@ -86,6 +86,16 @@ void RunReporter::on_note(const std::string& text) {
   say(text);
 }
 
+void RunReporter::on_failed_update(const actors::FailedUpdate& failed) {
+  const std::lock_guard lock(mutex_);
+  failed_ = failed;
+}
+
+actors::FailedUpdate RunReporter::failed_update() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
 void RunReporter::say(const std::string& text) {
   files_.log.info(text);
   progress_.note(text);
@@ -116,7 +126,13 @@ std::vector<std::pair<std::string, double>> RunReporter::phases() {
 
 core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   TROUPE_TRY(files_.metrics.append(observe::metric_json(row) + "\n"));
-  if (files_.tensorboard) TROUPE_TRY(files_.tensorboard->write(row));
+  if (files_.tensorboard) {
+    auto written = files_.tensorboard->write(row);
+    // The metrics have the row: writing it down again would double it there.
+    const bool full = !written && written.error().code == core::ErrorCode::kDiskFull;
+    if (full) say("TensorBoard lacks a row: " + written.error().message);
+    if (!written && !full) return written;
+  }
   if (!best_.offer(row)) return {};
   files_.checkpoints.keep_also(row.step);
   char line[160];

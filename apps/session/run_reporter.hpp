@@ -50,6 +50,7 @@ class RunReporter final : public actors::RunListener {
   void on_peer(const std::string& name, bool up, const std::string& cause) override;
   // Prints a line above the progress display and writes it to troupe.log.
   void on_note(const std::string& text) override;
+  void on_failed_update(const actors::FailedUpdate& failed) override;
   void on_rewards(std::uint64_t set,
                   std::uint64_t from_update,
                   const std::vector<actors::RewardMember>& members) override;
@@ -73,6 +74,9 @@ class RunReporter final : public actors::RunListener {
 
   // The reward sets passed to on_rewards, by number.
   std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
+
+  // The last update that failed, for the next session's plan.
+  actors::FailedUpdate failed_update() const;
 
   // Updates done, with those before the run was resumed.
   std::uint64_t done() const;
@@ -109,6 +113,7 @@ class RunReporter final : public actors::RunListener {
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
   std::uint64_t done_;
+  actors::FailedUpdate failed_;
   observe::PhaseTimer timer_;
   observe::Progress progress_;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;

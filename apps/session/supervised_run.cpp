@@ -10,6 +10,7 @@
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/save_pace.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -120,14 +121,18 @@ class SupervisedRun {
     const auto every = [](std::int64_t steps, std::uint64_t at) {
       return steps > 0 && at % static_cast<std::uint64_t>(steps) == 0;
     };
+    store::SavePace pace(seconds_of(60 * config_.ckpt.save_minutes), clock_.now());
     while (done < inputs_.steps) {
       TROUPE_TRY(step(done));
       ++done;
       const bool last = done == inputs_.steps;
       const bool stopping = reporter_->stop_requested() && !last;
       if (last || every(config_.eval.steps, done)) TROUPE_TRY(evaluate(done));
-      if (last || stopping || every(config_.ckpt.save_steps, done) || reporter_->is_best(done)) {
+      const bool due = every(config_.ckpt.save_steps, done) || pace.due(clock_.now());
+      if (last || stopping || due || reporter_->is_best(done)) {
+        const core::TimePoint begin = clock_.now();
         TROUPE_TRY(save(done));
+        pace.saved(begin, clock_.now());
       }
       if (stopping) {
         return core::fail(ErrorCode::kInterrupted, "stopped after step " + std::to_string(done) +

@@ -2,6 +2,7 @@
 #include "actors/controller/reward_board.hpp"
 #include "actors/data/data_state.hpp"
 #include "actors/limits.hpp"
+#include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/company_plane.hpp"
 #include "apps/session/loopback_plane.hpp"
@@ -26,6 +27,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 namespace troupe::app {
 namespace {
@@ -40,6 +42,7 @@ class Training {
     for (std::uint64_t losses = 0;;) {
       const std::uint64_t done_before = done_;
       auto outcome = run_session();
+      if (begun_ && !loopback() && wait_for_room(outcome)) continue;
       if (outcome || outcome.error().code != core::ErrorCode::kPeerLost || loopback()) {
         return outcome;
       }
@@ -52,6 +55,22 @@ class Training {
 
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
+
+  // Between two sessions the disk may be full: waits a while, says so at first. False when that is not
+  // the cause, or a stop was asked for.
+  bool wait_for_room(const core::Result<void>& outcome) {
+    const bool full = !outcome && outcome.error().code == core::ErrorCode::kDiskFull;
+    if (!full) room_pause_ = actors::limits::kDiskPause_min;
+    if (!full || stop_requested()) return false;
+    if (room_pause_ == actors::limits::kDiskPause_min)
+      note(outcome.error().message + "; the run goes on when there is room");
+    const core::TimePoint end = clock_.now() + room_pause_;
+    while (clock_.now() < end && !stop_requested())
+      std::this_thread::sleep_for(actors::limits::kLookEvery);
+    room_pause_ = std::min<core::Duration>(2 * room_pause_, actors::limits::kDiskPause_max);
+    config_.resume = "auto";
+    return true;
+  }
 
   // Shows a note of the company through the present reporter; between two, on standard error. Any
   // thread.
@@ -82,6 +101,8 @@ class Training {
       parts.checkpoint = start.checkpoint->folder.string();
       parts.plan.first_update = done_ = start.checkpoint->step;
     }
+    parts.plan.restarts = !loopback();
+    parts.plan.failed = failed_;
     TROUPE_TRY(restore_rewards(start.checkpoint));
     for (const auto& [number, set] : reward_sets_)
       parts.plan.earlier_sets.push_back(set);
@@ -90,6 +111,7 @@ class Training {
     TROUPE_TRY_ASSIGN(reporter,
                       RunReporter::open(config_, start, updates, clock_, *contents_, inputs.notes));
     report_to(reporter.get());
+    begun_ = true;
     parts.data = data_options(config_);
     parts.data.earlier_sets = parts.plan.earlier_sets;
     parts.prompts = std::move(inputs.prompts);
@@ -102,6 +124,7 @@ class Training {
     if (ended || asked) plane_.reset();  // dismisses the nodes while a reporter can show it
     report_to(nullptr);
     reward_sets_.merge(reporter->reward_sets());
+    failed_ = reporter->failed_update();
     if (!ended && !asked) return ended;
     const auto phases = reporter->phases();
     const std::uint64_t done = reporter->done();
@@ -176,6 +199,9 @@ class Training {
   double load_s_ = 0;
   std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
+  bool begun_ = false;  // the first session is there
+  core::Duration room_pause_ = actors::limits::kDiskPause_min;
+  actors::FailedUpdate failed_;                              // of the last session
   std::mutex mutex_;
   RunReporter* reporter_ = nullptr;  // while there is one
   std::optional<Hashing> contents_;

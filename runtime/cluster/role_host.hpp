@@ -71,6 +71,7 @@ class RoleHost {
   async::task<void> stop();
 
   const PeerName& name() const noexcept { return endpoint_->identity().self; }
+  std::uint64_t epoch() const noexcept { return endpoint_->identity().epoch; }
   core::Activity& activity() noexcept { return activity_; }
 
  private:

@@ -1,6 +1,5 @@
 #include "runtime/core/error.hpp"
 
-#include <algorithm>
 #include <iterator>
 
 namespace troupe::core {
@@ -16,13 +15,15 @@ constexpr Meaning kMeanings[] = {
     {"invalid argument", 2}, {"configuration", 2}, {"resources", 3},     {"data", 4},
     {"peer lost", 5},        {"numeric", 6},       {"interrupted", 130}, {"deadline", 5},
     {"closed", 5},           {"overloaded", 3},    {"unsupported", 2},   {"not found", 2},
-    {"internal", 1},
+    {"internal", 1},         {"disk full", 3},
 };
-static_assert(std::size(kMeanings) == static_cast<std::size_t>(ErrorCode::kInternal) + 1);
+static_assert(std::size(kMeanings) == kErrorCodes);
 
 // An unknown code counts as a bug.
 const Meaning& meaning_of(ErrorCode code) {
-  return kMeanings[std::min(static_cast<std::size_t>(code), std::size(kMeanings) - 1)];
+  const auto place = static_cast<std::size_t>(code);
+  return kMeanings[place < std::size(kMeanings) ? place
+                                                : static_cast<std::size_t>(ErrorCode::kInternal)];
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ enum class ErrorCode {
   kUnsupported,      // understood, but not supported here
   kNotFound,         // the named thing does not exist
   kInternal,         // a bug or a library failure that was translated
+  kDiskFull,         // a file system has no room left                          (exit 3)
 };
+inline constexpr int kErrorCodes = static_cast<int>(ErrorCode::kDiskFull) + 1;
 
 std::string_view error_name(ErrorCode code) noexcept;
 

@@ -99,7 +99,7 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
 // Adds advice about a full disk, the usual cause of a failed save.
 core::Failure save_failure(const core::Error& error, const fs::path& target) {
   core::Error out = error.within("checkpoint " + target.string() + " was not saved");
-  if (error.code == ErrorCode::kResources) {
+  if (error.code == ErrorCode::kResources || error.code == ErrorCode::kDiskFull) {
     out.message +=
         "; lower --ckpt.max_num or move --run.path, then run again: it resumes from the "
         "last checkpoint";

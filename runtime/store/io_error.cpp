@@ -17,11 +17,11 @@ struct Advice {
 Advice advice_for(int error_number) {
   switch (error_number) {
     case ENOSPC:
-      return {ErrorCode::kResources,
+      return {ErrorCode::kDiskFull,
               "; free space on that file system (old checkpoints and runs "
               "first) or choose another output folder"};
     case EDQUOT:
-      return {ErrorCode::kResources,
+      return {ErrorCode::kDiskFull,
               "; the user's disk quota is used up: free space under it or "
               "choose another output folder"};
     case EFBIG:

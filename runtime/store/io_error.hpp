@@ -9,7 +9,8 @@
 
 namespace troupe::store {
 
-// "cannot write /x/y: No space left on device; free ..." as kResources, kNotFound or kData.
+// "cannot write /x/y: No space left on device; free ..." as kDiskFull (ENOSPC, EDQUOT), kResources
+// or kNotFound.
 // `what` is the verb phrase ("write", "make folder"); `error_number` an errno value.
 core::Failure io_failure(std::string_view what,
                          const std::filesystem::path& path,

@@ -73,11 +73,15 @@ core::Result<Ledger> Ledger::open(const std::filesystem::path& path) {
   return Ledger(std::move(file), std::move(contents.records), torn);
 }
 
-core::Result<void> Ledger::append(std::uint64_t step, std::string_view text) {
-  if (text.find('\n') != text.npos) {
-    return core::fail(core::ErrorCode::kInvalidArgument, "a ledger record with a newline");
+core::Result<void> Ledger::append(std::uint64_t step, const std::vector<std::string>& texts) {
+  std::string lines;
+  for (const std::string& text : texts) {
+    if (text.find('\n') != text.npos) {
+      return core::fail(core::ErrorCode::kInvalidArgument, "a ledger record with a newline");
+    }
+    lines += line_of(step, text);
   }
-  return file_.append(line_of(step, text));
+  return file_.append(lines);
 }
 
 core::Result<std::vector<LedgerRecord>> read_ledger(const std::filesystem::path& path) {

@@ -32,8 +32,9 @@ class Ledger {
   const std::vector<LedgerRecord>& records() const { return records_; }
   std::uint64_t cut_bytes() const { return cut_bytes_; }  // of the torn tail, 0 = none
 
-  // Error kInvalidArgument: a newline in the text. `sync` puts what was appended on disk.
-  core::Result<void> append(std::uint64_t step, std::string_view text);
+  // Appends a record a text, all or none. Error kInvalidArgument: a newline in a text. `sync` puts
+  // what was appended on disk.
+  core::Result<void> append(std::uint64_t step, const std::vector<std::string>& texts);
   core::Result<void> sync() { return file_.sync(); }
 
  private:

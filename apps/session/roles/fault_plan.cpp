@@ -14,7 +14,7 @@ using core::ErrorCode;
 std::optional<ErrorCode> code_named(std::string name) {
   for (char& letter : name)
     if (letter == '_') letter = ' ';
-  for (int i = 0; i <= static_cast<int>(ErrorCode::kInternal); ++i) {
+  for (int i = 0; i < core::kErrorCodes; ++i) {
     if (core::error_name(static_cast<ErrorCode>(i)) == name) return static_cast<ErrorCode>(i);
   }
   return std::nullopt;

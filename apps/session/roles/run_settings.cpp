@@ -225,6 +225,7 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.has_critic = has_critic(config);
   plan.save_critic = config.critic.save_value_network;
   plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
+  plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
   plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
   plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
   plan.evaluation_temperature = static_cast<float>(config.eval.temperature);

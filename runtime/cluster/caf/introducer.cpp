@@ -134,6 +134,7 @@ void Introducer::tell(const caf::actor& introducer,
 // Takes an introduction. Introduces our roles to that process before the newcomer can be called
 // from here and before it learns that it is in, so that it can call them at once.
 void Introducer::introduced(const Parcel& parcel, const caf::actor& who) {
+  if (parcel.frame) taken_from_caf(*parcel.frame);
   core_->count_in(parcel);
   const auto introducer = caf::actor_cast<caf::actor>(current_sender());
   const auto wrong = [this](const std::string& what) {
@@ -189,6 +190,7 @@ void Introducer::bind(const wire::Hello& hello, const caf::actor& who) {
 }
 
 void Introducer::answered(const Parcel& parcel) {
+  if (parcel.frame) taken_from_caf(*parcel.frame);
   core_->count_in(parcel);
   const auto from = current_sender();
   const auto found = from ? remotes_.find(from->node()) : remotes_.end();

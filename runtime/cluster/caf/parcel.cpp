@@ -8,6 +8,7 @@
 namespace troupe::cluster::exchange {
 
 caf::error inspect(caf::serializer& sink, Parcel& parcel) {
+  if (parcel.frame) taken_from_caf(*parcel.frame);
   const auto bytes = parcel.frame ? parcel.frame->bytes() : std::span<const std::byte>();
   std::size_t size = bytes.size();
   if (auto error = sink.begin_sequence(size)) return error;
@@ -40,7 +41,7 @@ caf::error inspect(caf::deserializer& source, Parcel& parcel) {
   }
   auto frame = wire::Frame::from_words(std::move(words));
   if (frame) {
-    parcel.frame = std::move(frame).value();
+    parcel = Parcel(std::move(frame).value());
   } else {
     parcel.problem = frame.error().message;
   }

@@ -4,6 +4,7 @@
 // kFrame_bytes_max.
 #pragma once
 
+#include "runtime/cluster/caf/hand_over.hpp"
 #include "runtime/wire/frame.hpp"
 
 #include <caf/deserializer.hpp>
@@ -18,7 +19,7 @@ namespace troupe::cluster::exchange {
 
 struct Parcel {
   Parcel() = default;
-  explicit Parcel(wire::Frame content) : frame(std::move(content)) {}
+  explicit Parcel(wire::Frame content) : frame(std::move(content)) { given_to_caf(*frame); }
 
   std::optional<wire::Frame> frame;
   std::string problem = "nothing";  // why there is no frame

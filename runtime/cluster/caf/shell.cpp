@@ -59,6 +59,7 @@ caf::behavior Shell::make_behavior() {
 }
 
 void Shell::take(const Parcel& parcel) {
+  if (parcel.frame) taken_from_caf(*parcel.frame);
   core_->count_in(parcel);
   const auto from = current_sender();
   if (!parcel.frame) return core_->refuse(name_ + " got garbage: " + parcel.problem);

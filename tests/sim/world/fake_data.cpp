@@ -54,6 +54,7 @@ class FakeSink final : public actors::GroupSink {
     std::string lines;
     for (const actors::CommittedGroup& committed : groups) {
       check_scores(*committed.group);
+      check_promise(*committed.group);
       lines += line_of(committed).text() + "\n";
     }
     TROUPE_TRY(disk_.append(kLedger, lines));
@@ -77,6 +78,14 @@ class FakeSink final : public actors::GroupSink {
                     name_of(group.ticket) + " has another score than its reward set gives");
     }
   }
+  void check_promise(const actors::BookGroup& group) {
+    const auto& promise = truth_.promise;
+    if (!promise || group.ticket.update < promise->from_update) return;
+    const auto member = group.rewards->member("extra");
+    const double weight = member ? group.rewards->members[*member].weight : 0;
+    truth_.expect(weight == promise->weight,
+                  name_of(group.ticket) + " is scored by rewards that were changed before it");
+  }
   Truth& truth_;
   DiskView& disk_;
 };
@@ -86,7 +95,6 @@ std::string folder_of(std::uint64_t done) {
   number.insert(0, 6 - number.size(), '0');
   return std::string(kCheckpoints) + "/step_" + number;
 }
-std::string open_folder() { return std::string(kCheckpoints) + "/.tmp"; }
 
 }  // namespace
 
@@ -153,9 +161,10 @@ core::Result<void> FakeListener::on_evaluation(const actors::EvaluationReport& r
 }
 
 core::Result<std::filesystem::path> FakeListener::begin_checkpoint(std::uint64_t) {
-  if (disk_.works()) disk_.disk().remove(open_folder());
-  TROUPE_TRY(disk_.make_folder(open_folder()));
-  return std::filesystem::path(open_folder());
+  if (disk_.works()) disk_.disk().remove(open_folder_);
+  open_folder_ = std::string(kCheckpoints) + "/.tmp-" + std::to_string(++truth_.open_folders);
+  TROUPE_TRY(disk_.make_folder(open_folder_));
+  return std::filesystem::path(open_folder_);
 }
 
 async::task<core::Result<std::filesystem::path>> FakeListener::commit_checkpoint(
@@ -163,7 +172,7 @@ async::task<core::Result<std::filesystem::path>> FakeListener::commit_checkpoint
   co_await async::sleep_for(timers_, std::chrono::milliseconds(20));
   if (!disk_.works()) co_return core::fail(core::ErrorCode::kResources, "this process has ended");
   const std::string folder = folder_of(done);
-  disk_.disk().commit(open_folder(), folder);
+  disk_.disk().commit(open_folder_, folder);
   truth_.census.count("event", "checkpoint");
   const auto all = disk_.disk().folders_in(kCheckpoints);
   for (std::size_t i = 0; i + 2 < all.size(); ++i)

@@ -64,11 +64,16 @@ class FakeListener final : public actors::RunListener {
   std::function<void()> progress;                       // an update was done
   std::function<void(const std::string&)> note;
   std::function<void(const actors::SetRewards&)> rewards;
+  std::function<void(const actors::FailedUpdate&)> failed_update;
 
   void on_phase(const std::string&) override {}
   void on_failed_group(const actors::FailedGroup&) override { truth_.census.count("event", "group replaced"); }
   void on_note(const std::string& text) override {
     if (note) note(text);
+  }
+  void on_failed_update(const actors::FailedUpdate& failed) override {
+    truth_.census.count("event", "update failed");
+    if (failed_update) failed_update(failed);
   }
   void on_rewards(std::uint64_t set,
                   std::uint64_t from_update,
@@ -86,6 +91,7 @@ class FakeListener final : public actors::RunListener {
   async::Timers& timers_;
   Truth& truth_;
   DiskView& disk_;
+  std::string open_folder_ = "/run/ckpt/.tmp-0";
 };
 
 }  // namespace troupe::sim

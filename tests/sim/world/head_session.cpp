@@ -53,6 +53,11 @@ async::task<Result<void>> Head::train(Head* self) {
     outcome = co_await run_session(self);
     co_await end_session(self);
     if (self->killed_) co_return Result<void>();
+    if (!outcome && outcome.error().code == ErrorCode::kDiskFull) {
+      self->stage_.truth.census.count("event", "a session waits for room");
+      co_await async::sleep_for(self->stage_.time, actors::limits::kDiskPause_min);
+      continue;
+    }
     if (outcome || outcome.error().code != ErrorCode::kPeerLost) break;
     losses = self->done_ > done_before ? 1 : losses + 1;
     if (losses > actors::limits::kRestarts_max) break;
@@ -141,6 +146,8 @@ actors::RunPlan Head::run_plan(std::uint64_t first) const {
     plan.evaluation_steps = 2;
   }
   plan.filters = shape.filters;
+  plan.restarts = true;
+  plan.failed = failed_;
   plan.straggler_timeout = shape.straggler_timeout;
   plan.rewards = {{"score", "reward/0", 1}};
   for (const auto& [number, set] : reward_sets_)
@@ -172,6 +179,9 @@ async::task<Result<void>> Head::host_session(Head* self,
                                                     self->disk_);
   session.listener->progress = self->calls_.progress;
   session.listener->note = [self](const std::string& text) { self->note(text); };
+  session.listener->failed_update = [self](const actors::FailedUpdate& failed) {
+    self->failed_ = failed;
+  };
   session.listener->rewards = [self](const actors::SetRewards& set) {
     self->reward_sets_.try_emplace(set.set, set);
   };

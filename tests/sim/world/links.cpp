@@ -155,6 +155,14 @@ core::Result<void> Links::carry(const cluster::Endpoint& from,
                                        endpoint = there->second, frame] {
         arrive(connection, way, from, endpoint, frame);
       };
+      const auto header = wire::read_header(frame);
+      if (repeated_ > 0 && header && !header->reply && rng_.next_uniform() < repeated_) {
+        census_.count("repeated", wire::frame_kind(frame));
+        time_.schedule(time_.now() + core::Duration(rng_.next_below(1'500'000'000)),
+                       [this, connection, way, bytes = frame.size_bytes(), arrived] {
+                         if (connection->up) send(connection, way, bytes, arrived);
+                       });
+      }
       send(connection, way, frame.size_bytes(), std::move(arrived));
       return {};
     }

@@ -42,6 +42,8 @@ class Links final : public cluster::sim::Carrier {
   // ---- faults between hosts, in one direction
   void cut(const std::string& from, const std::string& to, bool cut);
   void slow(const std::string& from, const std::string& to, double bytes_per_s);  // 0: fast again
+  // From now on this share of requests arrives a second time, some time later.
+  void repeat(double share) { repeated_ = share; }
   bool open(const std::string& from, const std::string& to) const {
     return !cuts_.contains({from, to});
   }
@@ -98,6 +100,7 @@ class Links final : public cluster::sim::Carrier {
   std::set<std::pair<std::string, std::string>> cuts_;
   std::map<std::pair<std::string, std::string>, double> speeds_;
   std::map<const cluster::Endpoint*, Process*> owners_;
+  double repeated_ = 0;
 };
 
 }  // namespace troupe::sim

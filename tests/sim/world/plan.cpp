@@ -51,6 +51,16 @@ void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
     fault.code = dice.one_of(kAway);
     return;
   }
+  if (dice.one_in(4)) {
+    // What passes with a restart of the trainer.
+    constexpr ErrorCode kPasses[] = {ErrorCode::kResources, ErrorCode::kInternal,
+                                     ErrorCode::kDeadline};
+    fault.target = plan.critic && dice.one_in(2) ? "critic/0" : "policy/0";
+    fault.what = "train";
+    fault.code = dice.one_of(kPasses);
+    fault.times = 1 + dice.below(2);
+    return;
+  }
   fault.target = "generator/" + std::to_string(dice.below(plan.far_nodes.size() + 1));
   fault.what = dice.one_of(kGeneratorCalls);
   fault.code = dice.one_of(kAnyCode);
@@ -97,7 +107,7 @@ void draw_faults(Dice& dice, WorldPlan& plan) {
   constexpr Kind kKinds[] = {Kind::kCrash,      Kind::kCrash,     Kind::kFreeze, Kind::kHostCrash,
                              Kind::kHostFreeze, Kind::kCut,       Kind::kCutOneWay, Kind::kFlap,
                              Kind::kSlow,       Kind::kError,     Kind::kError,  Kind::kError,
-                             Kind::kHeadFreeze};
+                             Kind::kHeadFreeze, Kind::kDiskFull,  Kind::kRepeat,  Kind::kRepeat};
   const std::uint64_t count = 3 + dice.below(3);
   if (dice.one_in(5)) plan.faults.push_back(draw_fault(dice, plan, Kind::kHeadCrash));
   while (plan.faults.size() < count) {
@@ -132,7 +142,8 @@ std::string seconds(core::Duration span) {
 const char* kind_name(Kind kind) {
   constexpr const char* kNames[] = {"crash", "freeze", "host crash", "host freeze",
                                     "cut",   "cut one way", "flap",  "slow link",
-                                    "error", "head crash",  "head freeze"};
+                                    "error", "full disk",   "repeated requests",
+                                    "head crash", "head freeze"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -141,6 +152,22 @@ std::string Fault::text() const {
   if (!target.empty()) text += " " + target;
   if (!what.empty()) text += " " + what + " " + std::string(core::error_name(code));
   return text + " x" + std::to_string(times) + " for " + seconds(span);
+}
+
+bool WorldPlan::replaces_prompts() const {
+  return std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    const bool away = fault.what == "score" && fault.code == ErrorCode::kPeerLost;
+    const bool trainer = fault.what == "train";
+    return fault.kind == Kind::kError && fault.times >= 2 && !away && !trainer;
+  });
+}
+
+bool WorldPlan::faults_spare_rewards() const {
+  return std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return fault.kind == Kind::kError || fault.kind == Kind::kDiskFull ||
+           fault.kind == Kind::kRepeat || fault.kind == Kind::kSlow ||
+           fault.kind == Kind::kCrash || fault.kind == Kind::kFreeze;
+  });
 }
 
 std::string WorldPlan::text() const {

@@ -25,6 +25,8 @@ struct Fault {
     kFlap,        // the link goes and comes, `times` times
     kSlow,        // the link carries few bytes a second
     kError,       // a living role's next calls fail with `code`
+    kDiskFull,    // the disk of the head's host
+    kRepeat,      // requests arrive a second time
     kHeadCrash,   // the head's process; the same command comes `span` later
     kHeadFreeze,
   };
@@ -59,6 +61,11 @@ struct WorldPlan {
   std::vector<Fault> faults;
   std::vector<RewardStep> rewards;  // of one reward that is attached by a guest
 
+  // Whether a fault may make a reward or the engines give a group up, so that another prompt takes
+  // its place.
+  bool replaces_prompts() const;
+  // Whether nothing happens to the far host, where the attached reward is, and to the head.
+  bool faults_spare_rewards() const;
   bool asynchronous() const { return staleness_max > 0; }
   std::string text() const;
 };

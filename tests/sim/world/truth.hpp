@@ -41,6 +41,15 @@ class Truth {
 
   // The newest weights of each process that has a policy, by its number.
   std::map<std::uint64_t, core::Version> published;
+  // What the last change of the attached reward promised: from this update on it counts with this
+  // weight, 0 once it is detached. None while it is not certain.
+  struct Promise {
+    std::uint64_t from_update = 0;
+    double weight = 0;
+  };
+  std::optional<Promise> promise;
+
+  std::uint64_t open_folders = 0;  // checkpoints begun
   // Version at the start of update u is kStepsOfUpdate * u; no token may be older than this.
   static core::Version oldest_for(std::uint64_t update, std::uint64_t staleness_max) {
     return kStepsOfUpdate * (update - std::min(update, staleness_max));

@@ -191,6 +191,7 @@ async::task<void> World::ask_company(World* self, Node* node, RewardStep step) {
   const actors::RoleContext context = node->context().with_deadline(20s);
   if (step.kind == RewardStep::Kind::kAttach) node->bring("reward/extra");
   core::Result<actors::RewardsChanged> changed = actors::RewardsChanged{};
+  self->truth_.promise.reset();
   if (step.kind == RewardStep::Kind::kAttach) {
     actors::AttachReward request{"extra", "reward/extra", step.weight};
     changed = co_await actors::ask(context, "company/0", std::move(request));
@@ -202,6 +203,9 @@ async::task<void> World::ask_company(World* self, Node* node, RewardStep step) {
     changed = co_await actors::ask(context, "company/0", std::move(request));
   }
   self->truth_.census.count("reward", changed ? "changed" : "refused");
+  // A reward that is lost leaves its set, and a head that dies forgets.
+  if (changed && self->plan_.faults_spare_rewards())
+    self->truth_.promise = {changed->from_update, step.weight};
   self->note(changed ? "rewards changed" : "rewards: " + changed.error().message);
   if (changed || step.kind != RewardStep::Kind::kAttach || !node->process().alive()) co_return;
   self->after(1s, [self, step] { self->guest_step(step); });

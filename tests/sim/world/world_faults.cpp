@@ -81,6 +81,14 @@ void World::inject(const Fault& fault) {
     case Kind::kError:
       truth_.arm(fault.target, fault.what, fault.code, fault.times);
       break;
+    case Kind::kDiskFull:
+      disk_.set_full(true);
+      after(fault.span, [this] { disk_.set_full(false); });
+      break;
+    case Kind::kRepeat:
+      links_.repeat(0.3);
+      after(fault.span, [this] { links_.repeat(0); });
+      break;
     case Kind::kHeadCrash:
       crash_head(fault);
       break;

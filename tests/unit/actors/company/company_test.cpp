@@ -93,7 +93,7 @@ TEST(Company, ARoleThatIsSaidToBeSickIsStoppedAndStartedAgain) {
   stage.run_for(seconds(5));
   expect_everybody_up(stage, "again");
   EXPECT_EQ(stage.place_of("generator/1").second, sick + 1);
-  EXPECT_EQ(stage.company().placement().find("generator/1")->losses.size(), 1u);
+  EXPECT_EQ(stage.company().placement().find("generator/1")->losses.size(), 0u);
   EXPECT_EQ(stage.lost(), std::vector<std::string>{"generator/1"});
   EXPECT_EQ(stage.notes(),
             std::vector<std::string>{"generator/1 is started again: a device failed"});
@@ -115,8 +115,8 @@ TEST(Company, AGeneratorThatIsSickForEverRestsWhileTheOtherWorks) {
     stage.report_sick("generator/1", epoch);
     stage.run_for(milliseconds(200));
   }
-  EXPECT_GE(lives, limits::kRestarts_max);
-  EXPECT_LE(lives, 3 * limits::kRestarts_max) << "it rests for a minute after eight losses";
+  EXPECT_GE(lives, 4u);
+  EXPECT_LE(lives, 6u) << "after 0.1, 10, 30 and 70 s";
   EXPECT_EQ(stage.hopeless(), "");
   EXPECT_EQ(stage.place_of("generator/0").second, 1u);
 }

@@ -55,6 +55,37 @@ TEST(RolePlacement, ALostRoleComesBackLaterEachTimeWithANewEpoch) {
   EXPECT_EQ(placement.start_due(at(now)).front().epoch, 5u);
 }
 
+// 100 ms after the first time, then no two starts within 10 s, 20 s, ..., 300 s; the old pace again
+// after ten healthy minutes. Being sick does not wear a role out.
+TEST(RolePlacement, ASickRoleIsStartedAgainEverMoreRarely) {
+  RolePlacement placement;
+  placement.want("generator", "generator/0", "node/a");
+  placement.node_in("node/a", {"generator"});
+  std::int64_t now = 0;
+  const auto fall_sick_until = [&](std::int64_t start) {
+    const auto due = placement.start_due(at(now));
+    ASSERT_EQ(due.size(), 1u);
+    const std::uint64_t epoch = due[0].epoch;
+    ASSERT_TRUE(placement.up("generator/0", epoch));
+    ASSERT_TRUE(placement.stop("generator/0", epoch, {core::ErrorCode::kResources, "sick"}));
+    ASSERT_TRUE(placement.lost("generator/0", epoch, kCause, at(now)));
+    EXPECT_TRUE(placement.start_due(at(start - 1)).empty()) << start;
+    EXPECT_FALSE(placement.hopeless(at(now))) << start;
+    EXPECT_EQ(placement.find("generator/0")->last_cause, "sick");
+    now = start;
+  };
+  fall_sick_until(100);
+  fall_sick_until(10'000);
+  fall_sick_until(30'000);
+  fall_sick_until(70'000);
+  fall_sick_until(150'000);
+  fall_sick_until(310'000);
+  fall_sick_until(610'000);  // the longest pause
+  fall_sick_until(910'000);
+  now = 1'600'000;
+  fall_sick_until(1'600'100);
+}
+
 TEST(RolePlacement, NewsOfAnEarlierEpochChangesNothing) {
   RolePlacement placement;
   placement.want("reward", "reward/0", "");
@@ -176,7 +207,7 @@ TEST(RolePlacement, ARoleThatIsBeingStoppedIsNobodysUntilItIsLost) {
   ASSERT_TRUE(placement.lost("generator/0", 1, kCause, at(1'000)));
   EXPECT_EQ(placement.find("generator/0")->last_cause, "a device failed")
       << "what made it be stopped";
-  EXPECT_EQ(placement.find("generator/0")->losses.size(), 1u);
+  EXPECT_EQ(placement.find("generator/0")->losses.size(), 0u) << "it was not lost";
   EXPECT_EQ(placement.start_due(at(1'100)).front().epoch, 2u);
 }
 

@@ -116,4 +116,90 @@ TEST(Ending, ALostPolicyLeavesNothingToSave) {
   EXPECT_EQ(company.count("checkpoint "), 0u);
 }
 
+// What a restart may cure begins another session, the first two times.
+TEST(Ending, ATrainerThatFailsInAnUpdateIsStartedAgain) {
+  Script script = ending_script(0);
+  script.train_fails = 2;
+  script.train_code = ErrorCode::kResources;
+  script.plan.restarts = true;
+  script.plan.failed = {2, 1};
+  ScriptedCompany company(script);
+  const auto played = company.play();
+  ASSERT_FALSE(played);
+  EXPECT_EQ(played.error().code, ErrorCode::kPeerLost) << "the session is played again";
+  EXPECT_EQ(played.error().message.find("update 3 failed (2 of 3): policy/0: "), 0u)
+      << played.error().message;
+  EXPECT_EQ(company.hearer().failed_update.update, 2u);
+  EXPECT_EQ(company.hearer().failed_update.times, 2u);
+  EXPECT_EQ(company.count("checkpoint "), 0u) << "the policy stands half-way";
+}
+
+TEST(Ending, AnUpdateThatFailsThreeTimesEndsTheRunAndOneOfEarlierUpdatesDoesNotCount) {
+  for (const std::uint64_t before : {1, 2}) {
+    Script script = ending_script(0);
+    script.train_fails = 2;
+    script.train_code = ErrorCode::kInternal;
+    script.plan.restarts = true;
+    script.plan.failed = {before, 2};
+    ScriptedCompany company(script);
+    const auto played = company.play();
+    ASSERT_FALSE(played);
+    EXPECT_EQ(played.error().code, before == 2 ? ErrorCode::kInternal : ErrorCode::kPeerLost);
+    EXPECT_EQ(company.hearer().failed_update.times, before == 2 ? 3u : 1u);
+  }
+}
+
+// A loss that is no number comes again; in one process nobody starts a trainer again.
+TEST(Ending, OtherFailuresOfAnUpdateEndTheRunAtOnce) {
+  for (const bool restarts : {true, false}) {
+    Script script = ending_script(0);
+    script.train_fails = 2;
+    script.train_code = restarts ? ErrorCode::kNumeric : ErrorCode::kResources;
+    script.plan.restarts = restarts;
+    ScriptedCompany company(script);
+    const auto played = company.play();
+    ASSERT_FALSE(played);
+    EXPECT_EQ(played.error().code, script.train_code);
+    EXPECT_EQ(company.hearer().failed_update.times, 0u);
+  }
+}
+
+TEST(Ending, AFullDiskPausesTheRunAndLosesNothing) {
+  Script script = ending_script(1);
+  script.commits_full = 3;
+  script.plan.save_steps = 2;
+  ScriptedCompany company(script);
+  company.hearer().updates_full = 2;
+  company.hearer().checkpoints_full = 5;
+  const auto played = company.play();
+  ASSERT_TRUE(played) << played.error().message;
+  EXPECT_EQ(company.data().trained.size(), 6u * 2);
+  EXPECT_EQ(company.hearer().reports.size(), 6u);
+  EXPECT_EQ(company.count("checkpoint "), 3u);
+  EXPECT_EQ(company.controller().snapshot().counts.at("disk full"), 3u + 2 + 5);
+  EXPECT_EQ(company.hearer().troubles.size(), 3u) << "each step says so once";
+  EXPECT_GT(company.took(), 7s + 3s + 25s) << "pauses of 1, 2, 4, 8 and 10 s";
+}
+
+TEST(Ending, ACheckpointIsMadeForTheSakeOfTime) {
+  Script script = ending_script(0, 20);
+  script.plan.save_period = 500ms;
+  ScriptedCompany company(script);
+  ASSERT_TRUE(company.play());
+  const std::size_t saved = company.count("checkpoint ");
+  EXPECT_GT(saved, 2u);
+  EXPECT_LT(saved, 20u);
+}
+
+TEST(Ending, AStopIsHeededWhileTheDiskIsFull) {
+  Script script = ending_script(0);
+  script.commits_full = 1'000'000;
+  ScriptedCompany company(script);
+  company.at(20s, [&company] { company.hearer().stop = true; });
+  const auto played = company.play();
+  ASSERT_FALSE(played);
+  EXPECT_EQ(core::exit_status(played.error().code), 3);
+  EXPECT_LT(company.took(), 31s);
+}
+
 }  // namespace troupe::actors

@@ -35,12 +35,15 @@ struct Script {
   std::uint64_t prompts_max = 0;  // of the dataset; 0 = no end
   bool critic = false;
   std::optional<std::uint64_t> train_fails;  // the update whose step fails
+  core::ErrorCode train_code = core::ErrorCode::kNumeric;
+  int commits_full = 0;  // first commits for which the disk is full
   bool half_way = false;                     // the policy has no whole state to save
   // Which error a generator answers its n-th call with, by name; nothing: it works.
   using Sickness = std::function<std::optional<core::ErrorCode>(const std::string&, std::size_t)>;
   Sickness sick_tickets = [](const auto&, auto) { return std::nullopt; };
   Sickness sick_weights = sick_tickets;
   std::function<bool(const experience::Ticket&)> poison = [](const auto&) { return false; };  // fails all
+  core::ErrorCode poison_code = core::ErrorCode::kNumeric;
   std::set<std::string> late;  // generators that are not there from the start
   cluster::sim::Faults faults;
 };

@@ -72,6 +72,15 @@ class ScriptedData {
     co_return Ack{};
   }
 
+  async::task<core::Result<Ack>> on(SetAside request) {
+    events_.push_back("set aside " + text_of(request.ticket) + ": " + request.cause);
+    Group& group = groups_.at(request.ticket.update).at(request.ticket.slot);
+    EXPECT_EQ(group.ticket, request.ticket);
+    group.state = GroupState::kFailed;
+    changed_.notify_all();
+    co_return Ack{};
+  }
+
   async::task<core::Result<GroupStatuses>> on(AwaitGroups request) {
     auto& slots = groups_[request.update];
     while (!settled(slots)) {
@@ -94,6 +103,10 @@ class ScriptedData {
   }
 
   async::task<core::Result<Ack>> on(CommitUpdate request) {
+    if (commits_full_ < script_.commits_full) {
+      ++commits_full_;
+      co_return core::fail(core::ErrorCode::kDiskFull, "no room");
+    }
     events_.push_back("commit " + text_of({request.update, 0, 0}));
     for (auto& [slot, group] : groups_.at(request.update)) {
       const bool held_out = experience::is_evaluation(request.update);
@@ -208,6 +221,7 @@ class ScriptedData {
   }
 
   RoleContext context_;
+  int commits_full_ = 0;  // so far
   const Script& script_;
   Events& events_;
   async::Notifier changed_;

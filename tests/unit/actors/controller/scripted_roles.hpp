@@ -25,7 +25,7 @@ class ScriptedPolicy {
     events_.push_back("train " + std::to_string(request.update));
     co_await async::sleep_for(*context_.timers, script_.train_time);
     if (request.update == script_.train_fails) {
-      co_return core::fail(core::ErrorCode::kNumeric, "the loss is no number");
+      co_return core::fail(script_.train_code, "the loss is no number");
     }
     version_ += 2;
     events_.push_back("trained " + std::to_string(request.update));
@@ -88,7 +88,7 @@ class ScriptedGenerator {
     events_.push_back("generate " + text_of(ticket) + " at " + name_);
     if (const auto code = script_.sick_tickets(name_, tickets_++))
       co_return core::fail(*code, "sick");
-    if (script_.poison(ticket)) co_return core::fail(core::ErrorCode::kNumeric, "poison");
+    if (script_.poison(ticket)) co_return core::fail(script_.poison_code, "poison");
     EXPECT_TRUE(version_.has_value()) << name_ << " got a ticket before its first weights";
     while (*version_ < request.version_min) {
       const bool woken = co_await changed_.wait(async::Deadline::none());
@@ -164,15 +164,18 @@ class Hearer final : public RunListener {
     faults.push_back(group.fault);
   }
   core::Result<void> on_update(const UpdateReport& report) override {
+    if (updates_full > 0 && updates_full-- > 0) return disk_full();
     reports.push_back(report);
     return {};
   }
+  void on_failed_update(const FailedUpdate& update) override { failed_update = update; }
   core::Result<void> on_evaluation(const EvaluationReport& report) override {
     events_.push_back("evaluated " + std::to_string(report.done));
     evaluations.push_back(report);
     return {};
   }
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t) override {
+    if (checkpoints_full > 0 && checkpoints_full-- > 0) return disk_full();
     return std::filesystem::path("/nowhere");
   }
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override {
@@ -196,6 +199,10 @@ class Hearer final : public RunListener {
     if (!gone) return {};
     return core::fail(core::ErrorCode::kResources, "the run folder was moved");
   }
+
+  static core::Failure disk_full() { return core::fail(core::ErrorCode::kDiskFull, "no room"); }
+  int updates_full = 0, checkpoints_full = 0;  // first ones for which the disk is full
+  FailedUpdate failed_update;
 
   std::set<std::string> awaited;
   bool moves_at_save = false;  // the run folder is renamed in the middle of the first checkpoint

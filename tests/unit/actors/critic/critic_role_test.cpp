@@ -34,6 +34,7 @@ struct CriticScript {
   learn::TokenValues old, returns;
   std::vector<std::size_t> pages;  // groups of each call for values
   core::Result<void> critic_learns, policy_learns;
+  std::vector<core::Version> again;  // versions in the answers to repeated requests
   std::vector<std::string> saved;  // who was asked for his state afterwards, and had a whole one
 };
 
@@ -157,14 +158,27 @@ class MadePages {
 class TrainAsker final : public cluster::Role {
  public:
   using Answer = std::promise<core::Result<Trained>>;
-  TrainAsker(RoleContext context, std::uint32_t groups, Answer* answer)
-      : context_(std::move(context)), groups_(groups), answer_(answer) {}
+  TrainAsker(RoleContext context,
+             std::shared_ptr<CriticScript> script,
+             std::uint32_t groups,
+             Answer* answer)
+      : context_(std::move(context)),
+        script_(std::move(script)),
+        groups_(groups),
+        answer_(answer) {}
   async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
     co_return core::fail(core::ErrorCode::kUnsupported, "answers nothing");
   }
   async::task<core::Result<void>> run() override {
     TrainUpdate train{7, groups_};
     auto trained = co_await ask(context_, "policy/0", train);
+    if (trained) {
+      auto again = co_await ask(context_, "policy/0", train);
+      if (again) script_->again.push_back(again->version);
+      TrainCritic critic{7, groups_};
+      auto learned = co_await ask(context_, "critic/0", critic);
+      if (learned) script_->again.push_back(learned->version);
+    }
     for (const char* role : {"policy/0", "critic/0"}) {
       SaveState save{folder_.path().string()};
       auto saved = co_await ask(context_, role, std::move(save));
@@ -176,6 +190,7 @@ class TrainAsker final : public cluster::Role {
 
  private:
   RoleContext context_;
+  std::shared_ptr<CriticScript> script_;
   std::uint32_t groups_;
   Answer* answer_;
   troupe::test::TempFolder folder_;
@@ -222,7 +237,7 @@ core::Result<Trained> one_update(std::shared_ptr<CriticScript> script,
   host("controller/0", nullptr,
        [&](const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
          return std::unique_ptr<cluster::Role>(std::make_unique<TrainAsker>(
-             context_of(services), static_cast<std::uint32_t>(groups), &answer));
+             context_of(services), script, static_cast<std::uint32_t>(groups), &answer));
        });
   auto trained = answer.get_future().get();
   for (auto place = hosts.rbegin(); place != hosts.rend(); ++place)
@@ -263,6 +278,15 @@ TEST(CriticRole, LearnsBeforeThePolicyWhenTheyTakeTurns) {
   const std::vector<std::pair<std::string, double>> metrics = {{"policy/loss", 0.1},
                                                                {"value/loss", 0.5}};
   EXPECT_EQ(trained->metrics, metrics);
+}
+
+TEST(CriticRole, ARepeatedUpdateIsAnsweredAgainAndLearnedFromOnce) {
+  auto script = std::make_shared<CriticScript>();
+  const auto trained = one_update(script, 2, 5, true);
+  ASSERT_TRUE(trained) << trained.error().message;
+  EXPECT_EQ(script->again, (std::vector<core::Version>{trained->version, 3}));
+  EXPECT_EQ(script->calls.size(), 3u) << "each trainer was asked once";
+  EXPECT_EQ(script->pages.size(), 1u);
 }
 
 TEST(CriticRole, LearnsBesideThePolicyOtherwise) {

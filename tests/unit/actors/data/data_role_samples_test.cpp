@@ -139,6 +139,31 @@ TEST(DataRoleSamples, AGroupIsNotBoundByAFrame) {
   EXPECT_EQ(noted.notes.size(), 0u);
 }
 
+TEST(DataRoleSamples, ATicketThatIsSetAsideFailsWithItsPromptAndIsReplaced) {
+  NotedStage noted(groups_of(2));
+  DataStage& stage = noted.stage;
+  stage.reward("reward/right", numbers_times(1));
+  const auto tickets = stage.issue(0, 2);
+  const SetAside request{tickets[1], "it failed 3 times"};
+  ASSERT_TRUE(stage.ask(request));
+  ASSERT_TRUE(stage.ask(request)) << "a second time nothing happens";
+  const auto statuses = stage.ask(AwaitGroups{0, {}});
+  ASSERT_TRUE(statuses);
+  EXPECT_EQ(statuses->groups[0].state, GroupState::kIssued);
+  EXPECT_EQ(statuses->groups[1].state, GroupState::kFailed);
+  EXPECT_EQ(statuses->groups[1].cause, "it failed 3 times; row 1 begins: p1");
+  EXPECT_EQ(stage.amount("failed_groups/set_aside"), 1);
+  // The samples of the old ticket are of no use any more; those of the new one are.
+  ASSERT_TRUE(stage.ask(delivery(tickets[1], 2)));
+  EXPECT_EQ(stage.amount("duplicate_groups/failed"), 1);
+  ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
+  const auto again = stage.reissue(tickets[1]);
+  ASSERT_TRUE(again);
+  ASSERT_TRUE(stage.ask(SetAside{tickets[1], "late"})) << "of a ticket that is not open any more";
+  ASSERT_TRUE(stage.ask(delivery(again->tickets[0], 2)));
+  EXPECT_TRUE(stage.ask(AwaitGroups{0, {}})->groups[1].ready());
+}
+
 TEST(DataRoleSamples, AGroupThatIsTooLongIsReplaced) {
   NotedStage noted(groups_of(2));
   DataStage& stage = noted.stage;

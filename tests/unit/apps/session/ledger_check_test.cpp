@@ -85,7 +85,7 @@ class WrittenRun : public ::testing::Test {
     auto ledger = store::Ledger::open(path);
     for (std::size_t i = 0; i < records.size(); ++i) {
       for (const json& kept : edit(i, json::parse(records[i].text))) {
-        ASSERT_TRUE(ledger->append(records[i].step, kept.dump()));
+        ASSERT_TRUE(ledger->append(records[i].step, {kept.dump()}));
       }
     }
   }

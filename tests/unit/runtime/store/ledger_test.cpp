@@ -22,8 +22,8 @@ class LedgerFile : public testing::Test {
   LedgerFile() : path_(folder_ / "ledger.log") {
     auto ledger = Ledger::open(path_);
     for (std::uint64_t step = 1; step <= 3; ++step) {
-      EXPECT_TRUE(ledger->append(step, "issued " + std::to_string(step)));
-      EXPECT_TRUE(ledger->append(step, "taken"));
+      EXPECT_TRUE(ledger->append(step, {"issued " + std::to_string(step)}));
+      EXPECT_TRUE(ledger->append(step, {"taken"}));
     }
     EXPECT_TRUE(ledger->sync());
   }
@@ -41,7 +41,7 @@ TEST_F(LedgerFile, GoesOnAfterReopening) {
   {
     auto ledger = Ledger::open(path_);
     ASSERT_TRUE(ledger);
-    ASSERT_TRUE(ledger->append(4, ""));
+    ASSERT_TRUE(ledger->append(4, {""}));
   }
   Records expected = all_;
   expected.push_back({4, ""});
@@ -56,7 +56,7 @@ TEST_F(LedgerFile, TornTailIsCutAtEveryByte) {
     ASSERT_TRUE(ledger) << cut;
     const auto lines = std::count(whole.begin(), whole.begin() + static_cast<long>(cut), '\n');
     ASSERT_EQ(ledger->records().size(), static_cast<std::size_t>(lines)) << cut;
-    ASSERT_TRUE(ledger->append(9, "after"));
+    ASSERT_TRUE(ledger->append(9, {"after"}));
     const Records now = stored(path_);
     ASSERT_EQ(now.size(), static_cast<std::size_t>(lines) + 1);
     ASSERT_EQ(now.back(), (LedgerRecord{9, "after"}));
@@ -101,7 +101,7 @@ TEST_F(LedgerFile, CutsBackToAStep) {
 TEST_F(LedgerFile, CutKeepsEarlierStepsBehindLaterOnes) {
   {
     auto ledger = Ledger::open(path_);
-    ASSERT_TRUE(ledger->append(1, "late"));
+    ASSERT_TRUE(ledger->append(1, {"late"}));
   }
   ASSERT_TRUE(store::cut_ledger(path_, 1));
   EXPECT_EQ(stored(path_), (Records{{1, "issued 1"}, {1, "taken"}, {1, "late"}}));
@@ -109,7 +109,7 @@ TEST_F(LedgerFile, CutKeepsEarlierStepsBehindLaterOnes) {
 
 TEST_F(LedgerFile, RefusesNewlines) {
   auto ledger = Ledger::open(path_);
-  EXPECT_FALSE(ledger->append(1, "a\nb"));
+  EXPECT_FALSE(ledger->append(1, {"good", "a\nb"})) << "all or none";
   EXPECT_EQ(stored(path_), all_);
 }
 

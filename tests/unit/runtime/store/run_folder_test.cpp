@@ -80,7 +80,7 @@ TEST(RunFolder, CutsBackMetricsRolloutsAndLedger) {
       if (step == 3) kept = metrics;
       test::put_file(folder->rollouts_file(step), "r");
       test::put_file(folder->eval_file(step), "e");
-      ASSERT_TRUE(ledger->append(step, "t"));
+      ASSERT_TRUE(ledger->append(step, {"t"}));
     }
   }
   test::put_file(folder->metrics_file(), metrics + "{\"step\": 6, \"x\"");  // torn by a crash

@@ -1,0 +1,37 @@
+// Repeats a step of a run that fails because a disk is full: the run pauses and goes on when there is
+// room. Part of the controller, on its strand. The steps are those that may be repeated: commits,
+// checkpoints, rows of metrics. Ends early only when a stop is asked for.
+#pragma once
+
+#include "actors/controller/run_state.hpp"
+#include "actors/data/rare_note.hpp"
+#include "actors/protocol/containment.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace troupe::actors {
+
+// `what`: of the step, for people: "update 3 cannot be written down".
+inline async::task<core::Result<void>> patiently(
+    RunState* run, std::string what, std::function<async::task<core::Result<void>>()> step) {
+  const std::function<void(const std::string&)> say = [run](const std::string& text) {
+    run->listener.on_note(text);
+  };
+  RareNote note(say, *run->context.timers, limits::kNotesEvery);
+  for (core::Duration pause = limits::kDiskPause_min;;
+       pause = std::min<core::Duration>(2 * pause, limits::kDiskPause_max)) {
+    auto body = step();
+    auto done = co_await std::move(body);
+    const bool waits =
+        !done && reaction_to(AskedFor::kFiles, done.error().code) == Reaction::kPaused;
+    if (!waits || run->listener.stop_requested()) co_return done;
+    ++run->counts["disk full"];
+    note(what + ": " + done.error().message + "; the run goes on when there is room");
+    co_await async::sleep_for(*run->context.timers, pause);
+  }
+}
+
+}  // namespace troupe::actors

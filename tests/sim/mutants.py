@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Makes each mistake of mutants.tsv in a copy of the tree and shows that the simulator finds it.
+
+    tests/sim/mutants.py [NAME ...]      # needs ./dev build before; about a minute a mistake
+
+The copy is a git worktree in build/mutants, of the last commit. Exit status 1 when a mistake is not found within the seeds of the test.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COPY = ROOT / "build" / "mutants"
+CMAKE = ROOT / ".venv" / "build" / "bin" / "cmake"
+
+
+def run(*words, **more):
+    return subprocess.run([str(w) for w in words], text=True, capture_output=True, **more)
+
+
+def mutants():
+    for line in (ROOT / "tests/sim/mutants.tsv").read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, file, old, new = (line.split("\t") + [""])[:4]
+            yield name, file, old.replace("\\n", "\n"), new.replace("\\n", "\n")
+
+
+def make_copy():
+    if not COPY.exists():
+        run("git", "worktree", "prune", cwd=ROOT)
+        made = run("git", "worktree", "add", "--detach", COPY, "HEAD", cwd=ROOT)
+        if made.returncode != 0:
+            sys.exit(made.stderr)
+        (COPY / ".venv").symlink_to(ROOT / ".venv")
+    run("git", "checkout", "-q", "--detach", run("git", "rev-parse", "HEAD", cwd=ROOT).stdout.strip(), cwd=COPY)
+    run("git", "checkout", "-q", "--", ".", cwd=COPY)
+    path = {"PATH": f"{CMAKE.parent}:/usr/bin:/bin", "HOME": str(pathlib.Path.home())}
+    configured = run(CMAKE, "--preset", "dev", cwd=COPY, env=path)
+    if configured.returncode != 0:
+        sys.exit(configured.stdout + configured.stderr)
+
+
+def build():
+    return run(CMAKE, "--build", COPY / "build-dev", "--target", "test_sim")
+
+
+def main():
+    make_copy()
+    found = True
+    for name, file, old, new in mutants():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        source = COPY / file
+        text = source.read_text()
+        if text.count(old) != 1:
+            sys.exit(f"{name}: {file} has the text {text.count(old)} times")
+        source.write_text(text.replace(old, new))
+        try:
+            built = build()
+            if built.returncode != 0:
+                sys.exit(f"{name} does not compile:\n{built.stdout[-3000:]}")
+            try:
+                test = run(COPY / "build-dev/bin/test_sim", "--gtest_filter=CompanyWorld.NothingIs*", timeout=600)
+                output, status = test.stdout, test.returncode
+            except subprocess.TimeoutExpired as late:
+                output, status = "", "no end"
+        finally:
+            source.write_text(text)
+        seed = re.search(r"TROUPE_SIM_SEED=(\d+)", output)
+        wrong = re.search(r"Failed\n(.*)", output)
+        said = f"seed {seed[1]}: {wrong[1][:100]}" if seed and wrong else f"status {status}"
+        print(f"{'found' if status != 0 else 'NOT FOUND'}\t{name}\t{said}", flush=True)
+        found = found and status != 0
+    sys.exit(0 if found else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+// Starts and stops of roles that are asked for twice, late or in another order.
+#include "actors/node/node_role.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "tests/sim/sim_network.hpp"
+#include "tests/unit/runtime/cluster/support.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using namespace std::chrono_literals;
+using cluster::testing::kSteps;
+using cluster::testing::Later;
+
+class StandingRole final : public cluster::Role {
+ public:
+  async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
+    co_return core::fail(core::ErrorCode::kUnsupported, "it only stands there");
+  }
+};
+
+// Takes a tenth of a second, and counts.
+class CountingMaker final : public RoleMaker {
+ public:
+  explicit CountingMaker(async::Timers& timers) : timers_(timers) {}
+  async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) override {
+    made.push_back(spawn.epoch);
+    co_await async::sleep_for(timers_, 100ms);
+    cluster::RoleRecipe recipe;
+    recipe.factory =
+        [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
+      return std::unique_ptr<cluster::Role>(std::make_unique<StandingRole>());
+    };
+    co_return recipe;
+  }
+  std::vector<std::uint64_t> made;  // epochs
+
+ private:
+  async::Timers& timers_;
+};
+
+async::task<bool> stop_all(std::shared_ptr<NodeRole>* node, cluster::RoleHost* host,
+                           std::shared_ptr<cluster::Endpoint> asker) {
+  co_await (*node)->stop_roles();
+  co_await host->stop();
+  node->reset();
+  co_await asker->stop();
+  co_return true;
+}
+
+class NodeRoleTest : public ::testing::Test {
+ protected:
+  NodeRoleTest() {
+    asker_ = join("company/0");
+    auto endpoint = join("node/a");
+    host_ = std::make_unique<cluster::RoleHost>(endpoint, cluster::RoleHost::Hooks{});
+    auto factory = factory_of<NodeRole>([this](RoleContext context) {
+      NodePorts ports;
+      ports.place = [this](cluster::Identity identity) { return network_.join(identity); };
+      ports.maker = &maker_;
+      ports.note = [](const std::string&) {};
+      return node_ = std::make_shared<NodeRole>(std::move(context), Join{}, std::move(ports));
+    });
+    Later<core::Result<void>> started(endpoint->strand(), host_->start(std::move(factory)));
+    run(1ms);
+    EXPECT_TRUE(started.value());
+  }
+  ~NodeRoleTest() override {
+    Later<bool> stopped(time_.make_strand(), stop_all(&node_, host_.get(), asker_));
+    run(1s);
+    EXPECT_TRUE(stopped.done());
+  }
+
+  std::shared_ptr<cluster::Endpoint> join(const std::string& name) {
+    return network_.join({name, core::RunId{0}, 1}).value();
+  }
+  void run(core::Duration span) { EXPECT_TRUE(time_.run_for(span, kSteps)); }
+  template <class Request>
+  Later<core::Result<Ack>> begin(Request request) {
+    RoleContext context;
+    context.transport = asker_;
+    context.timers = &time_;
+    return {asker_->strand(), ask(context, "node/a", std::move(request))};
+  }
+  template <class Request>
+  core::Result<Ack> asked(Request request) {
+    auto answer = begin(std::move(request));
+    run(1s);
+    return answer.value();
+  }
+  static Spawn spawn_of(std::uint64_t epoch) {
+    Spawn spawn;
+    spawn.kind = "reward";
+    spawn.name = "reward/0";
+    spawn.epoch = epoch;
+    return spawn;
+  }
+
+  cluster::sim::VirtualTime time_;
+  cluster::sim::SimNetwork network_{time_, 1, {}};
+  CountingMaker maker_{time_};
+  std::shared_ptr<cluster::Endpoint> asker_;
+  std::unique_ptr<cluster::RoleHost> host_;
+  std::shared_ptr<NodeRole> node_;
+};
+
+using NodeRoles = NodeRoleTest;
+using Epochs = std::vector<std::uint64_t>;
+
+TEST_F(NodeRoles, ARepeatedStartChangesNothing) {
+  auto first = begin(spawn_of(3));
+  auto second = begin(spawn_of(3));  // while the first is at work
+  run(1s);
+  EXPECT_TRUE(first.value());
+  EXPECT_TRUE(second.value());
+  EXPECT_TRUE(asked(spawn_of(3)));
+  EXPECT_EQ(maker_.made, Epochs{3});
+}
+
+TEST_F(NodeRoles, ALaterEpochTakesTheRolesPlaceAndAnOlderOneDoesNot) {
+  ASSERT_TRUE(asked(spawn_of(3)));
+  ASSERT_TRUE(asked(spawn_of(4)));
+  const auto old = asked(spawn_of(3));
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().message,
+            "node/a: reward/0 of epoch 4 was here; it is not started with epoch 3");
+  EXPECT_EQ(maker_.made, (Epochs{3, 4}));
+}
+
+TEST_F(NodeRoles, AStartThatComesAfterItsStopIsRefused) {
+  ASSERT_TRUE(asked(spawn_of(3)));
+  ASSERT_TRUE(asked(StopRole{"reward/0", 3}));
+  EXPECT_FALSE(asked(spawn_of(3)));
+  EXPECT_TRUE(asked(spawn_of(4)));
+  EXPECT_EQ(maker_.made, (Epochs{3, 4}));
+}
+
+TEST_F(NodeRoles, AStopOfAnEarlierStartLeavesALaterOneAlone) {
+  ASSERT_TRUE(asked(spawn_of(3)));
+  ASSERT_TRUE(asked(spawn_of(4)));
+  ASSERT_TRUE(asked(StopRole{"reward/0", 3}));
+  EXPECT_TRUE(asked(spawn_of(4))) << "it is there still";
+  EXPECT_EQ(maker_.made, (Epochs{3, 4}));
+  ASSERT_TRUE(asked(StopRole{"reward/0"})) << "whichever is there";
+  EXPECT_FALSE(asked(spawn_of(4)));
+}
+
+}  // namespace
+}  // namespace troupe::actors
