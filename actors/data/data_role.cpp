@@ -1,5 +1,6 @@
 #include "actors/data/data_role.hpp"
 
+#include "actors/data/book_amounts.hpp"
 #include "actors/data/group_statuses.hpp"
 #include "actors/limits.hpp"
 #include "runtime/core/find_value.hpp"
@@ -425,26 +426,7 @@ wire::Amounts DataRole::amounts() const {
   const auto add = [&](std::string name, std::uint64_t value) {
     amounts.emplace_back(std::move(name), static_cast<double>(value));
   };
-  std::array<std::uint64_t, experience::kGroupStates.size()> open{};
-  for (const TicketBook* book : {&book_, &evaluation_book_}) {
-    for (const BookGroup* group : book->groups())
-      ++open[static_cast<std::size_t>(group->state)];
-  }
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    add("open_groups/" + std::string(experience::kGroupStates[i]), open[i]);
-  }
-  const BookCounts &train = book_.counts(), &held_out = evaluation_book_.counts();
-  for (std::size_t i = 0; i < kFailureKinds.size(); ++i) {
-    add("failed_groups/" + std::string(kFailureKinds[i]), train.failed[i] + held_out.failed[i]);
-  }
-  for (std::size_t i = 0; i < kDuplicateKinds.size(); ++i) {
-    add("duplicate_groups/" + std::string(kDuplicateKinds[i]),
-        train.duplicates[i] + held_out.duplicates[i]);
-  }
-  add("dropped_samples", train.dropped_samples + held_out.dropped_samples);
-  add("cut_groups", train.cut_groups + held_out.cut_groups);
-  add("stale_refused", train.stale_refused + held_out.stale_refused);
-  add("put_tokens", train.put_tokens + held_out.put_tokens);
+  add_book_amounts(book_, evaluation_book_, amounts);
   add("too_long_samples", too_long_samples_);
   std::uint64_t retries = 0, away = 0;
   for (const auto& [peer, scorer] : scorers_) {
