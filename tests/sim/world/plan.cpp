@@ -51,8 +51,10 @@ void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
     fault.code = dice.one_of(kAway);
     return;
   }
-  if (dice.one_in(4)) {
-    // What passes with a restart of the trainer.
+  const bool trainer = std::any_of(plan.faults.begin(), plan.faults.end(),
+                                   [](const Fault& other) { return other.what == "train"; });
+  if (dice.one_in(4) && !trainer) {
+    // Together with others it could be three times for one update, which ends the run. What passes with a restart of the trainer.
     constexpr ErrorCode kPasses[] = {ErrorCode::kResources, ErrorCode::kInternal,
                                      ErrorCode::kDeadline};
     fault.target = plan.critic && dice.one_in(2) ? "critic/0" : "policy/0";
@@ -127,7 +129,11 @@ void draw_rewards(Dice& dice, WorldPlan& plan) {
     at += dice.between(100ms, 1s);
     plan.rewards.push_back({RewardStep::Kind::kReweight, at, 2.0});
   }
-  if (dice.one_in(2)) {
+  // A head that goes on from a checkpoint before a detach waits for the reward again.
+  const bool head_dies = std::any_of(plan.faults.begin(), plan.faults.end(), [](const Fault& one) {
+    return one.kind == Kind::kHeadCrash;
+  });
+  if (dice.one_in(2) && !head_dies) {
     at += dice.between(100ms, 1500ms);
     plan.rewards.push_back({RewardStep::Kind::kDetach, at, 0});
   }
