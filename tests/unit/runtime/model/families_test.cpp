@@ -104,7 +104,7 @@ TEST(Families, Phi3FusesAndTurnsAPart) {
   EXPECT_NE(refusal("Phi3ForCausalLM", R"("rope_scaling": {"type": "yarn", "factor": 2.0})")
                 .find("rope type `yarn`; offered are default, linear, llama3, longrope"),
             std::string::npos);
-  EXPECT_NE(refusal("Phi3ForCausalLM", R"("partial_rotary_factor": 0.7)").find("turns 11"),
+  EXPECT_NE(refusal("Phi3ForCausalLM", R"("partial_rotary_factor": 0.7)").find("rotates 11"),
             std::string::npos);
   EXPECT_NE(refusal("MistralForCausalLM", R"("partial_rotary_factor": 0.5)").find("partial_rotary"),
             std::string::npos);

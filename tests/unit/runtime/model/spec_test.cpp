@@ -125,7 +125,7 @@ TEST(ModelSpec, RefusesMalformedValues) {
   expect_error(llama(R"("vocab_size": 18446744073709551615)", "vocab_size"), kData, "vocab_size");
   expect_error(llama(R"("num_key_value_heads": 3)", "num_key_value_heads"), kData,
                "not a multiple of num_key_value_heads 3");
-  expect_error(llama(R"("head_dim": 15)"), kData, "odd");
+  expect_error(llama(R"("head_dim": 15)"), kData, "even and above 0");
   expect_error(llama(R"("num_attention_heads": 6)", "num_attention_heads"), kData, "hidden_size");
   expect_error(llama(R"("rms_norm_eps": 0)", "rms_norm_eps"), kData, "rms_norm_eps");
   expect_error(llama(R"("eos_token_id": 300)"), kData, "eos_token_id");
