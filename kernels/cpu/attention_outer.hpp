@@ -1,6 +1,5 @@
-// The third product of the attention gradient: adds the contributions of query rows to the
-// gradients of sixteen keys (or values). Each number is one chain over ascending rows. Any thread;
-// no state.
+// The products of the attention gradient summed over query rows: the gradients of keys (dk) and of
+// values (dv). Each number is one chain over ascending rows. Any thread; no state.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

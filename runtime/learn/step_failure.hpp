@@ -1,5 +1,5 @@
-// Turns an exception that ended a forward or backward pass into an error: kResources for a device
-// that has no room or failed, kInternal for any failure of LibTorch. Pure; any thread.
+// Turns an exception that ended a forward or backward pass into an error: with the code that
+// core::error_of knows for it, or else kInternal with LibTorch's message. Pure; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

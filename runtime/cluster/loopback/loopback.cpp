@@ -12,7 +12,7 @@ namespace troupe::cluster {
 using core::ErrorCode;
 using wire::Frame;
 
-// The roles of the network by name. Entries of roles that left are empty.
+// The roles of the network by name. A role that leaves is erased.
 struct LoopbackNetwork::Directory {
   std::mutex mutex;
   std::map<PeerName, std::weak_ptr<Endpoint>> members;
