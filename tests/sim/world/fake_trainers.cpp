@@ -57,9 +57,32 @@ class Book {
   Learned learned_;
 };
 
-class FakePolicyTrainer final : public learn::PolicyTrainer {
+// What both trainers have of their book.
+template <class Trainer>
+class OfBook : public Trainer {
  public:
-  explicit FakePolicyTrainer(Book book) : book_(std::move(book)) {}
+  explicit OfBook(Book book) : book_(std::move(book)) {}
+
+  const model::ParamStore& master() const override { return no_params(); }
+  core::Version version() const override { return book_.version(); }
+  Result<void> save_model(const std::filesystem::path& folder,
+                          const std::filesystem::path&) const override {
+    return book_.save_model(folder);
+  }
+  Result<void> save_state(const std::filesystem::path& folder) const override {
+    return book_.save(folder);
+  }
+  Result<void> load_state(const std::filesystem::path& folder) override {
+    return book_.load(folder);
+  }
+
+ protected:
+  Book book_;
+};
+
+class FakePolicyTrainer final : public OfBook<learn::PolicyTrainer> {
+ public:
+  using OfBook::OfBook;
 
   Result<learn::ValueTargets> prepare(std::vector<experience::Group> groups) override {
     check(groups);
@@ -89,19 +112,7 @@ class FakePolicyTrainer final : public learn::PolicyTrainer {
   }
 
   std::shared_ptr<const model::PackedWeights> packed() override { return nullptr; }
-  const model::ParamStore& master() const override { return no_params(); }
   const model::ParamStore* average() const override { return nullptr; }
-  core::Version version() const override { return book_.version(); }
-  Result<void> save_model(const std::filesystem::path& folder,
-                          const std::filesystem::path&) const override {
-    return book_.save_model(folder);
-  }
-  Result<void> save_state(const std::filesystem::path& folder) const override {
-    return book_.save(folder);
-  }
-  Result<void> load_state(const std::filesystem::path& folder) override {
-    return book_.load(folder);
-  }
 
  private:
   // An update is trained on once, whole, in its turn, and holds no token that is too old.
@@ -128,13 +139,12 @@ class FakePolicyTrainer final : public learn::PolicyTrainer {
     }
   }
 
-  Book book_;
   std::vector<experience::Group> groups_;
 };
 
-class FakeCriticTrainer final : public learn::CriticTrainer {
+class FakeCriticTrainer final : public OfBook<learn::CriticTrainer> {
  public:
-  explicit FakeCriticTrainer(Book book) : book_(std::move(book)) {}
+  using OfBook::OfBook;
 
   // A value tells how many updates the critic has learned from.
   Result<TokenValues> values(const std::vector<experience::Group>& groups) override {
@@ -161,21 +171,6 @@ class FakeCriticTrainer final : public learn::CriticTrainer {
     book_.learn(hash);
     return learn::CriticReport{book_.version(), {{"value/loss", 0.5}}};
   }
-  const model::ParamStore& master() const override { return no_params(); }
-  core::Version version() const override { return book_.version(); }
-  Result<void> save_model(const std::filesystem::path& folder,
-                          const std::filesystem::path&) const override {
-    return book_.save_model(folder);
-  }
-  Result<void> save_state(const std::filesystem::path& folder) const override {
-    return book_.save(folder);
-  }
-  Result<void> load_state(const std::filesystem::path& folder) override {
-    return book_.load(folder);
-  }
-
- private:
-  Book book_;
 };
 
 }  // namespace
