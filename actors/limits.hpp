@@ -6,4 +6,4 @@
 namespace troupe::actors::limits {
 using namespace std::chrono_literals;
 #include "actors/limits.def"
-}
+}  // namespace troupe::actors::limits

@@ -53,14 +53,14 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
   });
   if (guests_.contains(hello.name) && (pass != passes_.end() || holds(hello))) {
     return turn_away("a node named " + hello.name.substr(5) +
-                  " is there already; give this one another --name");
+                     " is there already; give this one another --name");
   }
   if (pass == passes_.end() && before == gone_.end()) {
     return turn_away(hello.name + " brings no valid pass");
   }
   if (const auto number = number_of_pass(hello.pass); !number || *number != hello.epoch) {
     return turn_away(hello.name + " of epoch " + std::to_string(hello.epoch) +
-                  " brings the pass of another epoch");
+                     " brings the pass of another epoch");
   }
   if (pass != passes_.end()) passes_.erase(pass);
   if (before != gone_.end()) gone_.erase(before);

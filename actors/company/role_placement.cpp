@@ -18,7 +18,8 @@ bool is_worn(const PlacedRole& placed, core::TimePoint now) {
 // How long a role that was taken down as sick stays down.
 core::Duration sick_pause(PlacedRole& placed, core::TimePoint now) {
   const core::TimePoint last = std::exchange(placed.last_sick, now);
-  const bool long_ago = placed.sick_pause == core::Duration::zero() || now - last > limits::kSickForget;
+  const bool long_ago =
+      placed.sick_pause == core::Duration::zero() || now - last > limits::kSickForget;
   if (long_ago) {
     placed.sick_pause = limits::kSickPause_min;
     return limits::kRestartAfter;

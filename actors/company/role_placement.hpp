@@ -37,8 +37,8 @@ struct PlacedRole {
   std::uint64_t epoch = 0;
   core::TimePoint not_before{};  // back-off
   std::deque<core::TimePoint> losses{};
-  core::TimePoint last_sick{};    // when it was last taken down as sick
-  core::Duration sick_pause{};    // the least time from then to its next start
+  core::TimePoint last_sick{};  // when it was last taken down as sick
+  core::Duration sick_pause{};  // the least time from then to its next start
   std::string last_cause{};
 };
 

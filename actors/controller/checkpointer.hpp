@@ -21,8 +21,8 @@ class Checkpointer {
 
   // Has policy, critic and data load their state from a checkpoint folder.
   async::task<core::Result<void>> load(std::string folder);
-  // Saves the state after `done` updates; with `models` also the models, as folders beside it. Waits
-  // while the disk is full.
+  // Saves the state after `done` updates; with `models` also the models, as folders beside it.
+  // Waits while the disk is full.
   async::task<core::Result<void>> save(std::uint64_t done, bool models);
   // Saves the last committed update of a run that ends with `error`. Returns that error; its text
   // also says where the update is saved, or why it could not be.

@@ -1,6 +1,6 @@
-// Repeats a step of a run that fails because a disk is full: the run pauses and goes on when there is
-// room. Part of the controller, on its strand. The steps are those that may be repeated: commits,
-// checkpoints, rows of metrics. Ends early only when a stop is asked for.
+// Repeats a step of a run that fails because a disk is full: the run pauses and goes on when there
+// is room. Part of the controller, on its strand. The steps are those that may be repeated:
+// commits, checkpoints, rows of metrics. Ends early only when a stop is asked for.
 #pragma once
 
 #include "actors/controller/run_state.hpp"

@@ -147,9 +147,9 @@ void Fleet::blame(Flight flight, const core::Error& error) {
   if (times >= limits::kTicketFailures_max) {
     ++run_.counts["ticket set aside"];
     failures_.forget(ticket);
-    run_.scope->spawn("", set_aside(ticket, "it failed " + std::to_string(times) +
-                                                " times, the last time at " + name + ": " +
-                                                error.message));
+    run_.scope->spawn(
+        "", set_aside(ticket, "it failed " + std::to_string(times) + " times, the last time at " +
+                                  name + ": " + error.message));
     return;
   }
   const bool untried = router_.others_for(flight.work, *failures_.where(ticket));

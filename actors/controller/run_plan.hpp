@@ -30,7 +30,7 @@ struct RunPlan {
   std::int32_t samples = 1;        // of one group
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
-  std::uint64_t save_steps = 0;  // 0 = by time and at the end
+  std::uint64_t save_steps = 0;   // 0 = by time and at the end
   core::Duration save_period{0};  // by time (store::SavePace); 0 = never
   bool has_critic = false;
   bool save_critic = false;  // the critic, too, becomes a model folder at the end

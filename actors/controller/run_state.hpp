@@ -37,8 +37,8 @@ struct RunState {
   std::uint64_t issued = plan.first_update;      // updates whose tickets are out
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
   async::Scope* scope = nullptr;  // for coroutines beside the update loop; null without one
-  int whole_steps = 0;                           // under way
-  std::map<std::string, std::uint64_t> counts;   // events that were not planned, by cause
+  int whole_steps = 0;            // under way
+  std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
 
   // Marks a step that must not be broken off: while the returned object lives, an error beside the
   // update loop does not end the run.

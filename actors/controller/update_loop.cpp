@@ -120,10 +120,11 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
 }
 
 async::task<core::Result<void>> UpdateLoop::commit(std::uint64_t update) {
-  std::function<async::task<core::Result<void>>()> step =
-      [this, update] { return ask_commit(run_, update); };
-  co_return co_await patiently(&run_, experience::name_of_update(update) + " cannot be written down",
-                               std::move(step));
+  std::function<async::task<core::Result<void>>()> step = [this, update] {
+    return ask_commit(run_, update);
+  };
+  co_return co_await patiently(
+      &run_, experience::name_of_update(update) + " cannot be written down", std::move(step));
 }
 
 async::task<core::Result<void>> UpdateLoop::write_down(std::uint64_t update, UpdateReport report) {
@@ -143,8 +144,9 @@ core::Failure UpdateLoop::update_failed(std::uint64_t update, const core::Error&
   FailedUpdate failed{update, 1};
   if (run_.plan.failed.update == update) failed.times += run_.plan.failed.times;
   run_.listener.on_failed_update(failed);
-  const std::string what = experience::name_of_update(update) + " failed (" + std::to_string(failed.times) +
-                           " of " + std::to_string(limits::kUpdateFailures_max) + ")";
+  const std::string what = experience::name_of_update(update) + " failed (" +
+                           std::to_string(failed.times) + " of " +
+                           std::to_string(limits::kUpdateFailures_max) + ")";
   if (failed.times >= limits::kUpdateFailures_max) return core::fail(error.within(what));
   checkpointer_.lose_state();
   return core::fail(core::ErrorCode::kPeerLost, what + ": " + error.message);

@@ -27,8 +27,8 @@ std::optional<CriticValues> CriticRole::known_values(const ScoreValues& request)
   CriticValues values;
   for (std::size_t g = 0; g < request.groups.size(); ++g) {
     const std::size_t place = request.cursor + g;
-    const bool same = place < held_->groups.size() &&
-                      held_->groups[place].ticket == request.groups[g].ticket;
+    const bool same =
+        place < held_->groups.size() && held_->groups[place].ticket == request.groups[g].ticket;
     if (!same) return std::nullopt;
     values.groups.push_back({held_->values[place]});
   }
@@ -40,9 +40,9 @@ async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
   if (auto known = known_values(request)) co_return std::move(*known);
   TROUPE_CO_TRY_ASSIGN(trained, answered(request.update));
   if (trained) {
-    co_return core::fail(core::ErrorCode::kInvalidArgument,
-                         "the critic has learned from update " +
-                             std::to_string(request.update + 1) + " already");
+    co_return core::fail(
+        core::ErrorCode::kInvalidArgument,
+        "the critic has learned from update " + std::to_string(request.update + 1) + " already");
   }
   if (request.cursor == 0) {
     held_ = std::make_shared<Held>();

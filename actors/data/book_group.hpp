@@ -80,11 +80,11 @@ struct BookGroup : SavedTicket {
   GroupState state = GroupState::kIssued;
   std::vector<experience::Trajectory> samples;
   std::vector<SampleScores> scores;  // one a sample
-  std::vector<bool> scored;  // by member of `rewards`
+  std::vector<bool> scored;          // by member of `rewards`
   bool referenced = false;
-  bool restored = false;  // loaded from a checkpoint and not issued again since
-  std::string cause;      // of kFailed
-  bool filtered = false;  // failed only because its mean score is out of range
+  bool restored = false;           // loaded from a checkpoint and not issued again since
+  std::string cause;               // of kFailed
+  bool filtered = false;           // failed only because its mean score is out of range
   std::vector<Unscored> unscored;  // known when all rewards have spoken
   std::uint32_t missing = 0;       // their number, with the slot's earlier attempts
 };

@@ -144,8 +144,8 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
     }
   }
   // A group that was delivered before, or whose slot was reissued, is acknowledged and dropped.
-  TROUPE_CO_TRY_ASSIGN(
-      taken, book.put_samples(request.ticket, std::move(request.samples), request.cut));
+  TROUPE_CO_TRY_ASSIGN(taken,
+                       book.put_samples(request.ticket, std::move(request.samples), request.cut));
   if (!taken) co_return Ack{};
   changed_.notify_all();
   const std::string name = name_of(request.ticket);
@@ -164,8 +164,8 @@ async::task<core::Result<Ack>> DataRole::on(SetAside request) {
   const BookGroup* const group = book.find(request.ticket);
   if (group == nullptr) co_return Ack{};
   TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-  const std::string cause =
-      request.cause + "; row " + std::to_string(prompt->row) + " begins: " + prompt->text.substr(0, kPromptShown_bytes);
+  const std::string cause = request.cause + "; row " + std::to_string(prompt->row) +
+                            " begins: " + prompt->text.substr(0, kPromptShown_bytes);
   if (book.fail(request.ticket, FailureKind::kSetAside, cause)) changed_.notify_all();
   co_return Ack{};
 }
@@ -203,9 +203,9 @@ async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) 
     page.groups.push_back(std::move(group));
   }
   if (page.groups.empty() || !book_.ready(request.update)) {
-    co_return core::fail(ErrorCode::kInvalidArgument,
-                         experience::name_of_update(request.update) +
-                             " has no experience in the slots asked for");
+    co_return core::fail(
+        ErrorCode::kInvalidArgument,
+        experience::name_of_update(request.update) + " has no experience in the slots asked for");
   }
   co_return page;
 }

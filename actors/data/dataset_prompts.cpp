@@ -47,11 +47,11 @@ class RowBound {
     const std::size_t messages = reads_->messages ? prompt.messages.size() : 0;
     const std::size_t bytes = texts + messages + row_with(prompt.columns, *reads_).size();
     if (bytes <= options_.row_bytes_max) return {};
-    return core::fail(
-        core::ErrorCode::kData,
-        where + ": prompt, label and what the reward reads of the row (" + reads_->text() +
-            ") have " + std::to_string(bytes) + " bytes, and a row may have " +
-            std::to_string(options_.row_bytes_max) + "; shorten it or leave it out");
+    return core::fail(core::ErrorCode::kData,
+                      where + ": prompt, label and what the reward reads of the row (" +
+                          reads_->text() + ") have " + std::to_string(bytes) +
+                          " bytes, and a row may have " + std::to_string(options_.row_bytes_max) +
+                          "; shorten it or leave it out");
   }
 
  private:

@@ -3,12 +3,12 @@
 // order.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "actors/data/prompt_source.hpp"
 #include "actors/data/ticket_book.hpp"
 #include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -20,7 +20,8 @@ struct CommittedGroup {
 class GroupSink {
  public:
   virtual ~GroupSink() = default;
-  virtual core::Result<void> commit(std::uint64_t update, std::uint64_t after_step,
+  virtual core::Result<void> commit(std::uint64_t update,
+                                    std::uint64_t after_step,
                                     const std::vector<CommittedGroup>& groups) = 0;
 };
 

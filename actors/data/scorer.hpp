@@ -11,7 +11,6 @@
 #include "actors/protocol/reward_group.hpp"
 #include "runtime/async/event.hpp"
 #include "runtime/async/notifier.hpp"
-#include "runtime/async/notifier.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/error.hpp"
 

@@ -109,7 +109,7 @@ core::Result<void> TicketBook::may_reissue(const experience::Ticket& ticket) con
 }
 
 core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& ticket,
-                                               const RewardSetPtr& rewards) {
+                                                     const RewardSetPtr& rewards) {
   TROUPE_TRY(may_reissue(ticket));
   BookGroup& group = groups_.find({ticket.update, ticket.slot})->second;
   if (group.ticket != ticket) return group.ticket;

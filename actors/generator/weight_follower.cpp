@@ -17,9 +17,9 @@ bool passes(core::ErrorCode code) {
 }  // namespace
 
 WeightFollower::WeightFollower(RoleContext context,
-                       std::shared_ptr<weights::WeightSubscriber> subscriber,
-                       async::DeviceQueue& fetch_thread,
-                       std::function<void()> arrived)
+                               std::shared_ptr<weights::WeightSubscriber> subscriber,
+                               async::DeviceQueue& fetch_thread,
+                               std::function<void()> arrived)
     : context_(std::move(context)),
       subscriber_(std::move(subscriber)),
       fetch_thread_(fetch_thread),

@@ -68,7 +68,7 @@ class NodeRole {
   std::atomic<std::uint64_t> run_id_ = 0;
   std::map<std::string, std::unique_ptr<cluster::RoleHost>> hosts_;
   std::map<std::string, std::uint64_t> ended_;  // newest epoch of the roles that were here
-  bool changing_ = false;  // a role is being started or stopped
+  bool changing_ = false;                       // a role is being started or stopped
   async::Notifier changed_;
 };
 

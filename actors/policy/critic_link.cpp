@@ -1,7 +1,7 @@
 #include "actors/policy/critic_link.hpp"
 
-#include "actors/protocol/ask.hpp"
 #include "actors/limits.hpp"
+#include "actors/protocol/ask.hpp"
 
 namespace troupe::actors {
 namespace {

@@ -2,10 +2,10 @@
 // Runs on the caller's strand. Errors are those of Transport::call and of the peer's handler.
 #pragma once
 
-#include <string>
-
 #include "actors/protocol/frames.hpp"
 #include "actors/protocol/role_shell.hpp"
+
+#include <string>
 
 namespace troupe::actors {
 
@@ -17,10 +17,10 @@ inline core::Error without_name(const core::Error& error, const std::string& pee
 }
 
 template <class Request>
-async::task<core::Result<typename Request::Reply>> ask(RoleContext context, std::string peer,
+async::task<core::Result<typename Request::Reply>> ask(RoleContext context,
+                                                       std::string peer,
                                                        Request request) {
-  const async::Deadline deadline =
-      async::Deadline::after(*context.timers, context.call_deadline);
+  const async::Deadline deadline = async::Deadline::after(*context.timers, context.call_deadline);
   TROUPE_CO_TRY_ASSIGN(frame, to_frame(context.transport->new_request(deadline), request));
   TROUPE_CO_TRY_ASSIGN(
       reply, co_await context.transport->call(std::move(peer), std::move(frame), deadline));

@@ -1,5 +1,5 @@
-// What a run does about an error that a living role answers with: the one place that decides it. The
-// table in docs/operations.md says the same, and a test compares them. Pure functions.
+// What a run does about an error that a living role answers with: the one place that decides it.
+// The table in docs/operations.md says the same, and a test compares them. Pure functions.
 #pragma once
 
 #include "runtime/core/error.hpp"

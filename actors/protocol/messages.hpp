@@ -27,7 +27,7 @@ struct IssueTickets {
   using Reply = Tickets;
   std::uint64_t update = 0;  // of an evaluation: from the held-out prompts, in their own order
   std::uint32_t groups = 0;
-  std::int32_t samples = 0;  // 0 = the run's group size
+  std::int32_t samples = 0;       // 0 = the run's group size
   core::Version version_min = 0;  // a delivered token from older weights is an error
 };
 
@@ -52,7 +52,7 @@ struct PutGroup {
   using Reply = Ack;
   experience::Ticket ticket;
   std::vector<experience::Trajectory> samples;
-  bool cut = false;  // a straggler: fewer samples than asked for, at least two
+  bool cut = false;            // a straggler: fewer samples than asked for, at least two
   std::uint32_t too_long = 0;  // samples of a group beyond kGroup_bytes_max; it comes without them
 };
 
@@ -70,14 +70,14 @@ struct GroupStatus {
   std::uint32_t samples = 0;
   std::uint64_t tokens = 0;
   double mean_score = 0;
-  bool filtered = false;  // failed because of its mean score
+  bool filtered = false;      // failed because of its mean score
   std::uint32_t missing = 0;  // samples of the slot without a score, those of replaced groups too
 
   bool ready() const { return state == experience::GroupState::kReady; }
 };
 
 struct GroupStatuses {
-  std::vector<GroupStatus> groups;  // by slot
+  std::vector<GroupStatus> groups;       // by slot
   std::vector<std::uint64_t> staleness;  // tokens of the ready groups by age in updates
   std::uint64_t crossed = 0;             // samples with tokens of more than one version
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set

@@ -19,7 +19,7 @@ namespace troupe::actors {
 struct Scores {
   std::vector<std::optional<double>> values;  // in the order of the samples
   std::vector<std::string> causes{};          // why a value is missing, "" otherwise
-  std::vector<std::string> extras{};  // other values of a sample: a JSON object, or ""
+  std::vector<std::string> extras{};          // other values of a sample: a JSON object, or ""
   // Instead of values: the reward reads this, and not all of it was sent.
   std::optional<RewardReads> wanted{};
 };

@@ -16,7 +16,7 @@ struct RewardSample {
 };
 
 struct RewardGroup {
-  std::string prompt;    // as the model saw it
+  std::string prompt;      // as the model saw it
   std::string label{};     // the dataset's label column, "" when there is none
   std::string columns{};   // the dataset row as one JSON object, at least the columns that are read
   std::string messages{};  // the prompt as a JSON list of messages; "" where the dataset has a text

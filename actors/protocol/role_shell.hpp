@@ -20,12 +20,12 @@ namespace troupe::actors {
 
 struct RoleContext {
   std::shared_ptr<cluster::Transport> transport;
-  async::Scope* scope = nullptr;           // children of the role; outlives it
-  async::DeviceQueue* device = nullptr;    // long jobs; null for roles without any
+  async::Scope* scope = nullptr;         // children of the role; outlives it
+  async::DeviceQueue* device = nullptr;  // long jobs; null for roles without any
   async::Timers* timers = nullptr;
   core::Duration call_deadline = limits::kRoundDeadline;
-  core::TeamRunner* team = nullptr;        // the compute pool, used on the device thread
-  core::Activity* activity = nullptr;      // what the role's time goes into
+  core::TeamRunner* team = nullptr;    // the compute pool, used on the device thread
+  core::Activity* activity = nullptr;  // what the role's time goes into
 
   // A copy with another deadline for calls.
   RoleContext with_deadline(core::Duration deadline) const {

@@ -4,15 +4,15 @@
 // device thread.
 #pragma once
 
-#include <deque>
-#include <memory>
-#include <vector>
-
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/score.hpp"
+
+#include <deque>
+#include <memory>
+#include <vector>
 
 namespace troupe::actors {
 

@@ -16,7 +16,6 @@ namespace {
 using core::ErrorCode;
 using nlohmann::json;
 
-
 std::string shown(const std::string& text) {
   std::string part = text.substr(0, kShown_bytes_max);
   for (char& c : part) {

@@ -29,7 +29,9 @@ std::string_view first_line(std::string_view text) {
   return trimmed(text.substr(0, text.find('\n')));
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 RewardScore exact(const std::string& label, const std::string& response) {
   if (!trimmed(label).empty()) return {first_line(response) == trimmed(label) ? 1.0 : 0.0, ""};
@@ -84,7 +86,8 @@ class RuleReward final : public RewardSource {
 
 std::optional<double> last_number(const std::string& text) {
   std::size_t end = text.size();
-  while (end > 0 && !is_digit(text[end - 1])) --end;
+  while (end > 0 && !is_digit(text[end - 1]))
+    --end;
   if (end == 0) return std::nullopt;
   std::size_t begin = end;
   bool point = false;
@@ -130,9 +133,9 @@ core::Result<std::unique_ptr<RewardSource>> make_rule_reward(RuleKind kind,
     };
     return {std::make_unique<RuleReward>(kind, std::move(rule))};
   } catch (const std::regex_error& error) {
-    return core::fail(core::ErrorCode::kConfig, "reward.rule_pattern '" + pattern +
-                                                    "' is not a regular expression: " +
-                                                    error.what());
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "reward.rule_pattern '" + pattern + "' is not a regular expression: " + error.what());
   }
 }
 

@@ -125,10 +125,10 @@ core::Failure WorkerProcess::ended() {
   const int status = child_.wait();
   kill();
   const bool unstarted = WIFEXITED(status) && WEXITSTATUS(status) == 127;
-  return core::fail(ErrorCode::kClosed,
-                    "the reward worker " +
-                        (unstarted ? "could not be started (is the interpreter installed?)"
-                                   : core::how_it_ended(status)));
+  return core::fail(
+      ErrorCode::kClosed,
+      "the reward worker " + (unstarted ? "could not be started (is the interpreter installed?)"
+                                        : core::how_it_ended(status)));
 }
 
 void WorkerProcess::kill() noexcept {

@@ -281,11 +281,11 @@ Result<GenerateFigures> measure(GenerateRun& bench,
         around.share_of_limit(step_least.flops, step_least.bytes, decode_s.back()));
   }
   return GenerateFigures{static_cast<double>(job.batch) / median(decode_s),
-                 static_cast<double>(job.batch * job.prompt_tokens) / median(prefill_s),
-                 known ? median(decode_shares) : kUnknown,
-                 known ? median(prefill_shares) : kUnknown,
-                 median(serial),
-                 median(barrier)};
+                         static_cast<double>(job.batch * job.prompt_tokens) / median(prefill_s),
+                         known ? median(decode_shares) : kUnknown,
+                         known ? median(prefill_shares) : kUnknown,
+                         median(serial),
+                         median(barrier)};
 }
 
 Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,

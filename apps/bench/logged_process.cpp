@@ -79,8 +79,8 @@ std::string LoggedProcess::output() const {
 }
 
 core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
-                                          const std::filesystem::path& log,
-                                          double limit_s) {
+                                             const std::filesystem::path& log,
+                                             double limit_s) {
   const std::string what = "troupe " + arguments.front();
   TROUPE_TRY_ASSIGN(process, LoggedProcess::start("", std::move(arguments), log));
   const auto status = process.wait(limit_s);

@@ -43,8 +43,8 @@ class LoggedProcess {
 // The command's output; error kPeerLost with that output when it fails or takes longer, after which
 // it is killed.
 core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
-                                          const std::filesystem::path& log,
-                                          double limit_s);
+                                             const std::filesystem::path& log,
+                                             double limit_s);
 
 // Figures of a running process from /proc; 0 when it is gone. Seconds of processor time in user and
 // system mode; a field of its status in MiB, by default its resident memory.

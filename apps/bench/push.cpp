@@ -338,8 +338,8 @@ Result<void> bench_push(Words words) {
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   if (job.path != "shm" && job.path != "tcp" && job.path != "local") {
-    return core::fail(core::ErrorCode::kConfig, "troupe bench push: --path " + job.path +
-                                                    "; there are shm, tcp and local");
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe bench push: --path " + job.path + "; there are shm, tcp and local");
   }
   if (job.threads == 0) job.threads = usable_cores();
   if (job.engine_threads == 0) job.engine_threads = std::max(usable_cores() - 1, 1);

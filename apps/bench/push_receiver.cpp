@@ -270,8 +270,7 @@ class Receiver {
     held_.reset();
     async::CpuPool team(static_cast<int>(job_.engine_threads), kernels::flush_denormals);
     PushDecode decode(job_, base_, subscriber_, location_, team);
-    TROUPE_TRY(decode.run(channel_,
-                          keep ? engine::KvAction::kKeep : engine::KvAction::kRecompute));
+    TROUPE_TRY(decode.run(channel_, keep ? engine::KvAction::kKeep : engine::KvAction::kRecompute));
     if (keep) return channel_.say(decode.times());
     TROUPE_TRY_ASSIGN(checked, decode.check());
     return channel_.say(checked);

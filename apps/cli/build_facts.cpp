@@ -2,6 +2,8 @@
 
 namespace troupe::app {
 
-std::string build_version() { return TROUPE_VERSION; }
+std::string build_version() {
+  return TROUPE_VERSION;
+}
 
 }  // namespace troupe::app

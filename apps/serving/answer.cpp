@@ -214,7 +214,7 @@ Json chat_logprobs(const std::optional<text::Tokenizer>& tokenizer,
 struct Answer::State {
   SampleText text;
   std::size_t offset = 0;  // characters of the tokens whose log-probs were sent
-  bool opened = false;  // the first event was sent
+  bool opened = false;     // the first event was sent
   std::size_t tokens = 0;
   Json whole{};  // the choice, when finished
 };

@@ -22,7 +22,7 @@ struct ApiServiceParts {
   EnginePump& pump;
   ApiKeys keys;
   ServeBounds bounds = {};
-  bool loopback = true;  // nobody beyond this machine can connect
+  bool loopback = true;                                  // nobody beyond this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
   // Reloads the weights after a sleep that freed them; called on the engine's thread. Null: such a
   // sleep is refused.

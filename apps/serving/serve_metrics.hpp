@@ -36,7 +36,7 @@ class ServeMetrics {
   // A finished sample: its tokens, why it ended, and the seconds since its request came in.
   void finished(std::size_t tokens, engine::FinishReason reason, double seconds);
   void aborted(std::size_t samples);  // whose client disconnected
-  void refused();  // a request answered with an error
+  void refused();                     // a request answered with an error
 
   // Text format 0.0.4.
   std::string render(const PumpCounters& pump, const std::string& model) const;

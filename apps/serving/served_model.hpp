@@ -15,7 +15,7 @@
 namespace troupe::app {
 
 struct ServedModel {
-  std::vector<std::string> names;            // the first is the one in replies
+  std::vector<std::string> names;              // the first is the one in replies
   std::string root{};                          // where it was loaded from
   std::optional<text::Tokenizer> tokenizer{};  // none: token ids alone
   std::optional<text::ChatTemplate> chat{};

@@ -6,9 +6,9 @@
 #include "actors/company/company.hpp"
 #include "apps/session/control_plane.hpp"
 #include "apps/session/core_plan.hpp"
-#include "apps/session/run_gateway.hpp"
 #include "apps/session/node/local_nodes.hpp"
 #include "apps/session/roles/contents.hpp"
+#include "apps/session/run_gateway.hpp"
 #include "apps/session/status_service.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
@@ -75,8 +75,8 @@ class CompanyPlane final : public ControlPlane {
   const std::uint64_t run_id_;
   std::atomic<std::uint64_t> sessions_{0};
   async::SteadyTimers timers_;
-  async::IoThreads own_io_;   // of the company: heartbeats never wait for a role
-  async::IoThreads role_io_;  // controller, data, status
+  async::IoThreads own_io_;                  // of the company: heartbeats never wait for a role
+  async::IoThreads role_io_;                 // controller, data, status
   async::DeviceThread hashing_{"contents"};  // waits for the run's hashes
   actors::Admission admission_;
   std::unique_ptr<cluster::Exchange> exchange_;

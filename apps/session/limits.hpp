@@ -6,4 +6,4 @@
 namespace troupe::app::limits {
 using namespace std::chrono_literals;
 #include "apps/session/limits.def"
-}
+}  // namespace troupe::app::limits

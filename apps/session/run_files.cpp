@@ -39,21 +39,21 @@ ordered_json sample_json(std::uint64_t step,
   const actors::SampleScores& scores = committed.group->scores[index];
   const actors::RewardSet& set = *committed.group->rewards;
   ordered_json line = {{"step", step},
-          {"slot", committed.group->ticket.slot},
-          {"attempt", committed.group->ticket.attempt},
-          {"prompt_id", committed.prompt->row},
-          {"sample", index},
-          {"prompt", committed.prompt->text},
-          {"response", sample.text},
-          {"label", committed.prompt->label},
-          {"tokens", sample.tokens.size()},
-          {"reward", sample.score.value_or(0.0)},
-          {"reward_set", set.number},
-          {"rewards", scores_json(scores, set)},
-          {"finish_reason", experience::finish_name(sample.finish)},
-          {"truncated", sample.truncated()},
-          {"version_min", sample.versions.oldest()},
-          {"version_max", sample.versions.newest()}};
+                       {"slot", committed.group->ticket.slot},
+                       {"attempt", committed.group->ticket.attempt},
+                       {"prompt_id", committed.prompt->row},
+                       {"sample", index},
+                       {"prompt", committed.prompt->text},
+                       {"response", sample.text},
+                       {"label", committed.prompt->label},
+                       {"tokens", sample.tokens.size()},
+                       {"reward", sample.score.value_or(0.0)},
+                       {"reward_set", set.number},
+                       {"rewards", scores_json(scores, set)},
+                       {"finish_reason", experience::finish_name(sample.finish)},
+                       {"truncated", sample.truncated()},
+                       {"version_min", sample.versions.oldest()},
+                       {"version_max", sample.versions.newest()}};
   if (!scores.extras.all().empty()) line["extra"] = extras_json(scores);
   return line;
 }

@@ -3,12 +3,12 @@
 // order.
 #pragma once
 
-#include <filesystem>
-#include <memory>
-
 #include "actors/data/group_sink.hpp"
 #include "runtime/store/ledger.hpp"
 #include "runtime/store/run_folder.hpp"
+
+#include <filesystem>
+#include <memory>
 
 namespace troupe::app {
 
@@ -17,14 +17,16 @@ class RunFiles final : public actors::GroupSink {
   // `folder` outlives this object.
   static core::Result<std::unique_ptr<RunFiles>> open(const store::RunFolder& folder);
 
-  core::Result<void> commit(std::uint64_t update, std::uint64_t after_step,
+  core::Result<void> commit(std::uint64_t update,
+                            std::uint64_t after_step,
                             const std::vector<actors::CommittedGroup>& groups) override;
 
  private:
   RunFiles(const store::RunFolder& folder, store::Ledger ledger)
       : folder_(folder), ledger_(std::move(ledger)) {}
 
-  core::Result<void> commit_evaluation(bool greedy, std::uint64_t after_step,
+  core::Result<void> commit_evaluation(bool greedy,
+                                       std::uint64_t after_step,
                                        const std::vector<actors::CommittedGroup>& groups);
 
   const store::RunFolder& folder_;

@@ -41,7 +41,7 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
     return service == "company" ? admission.issue_pass() : std::string();
   };
   auto gateway = net::Gateway::open(io, address.first, address.second, std::move(auth),
-                              {{"company", socket}}, std::move(hooks));
+                                    {{"company", socket}}, std::move(hooks));
   if (!gateway)
     return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));
   TROUPE_TRY(

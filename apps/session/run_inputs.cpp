@@ -6,7 +6,6 @@
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 
-
 namespace troupe::app {
 namespace {
 

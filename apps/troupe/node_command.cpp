@@ -145,10 +145,9 @@ Result<void> run_node(Words words) {
   self.name = "node/" + options.name;
   if (!options.local.empty()) return run_local(options, std::move(self));
   if (offers("policy")) {
-    return core::fail(
-        ErrorCode::kConfig,
-        "--roles: the policy runs where the run is started; offer generator, reward, "
-        "reference or critic");
+    return core::fail(ErrorCode::kConfig,
+                      "--roles: the policy runs where the run is started; offer generator, reward, "
+                      "reference or critic");
   }
   if (options.join.join.empty()) {
     return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");

@@ -56,8 +56,8 @@ class Training {
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
-  // Between two sessions the disk may be full: waits a while, says so at first. False when that is not
-  // the cause, or a stop was asked for.
+  // Between two sessions the disk may be full: waits a while, says so at first. False when that is
+  // not the cause, or a stop was asked for.
   bool wait_for_room(const core::Result<void>& outcome) {
     const bool full = !outcome && outcome.error().code == core::ErrorCode::kDiskFull;
     if (!full) room_pause_ = actors::limits::kDiskPause_min;
@@ -155,9 +155,9 @@ class Training {
   }
 
   core::Result<void> conduct(SessionParts parts,
-                          RunInputs& inputs,
-                          std::uint64_t updates,
-                          const store::RunFolder& folder) {
+                             RunInputs& inputs,
+                             std::uint64_t updates,
+                             const store::RunFolder& folder) {
     if (!plane_ && loopback()) {
       if (const std::string gpus = devices_text(config_); !gpus.empty()) note(gpus);
       plane_ = std::make_unique<LoopbackPlane>(config_, updates, std::move(inputs.params),
@@ -199,9 +199,9 @@ class Training {
   double load_s_ = 0;
   std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
-  bool begun_ = false;  // the first session is there
+  bool begun_ = false;                                       // the first session is there
   core::Duration room_pause_ = actors::limits::kDiskPause_min;
-  actors::FailedUpdate failed_;                              // of the last session
+  actors::FailedUpdate failed_;  // of the last session
   std::mutex mutex_;
   RunReporter* reporter_ = nullptr;  // while there is one
   std::optional<Hashing> contents_;

@@ -1,10 +1,10 @@
 #include "runtime/async/cpu_pool.hpp"
 
+#include "runtime/core/check.hpp"
+
 #include <immintrin.h>
 
 #include <chrono>
-
-#include "runtime/core/check.hpp"
 
 namespace troupe::async {
 namespace {
@@ -43,7 +43,8 @@ CpuPool::~CpuPool() {
   stop_.store(true, std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
-  for (auto& thread : threads_) thread.join();
+  for (auto& thread : threads_)
+    thread.join();
 }
 
 void CpuPool::worker(int rank, ThreadHook hook) noexcept {

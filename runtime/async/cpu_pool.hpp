@@ -8,6 +8,8 @@
 // at a barrier of the same region.
 #pragma once
 
+#include "runtime/core/team.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -15,8 +17,6 @@
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include "runtime/core/team.hpp"
 
 namespace troupe::async {
 

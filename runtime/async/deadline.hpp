@@ -3,14 +3,14 @@
 // simulator.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <utility>
-
 #include "runtime/async/event.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
+
+#include <functional>
+#include <memory>
+#include <utility>
 
 namespace troupe::async {
 
@@ -62,7 +62,8 @@ class Timer {
 class Timers : public core::Clock {
  public:
   // Calls `fire` once on `executor`, at `at` or soon after, never inside this call.
-  [[nodiscard]] virtual Timer arm(Executor executor, core::TimePoint at,
+  [[nodiscard]] virtual Timer arm(Executor executor,
+                                  core::TimePoint at,
                                   std::function<void()> fire) = 0;
 };
 
@@ -78,8 +79,10 @@ task<void> sleep_for(Timers& timers, core::Duration span);
 
 // Waits for the value; returns the error `late` when the deadline comes first.
 template <class T>
-task<core::Result<T>> take_until(Timers& timers, std::shared_ptr<Oneshot<core::Result<T>>> oneshot,
-                                 Deadline deadline, core::Error late) {
+task<core::Result<T>> take_until(Timers& timers,
+                                 std::shared_ptr<Oneshot<core::Result<T>>> oneshot,
+                                 Deadline deadline,
+                                 core::Error late) {
   Timer timer;
   if (!deadline.is_none()) {
     auto executor = co_await boost::asio::this_coro::executor;

@@ -1,11 +1,10 @@
 #include "runtime/async/device_thread.hpp"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <pthread.h>
 
 #include <algorithm>
-
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 
 namespace troupe::async {
 
@@ -30,9 +29,9 @@ task<core::Result<void>> DeviceThread::submit(std::shared_ptr<Item> item) {
       co_return core::fail(core::ErrorCode::kClosed, "thread '" + name_ + "' has been closed");
     }
     if (queue_.size() >= queue_max_) {
-      co_return core::fail(core::ErrorCode::kOverloaded,
-                           "thread '" + name_ + "' already has " + std::to_string(queue_max_) +
-                               " jobs waiting (limit: device jobs)");
+      co_return core::fail(core::ErrorCode::kOverloaded, "thread '" + name_ + "' already has " +
+                                                             std::to_string(queue_max_) +
+                                                             " jobs waiting (limit: device jobs)");
     }
     queue_.push_back(item);
   }

@@ -1,5 +1,5 @@
-// One thread that runs long or blocking jobs one after another: the device queue of a process. Owned
-// by the node, outlives the roles that use it. Bound: `queue_max` waiting jobs; one more is
+// One thread that runs long or blocking jobs one after another: the device queue of a process.
+// Owned by the node, outlives the roles that use it. Bound: `queue_max` waiting jobs; one more is
 // kOverloaded at once.
 #pragma once
 

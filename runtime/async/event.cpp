@@ -45,9 +45,9 @@ Event::~Event() = default;
 
 task<void> Event::wait(std::shared_ptr<Event> event) {
   TROUPE_CHECK(!event->waiter_, "an event has one waiter");
-  auto started = asio::async_initiate<const asio::use_awaitable_t<>&,
-                                      void(boost::system::error_code)>(
-      Start{}, asio::use_awaitable, event);
+  auto started =
+      asio::async_initiate<const asio::use_awaitable_t<>&, void(boost::system::error_code)>(
+          Start{}, asio::use_awaitable, event);
   co_await std::move(started);
 }
 

@@ -3,14 +3,14 @@
 // Cancelling the waiter asks the cancel hook first, which may insist on the event.
 #pragma once
 
+#include "runtime/async/task.hpp"
+
+#include <boost/system/error_code.hpp>
+
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
-
-#include "runtime/async/task.hpp"
-
-#include <boost/system/error_code.hpp>
 
 namespace troupe::async {
 

@@ -19,9 +19,13 @@ IoThreads::IoThreads(int threads) : context_(threads), guard_(context_.get_execu
   }
 }
 
-IoThreads::~IoThreads() { join(); }
+IoThreads::~IoThreads() {
+  join();
+}
 
-Executor IoThreads::make_strand() { return boost::asio::make_strand(context_.get_executor()); }
+Executor IoThreads::make_strand() {
+  return boost::asio::make_strand(context_.get_executor());
+}
 
 void IoThreads::run(task<void> body) {
   boost::asio::co_spawn(make_strand(), std::move(body), boost::asio::use_future).get();

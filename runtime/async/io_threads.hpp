@@ -3,15 +3,15 @@
 // role.
 #pragma once
 
-#include <optional>
-#include <thread>
-#include <utility>
-#include <vector>
-
 #include "runtime/async/task.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace troupe::async {
 

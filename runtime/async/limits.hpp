@@ -6,4 +6,4 @@
 namespace troupe::async::limits {
 using namespace std::chrono_literals;
 #include "runtime/async/limits.def"
-}
+}  // namespace troupe::async::limits

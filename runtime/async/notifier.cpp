@@ -3,7 +3,8 @@
 namespace troupe::async {
 
 void Notifier::notify_all() {
-  for (auto& waiter : waiters_) waiter->set(true);
+  for (auto& waiter : waiters_)
+    waiter->set(true);
 }
 
 task<bool> Notifier::wait(Deadline deadline) {

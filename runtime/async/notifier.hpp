@@ -3,10 +3,10 @@
 // role; all calls on its strand. Bound: the number of handlers, which the role's inbox bounds.
 #pragma once
 
+#include "runtime/async/deadline.hpp"
+
 #include <list>
 #include <memory>
-
-#include "runtime/async/deadline.hpp"
 
 namespace troupe::async {
 

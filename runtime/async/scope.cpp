@@ -1,7 +1,5 @@
 #include "runtime/async/scope.hpp"
 
-#include <exception>
-
 #include "runtime/core/check.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -10,6 +8,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
+
+#include <exception>
 
 namespace troupe::async {
 
@@ -24,7 +24,9 @@ task<core::Result<void>> as_result(task<void> child) {
 
 Scope::Scope(Executor executor) : executor_(std::move(executor)) {}
 
-Scope::~Scope() { TROUPE_CHECK(children_.empty(), "a scope was left before its children ended"); }
+Scope::~Scope() {
+  TROUPE_CHECK(children_.empty(), "a scope was left before its children ended");
+}
 
 void Scope::spawn(std::string name, task<void> child) {
   spawn(std::move(name), as_result(std::move(child)));
@@ -110,7 +112,8 @@ task<core::Result<void>> all(std::vector<task<core::Result<void>>> tasks) {
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
   Scope scope(co_await asio::this_coro::executor);
-  for (auto& one : tasks) scope.spawn("", std::move(one));
+  for (auto& one : tasks)
+    scope.spawn("", std::move(one));
   auto result = co_await scope.join();
   co_await asio::this_coro::throw_if_cancelled(throws);
   co_return result;

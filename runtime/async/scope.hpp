@@ -7,6 +7,12 @@
 //   all(tasks)                  fan out, wait for all, first error wins
 #pragma once
 
+#include "runtime/async/event.hpp"
+#include "runtime/async/task.hpp"
+#include "runtime/core/result.hpp"
+
+#include <boost/asio/cancellation_signal.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -15,12 +21,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "runtime/async/event.hpp"
-#include "runtime/async/task.hpp"
-#include "runtime/core/result.hpp"
-
-#include <boost/asio/cancellation_signal.hpp>
 
 namespace troupe::async {
 

@@ -8,12 +8,12 @@
 // `co_await`.
 #pragma once
 
-#include <optional>
-#include <utility>
-
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/this_coro.hpp>
+
+#include <optional>
+#include <utility>
 
 namespace troupe::async {
 

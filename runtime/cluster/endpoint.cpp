@@ -93,9 +93,9 @@ async::task<Result<Frame>> Endpoint::call(PeerName peer, Frame request, async::D
                          "a call to " + peer + " without a request id of its own");
   }
   if (calls_.size() >= limits::kPendingCalls_max) {
-    co_return core::fail(ErrorCode::kOverloaded,
-                         identity().self + " already waits for " +
-                             std::to_string(limits::kPendingCalls_max) + " answers");
+    co_return core::fail(ErrorCode::kOverloaded, identity().self + " already waits for " +
+                                                     std::to_string(limits::kPendingCalls_max) +
+                                                     " answers");
   }
   std::string kind = wire::frame_kind(request);
   if (long_bytes(request) > 0) {
@@ -187,8 +187,8 @@ void Endpoint::on_reply(const PeerName& from, Frame frame) {
   ++frames_in_;
   const auto header = wire::read_header(frame);
   // An answer to another epoch may carry a request id that is in use again.
-  const bool ours = header && header->reply && header->run == identity().run &&
-                    header->epoch == identity().epoch;
+  const bool ours =
+      header && header->reply && header->run == identity().run && header->epoch == identity().epoch;
   const auto found = ours ? calls_.find(header->request.value) : calls_.end();
   if (found == calls_.end() || found->second.peer != from ||
       !set_answer(*found->second.answer, from, std::move(frame))) {
@@ -255,7 +255,8 @@ void Endpoint::refuse(const PeerName& to, const wire::Header& request, const cor
 // Runs the handler and answers. A failed Result is sent as the answer; an exception is a bug: it is
 // answered and then returned as an error. A handler that `end` unwinds has no place any more,
 // because `end` answered for it.
-async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self, Place place,
+async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self,
+                                              Place place,
                                               Frame frame) {
   std::optional<core::Error> bug;
   try {

@@ -12,6 +12,10 @@
 // longer than a frame, and no message blocks a link for long.
 #pragma once
 
+#include "runtime/async/scope.hpp"
+#include "runtime/cluster/part_intake.hpp"
+#include "runtime/cluster/transport.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -20,10 +24,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "runtime/async/scope.hpp"
-#include "runtime/cluster/part_intake.hpp"
-#include "runtime/cluster/transport.hpp"
-
 namespace troupe::cluster {
 
 class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint> {
@@ -31,7 +31,8 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   Endpoint(Identity identity, async::Executor strand, async::Timers& timers);
   ~Endpoint() override;  // checks that it was stopped, if it ever served
 
-  async::task<core::Result<wire::Frame>> call(PeerName peer, wire::Frame request,
+  async::task<core::Result<wire::Frame>> call(PeerName peer,
+                                              wire::Frame request,
                                               async::Deadline deadline) final;
   void serve(Handler handler) final;
   async::task<void> stop() override;
@@ -88,7 +89,8 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   using Place = std::list<Request>::iterator;
   struct Entry;
 
-  static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self, Place place,
+  static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self,
+                                                   Place place,
                                                    wire::Frame frame);
   // Sends one frame and waits for the answer. Callers of both keep the endpoint alive.
   async::task<core::Result<wire::Frame>> exchange(PeerName peer,

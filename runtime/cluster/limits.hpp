@@ -6,4 +6,4 @@
 namespace troupe::cluster::limits {
 using namespace std::chrono_literals;
 #include "runtime/cluster/limits.def"
-}
+}  // namespace troupe::cluster::limits

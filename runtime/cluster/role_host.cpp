@@ -8,9 +8,13 @@ namespace troupe::cluster {
 using core::Result;
 using wire::Frame;
 
-async::task<Result<void>> Role::run() { co_return Result<void>(); }
+async::task<Result<void>> Role::run() {
+  co_return Result<void>();
+}
 
-RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceQueue* device,
+RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint,
+                   Hooks hooks,
+                   async::DeviceQueue* device,
                    core::TeamRunner* team)
     : endpoint_(std::move(endpoint)),
       hooks_(std::move(hooks)),
@@ -19,7 +23,9 @@ RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::Devic
       scope_(endpoint_->strand()),
       activity_(endpoint_->timers()) {}
 
-RoleHost::~RoleHost() { TROUPE_CHECK(!running_, "a role is stopped before its host goes"); }
+RoleHost::~RoleHost() {
+  TROUPE_CHECK(!running_, "a role is stopped before its host goes");
+}
 
 async::task<Result<void>> RoleHost::start(Factory factory) {
   auto started = async::run_on(endpoint_->strand(), start_here(std::move(factory)));
@@ -34,9 +40,8 @@ async::task<void> RoleHost::stop() {
 
 async::task<Result<void>> RoleHost::start_here(Factory factory) {
   TROUPE_CHECK(!running_, "a role starts once");
-  const RoleServices services{endpoint_,           scope_,    endpoint_->timers(),
-                              endpoint_->strand(), activity_, device_,
-                              team_};
+  const RoleServices services{
+      endpoint_, scope_, endpoint_->timers(), endpoint_->strand(), activity_, device_, team_};
   auto made = factory(services);
   if (!made) co_return core::fail(made.error().within(name()));
   role_ = std::move(made).value();
@@ -90,7 +95,8 @@ wire::RoleReport RoleHost::role_report(std::uint64_t spans_after) const {
   report.busy_s = seconds(time.busy);
   report.paused_s = seconds(time.paused);
   report.wall_s = seconds(time.wall);
-  for (const auto& [cause, span] : time.idle) report.idle_s.emplace_back(cause, seconds(span));
+  for (const auto& [cause, span] : time.idle)
+    report.idle_s.emplace_back(cause, seconds(span));
   report.amounts = role_->amounts();
   for (const auto& span : time.spans) {
     report.spans.push_back({std::string(core::state_name(span.state)), span.cause,
@@ -120,8 +126,8 @@ async::task<Result<std::unique_ptr<RoleHost>>> host_role(Result<std::shared_ptr<
                                                          RoleRecipe recipe,
                                                          RoleHost::Hooks hooks) {
   if (!place) co_return place.failure();
-  auto host = std::make_unique<RoleHost>(std::move(*place), std::move(hooks), recipe.device,
-                                         recipe.team);
+  auto host =
+      std::make_unique<RoleHost>(std::move(*place), std::move(hooks), recipe.device, recipe.team);
   auto started = co_await host->start(std::move(recipe.factory));
   if (!started) co_return started.failure();
   co_return host;

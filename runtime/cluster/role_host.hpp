@@ -5,17 +5,17 @@
 // stop. Owned by the node.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "runtime/async/device_queue.hpp"
 #include "runtime/async/scope.hpp"
 #include "runtime/cluster/endpoint.hpp"
 #include "runtime/core/activity.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/wire/role_report.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace troupe::cluster {
 
@@ -41,10 +41,10 @@ struct RoleServices {
   std::shared_ptr<Transport> transport;
   async::Scope& scope;  // for coroutines that the role starts beside its handlers
   async::Timers& timers;
-  async::Executor executor;             // the role's strand
-  core::Activity& activity;             // records what the role spends its time on
+  async::Executor executor;              // the role's strand
+  core::Activity& activity;              // records what the role spends its time on
   async::DeviceQueue* device = nullptr;  // long jobs; null for roles without any
-  core::TeamRunner* team = nullptr;       // the process's compute pool, used on the device thread
+  core::TeamRunner* team = nullptr;      // the process's compute pool, used on the device thread
 };
 
 class RoleHost {
@@ -60,7 +60,9 @@ class RoleHost {
     std::function<void(const PeerName&)> shutdown_asked;
   };
 
-  RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceQueue* device = nullptr,
+  RoleHost(std::shared_ptr<Endpoint> endpoint,
+           Hooks hooks,
+           async::DeviceQueue* device = nullptr,
            core::TeamRunner* team = nullptr);
   RoleHost(const RoleHost&) = delete;
   RoleHost& operator=(const RoleHost&) = delete;
@@ -96,7 +98,7 @@ class RoleHost {
 struct RoleRecipe {
   RoleHost::Factory factory;
   async::DeviceQueue* device = nullptr;  // outlives the role
-  core::TeamRunner* team = nullptr;       // outlives it, too
+  core::TeamRunner* team = nullptr;      // outlives it, too
 };
 
 // Hosts a role at its place in a network and starts it. May be awaited on any executor. Errors:

@@ -3,17 +3,17 @@
 // (loopback, simulator, CAF). The role's host stops it.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <utility>
-
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/wire/frame.hpp"
 #include "runtime/wire/header.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
 
 namespace troupe::cluster {
 
@@ -40,7 +40,8 @@ class Transport {
   // failure. Errors: the peer's own; kDeadline; kOverloaded at once when the peer's inbox is full;
   // kPeerLost at once when the peer is unknown, stops or dies; kClosed after `stop`. Messages name
   // the peer. The frame's header must come from `new_request`. A call has a deadline, always.
-  virtual async::task<core::Result<wire::Frame>> call(PeerName peer, wire::Frame request,
+  virtual async::task<core::Result<wire::Frame>> call(PeerName peer,
+                                                      wire::Frame request,
                                                       async::Deadline deadline) = 0;
 
   // From now on requests run `handler`, each as its own coroutine on the strand, at most

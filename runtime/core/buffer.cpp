@@ -1,12 +1,12 @@
 #include "runtime/core/buffer.hpp"
 
+#include "runtime/core/check.hpp"
+
 #include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include "runtime/core/check.hpp"
 
 namespace troupe::core {
 namespace {

@@ -5,14 +5,16 @@
 
 namespace troupe::core {
 
-[[noreturn]] void check_failed(const char* file, int line, const char* expression,
+[[noreturn]] void check_failed(const char* file,
+                               int line,
+                               const char* expression,
                                const char* why) noexcept;
 
 }  // namespace troupe::core
 
-#define TROUPE_CHECK(condition, why)                                              \
-  (static_cast<bool>(condition)                                                   \
-       ? static_cast<void>(0)                                                     \
+#define TROUPE_CHECK(condition, why) \
+  (static_cast<bool>(condition)      \
+       ? static_cast<void>(0)        \
        : ::troupe::core::check_failed(__FILE__, __LINE__, #condition, why))
 
 #ifdef NDEBUG

@@ -15,7 +15,7 @@ struct Id {
 };
 
 using RequestId = Id<struct RequestTag>;  // one call between two roles, unique per sender and epoch
-using GroupId = Id<struct GroupTag>;        // the n samples of one prompt inside an engine
+using GroupId = Id<struct GroupTag>;      // the n samples of one prompt inside an engine
 using RunId = Id<struct RunTag>;
 
 // The number of optimiser steps that made a set of weights. 0 is the model as loaded.

@@ -3,13 +3,13 @@
 // of its own.
 #pragma once
 
+#include "runtime/core/check.hpp"
+#include "runtime/core/error.hpp"
+
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
-
-#include "runtime/core/check.hpp"
-#include "runtime/core/error.hpp"
 
 namespace troupe::core {
 
@@ -21,7 +21,9 @@ struct Failure {
 inline Failure fail(ErrorCode code, std::string message) {
   return Failure{Error{code, std::move(message)}};
 }
-inline Failure fail(Error error) { return Failure{std::move(error)}; }
+inline Failure fail(Error error) {
+  return Failure{std::move(error)};
+}
 
 template <class T>
 class [[nodiscard]] Result {

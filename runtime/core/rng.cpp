@@ -17,7 +17,8 @@ std::uint64_t splitmix(std::uint64_t x) noexcept {
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox4x32(std::uint64_t key, std::uint64_t counter_low,
+std::array<std::uint32_t, 4> philox4x32(std::uint64_t key,
+                                        std::uint64_t counter_low,
                                         std::uint64_t counter_high) noexcept {
   std::uint32_t k0 = static_cast<std::uint32_t>(key);
   std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
@@ -40,7 +41,9 @@ double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t position)
   return (static_cast<double>(word) + 0.5) * 0x1.0p-32;
 }
 
-std::uint64_t derive_seed(std::uint64_t a, std::uint64_t b, std::uint64_t c,
+std::uint64_t derive_seed(std::uint64_t a,
+                          std::uint64_t b,
+                          std::uint64_t c,
                           std::uint64_t d) noexcept {
   return splitmix(splitmix(splitmix(splitmix(a) ^ b) ^ c) ^ d);
 }

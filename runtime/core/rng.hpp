@@ -11,14 +11,17 @@
 namespace troupe::core {
 
 // The 128-bit block of (key, counter).
-std::array<std::uint32_t, 4> philox4x32(std::uint64_t key, std::uint64_t counter_low,
+std::array<std::uint32_t, 4> philox4x32(std::uint64_t key,
+                                        std::uint64_t counter_low,
                                         std::uint64_t counter_high) noexcept;
 
 // Uniform in the open interval (0, 1): (i + 0.5) / 2^32 of the block's first word.
 double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t position) noexcept;
 
 // Mixes words into one seed (splitmix64 steps); `derive_seed(run, ticket, sample)`.
-std::uint64_t derive_seed(std::uint64_t a, std::uint64_t b, std::uint64_t c = 0,
+std::uint64_t derive_seed(std::uint64_t a,
+                          std::uint64_t b,
+                          std::uint64_t c = 0,
                           std::uint64_t d = 0) noexcept;
 
 // A sequential generator over one (seed, stream), for shuffles and data generation.
@@ -26,8 +29,8 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
   std::uint64_t next_u64() noexcept;
-  double next_uniform() noexcept;                        // (0, 1)
-  double next_normal() noexcept;                         // mean 0, variance 1 (Box-Muller)
+  double next_uniform() noexcept;                          // (0, 1)
+  double next_normal() noexcept;                           // mean 0, variance 1 (Box-Muller)
   std::uint64_t next_below(std::uint64_t bound) noexcept;  // [0, bound), unbiased; bound >= 1
   std::uint64_t position() const noexcept { return position_; }
   void seek(std::uint64_t position) noexcept { position_ = position; }

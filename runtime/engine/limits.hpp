@@ -6,4 +6,4 @@
 namespace troupe::engine::limits {
 using namespace std::chrono_literals;
 #include "runtime/engine/limits.def"
-}
+}  // namespace troupe::engine::limits

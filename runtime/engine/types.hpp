@@ -61,8 +61,8 @@ struct GroupRequest {
   SamplingParams sampling;
 };
 
-using experience::FinishReason;
 using experience::finish_name;
+using experience::FinishReason;
 
 struct Sample {
   core::GroupId group;

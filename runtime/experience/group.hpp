@@ -25,7 +25,7 @@ struct Trajectory {
   std::vector<float> behaviour;      // log-prob when sampled: full vocabulary, at the temperature
   VersionRuns versions;              // of the weights that the token was drawn with
   FinishReason finish = FinishReason::kEos;
-  std::string text;             // of the tokens, for rewards and rollouts
+  std::string text;              // of the tokens, for rewards and rollouts
   std::vector<float> reference;  // log-prob under the reference model
   std::vector<float> values;     // of the critic, at the start of the update
   std::optional<double> score;   // weighted sum of the rewards, before shaping

@@ -18,9 +18,8 @@ double constant_mean(const UpdateCounts& counts, double, double constant) {
 }
 
 constexpr std::array kReducers = {
-    Reducer{.name = "token_mean",
-            .help = "mean over all tokens of the update",
-            .weight = token_mean},
+    Reducer{
+        .name = "token_mean", .help = "mean over all tokens of the update", .weight = token_mean},
     Reducer{.name = "sample_mean",
             .help = "mean over the samples of their tokens' mean",
             .weight = sample_mean},

@@ -19,8 +19,8 @@ namespace troupe::learn {
 struct KlEstimator {
   std::string_view name, alias = {};
   std::string_view help;
-  bool in_loss = true;                                // has an expected gradient
-  double (*of)(double d) = nullptr;                   // in the reward
+  bool in_loss = true;                                   // has an expected gradient
+  double (*of)(double d) = nullptr;                      // in the reward
   at::Tensor (*formula)(const at::Tensor& d) = nullptr;  // in the loss; null without LibTorch
 
   static std::span<const KlEstimator> all();

@@ -59,10 +59,7 @@ void opsm(SampleWeights& s) {
 
 constexpr std::array kCorrections = {
     Correction{.name = "none", .help = "tokens of older policies count as all others"},
-    Correction{.name = "tis",
-               .help = "rho, at most high",
-               .carries_rho = true,
-               .weigh = tis},
+    Correction{.name = "tis", .help = "rho, at most high", .carries_rho = true, .weigh = tis},
     Correction{.name = "seq_tis",
                .help = "the product of rho over the sample, at most high",
                .carries_rho = true,

@@ -24,10 +24,10 @@ struct SampleRewards {
 
 struct Estimator {
   std::string_view name, alias = {};
-  std::string_view help;         // one line, for the configuration
-  bool has_critic = false;       // reads the critic's values and computes their targets
-  bool whitens = false;          // over all tokens of the update
-  bool reads_start = false;      // reads l_p before the first step, for weights w = exp(l_p - l_mu)
+  std::string_view help;     // one line, for the configuration
+  bool has_critic = false;   // reads the critic's values and computes their targets
+  bool whitens = false;      // over all tokens of the update
+  bool reads_start = false;  // reads l_p before the first step, for weights w = exp(l_p - l_mu)
   // Turns the scores of one prompt's samples into advantages relative to each other; null: scores
   // are used unchanged. Gets at least two scores, finite and not all equal.
   std::vector<double> (*group_step)(std::span<const double> scores) = nullptr;

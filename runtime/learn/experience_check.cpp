@@ -1,6 +1,5 @@
 #include "runtime/learn/experience_check.hpp"
 
-
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -44,8 +44,8 @@ at::Tensor weighted_sum(const LossTerms& terms, const at::Tensor& objective) {
 }  // namespace
 
 at::Tensor clipped_ratio(const LossTerms& t) {
-  return weighted_sum(
-      t, clipped_objective(t.algo, ratio(t.l - t.l_p), tensor_of(t.batch.advantage)));
+  return weighted_sum(t,
+                      clipped_objective(t.algo, ratio(t.l - t.l_p), tensor_of(t.batch.advantage)));
 }
 
 at::Tensor clipped_sample_ratio(const LossTerms& t) {

@@ -25,7 +25,7 @@ enum class Anchor {
 
 struct Objective {
   std::string_view name, alias = {};
-  std::string_view help;          // one line, for the configuration
+  std::string_view help;  // one line, for the configuration
   Anchor anchor = Anchor::kStart;
   bool clips = false;             // clips r, so that the clip can take a token's gradient
   bool sample_ratio = false;      // r is one number for all tokens of a sample
@@ -33,7 +33,7 @@ struct Objective {
   bool pairs = false;             // learns from a group's best and worst sample; reads l_ref
   bool needs_group = false;       // needs an estimator that compares the samples of a prompt
   std::string_view reducer = {};  // the only reducer that it allows; empty: any
-  double AlgoSettings::*bound = nullptr;        // bound of its weight; null: correction_max
+  double AlgoSettings::*bound = nullptr;           // bound of its weight; null: correction_max
   void (*weigh)(SampleWeights& sample) = nullptr;  // its own detached weight; null: 1
   at::Tensor (*formula)(const LossTerms& terms) = nullptr;  // its loss; null without LibTorch
 

@@ -83,8 +83,8 @@ OffPolicy off_policy(const AlgoSettings& algo,
   const double bound = kl_bound(algo);
   for (std::size_t t = 0; t < count; ++t) {
     const double now = bounded_exp(logprobs[t] - batch.behaviour[t]);
-    result.rho[t] = objective.behaviour_ratio ? now
-                                              : bounded_exp(result.anchor[t] - batch.behaviour[t]);
+    result.rho[t] =
+        objective.behaviour_ratio ? now : bounded_exp(result.anchor[t] - batch.behaviour[t]);
     if (weighs_kl) result.kl[t] = std::min(now, bound);
   }
   std::vector<bool> lowered(count, false);

@@ -1,6 +1,5 @@
 #include "runtime/learn/prepare_update.hpp"
 
-
 #include <algorithm>
 #include <string>
 

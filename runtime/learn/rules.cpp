@@ -15,9 +15,9 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
   const std::string by(estimator.name), how(objective.name), type(correction.name);
   const bool group = estimator.compares_samples();
   if (group && algo.samples_per_prompt == 1) {
-    return refuse("rollout.n_samples_per_prompt",
-                  "algo.advantage.estimator " + by +
-                      " compares the samples of a prompt: give at least 2");
+    return refuse(
+        "rollout.n_samples_per_prompt",
+        "algo.advantage.estimator " + by + " compares the samples of a prompt: give at least 2");
   }
   if (group && algo.gamma != 1) {
     return refuse("algo.advantage.gamma", by + " has one reward a sample: give 1");
@@ -32,8 +32,8 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
     return refuse("algo.kl.target", "steers algo.kl.init_coef, which is 0");
   }
   if (objective.needs_group && objective.reducer.empty() && !group) {
-    return refuse("algo.advantage.estimator", by + " compares no samples, which " + how +
-                                                  " does: give rloo or dr_grpo");
+    return refuse("algo.advantage.estimator",
+                  by + " compares no samples, which " + how + " does: give rloo or dr_grpo");
   }
   const std::string reducer(objective.reducer);
   if (!reducer.empty() && (!group || algo.reducer->name != reducer)) {

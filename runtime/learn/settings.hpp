@@ -57,7 +57,7 @@ struct AlgoSettings {
   double kl_stop = 0.0;        // 0 = never
 
   std::int64_t samples_per_prompt = 0;  // 0: not known
-  double temperature = 1.0;  // of sampling; log-probs use z / temperature
+  double temperature = 1.0;             // of sampling; log-probs use z / temperature
   double entropy_coef = 0.0;
 
   bool kl_in_reward() const { return kl_coef != 0 && !kl_in_loss; }

@@ -42,16 +42,16 @@ Result<void> check_finite(const WeightFiles::Place& found,
       std::find_if(data, end, [](float value) { return !std::isfinite(value); });
   if (wrong == end) return {};
   return bad_file(found.file->path(), "tensor " + view.name + " holds " + std::to_string(*wrong) +
-                                     " at " + place_text(wrong - data, view.shape) +
-                                     "; every weight must be a finite number. Take an earlier "
-                                     "checkpoint, or download the file anew");
+                                          " at " + place_text(wrong - data, view.shape) +
+                                          "; every weight must be a finite number. Take an earlier "
+                                          "checkpoint, or download the file anew");
 }
 
 Result<void> read_tensor(const WeightFiles::Place& found, const ParamView& view, float* data) {
   if (found.tensor->shape != view.shape) {
     return bad_file(found.file->path(), "tensor " + view.name + " has shape " +
-                                       shape_text(found.tensor->shape) + "; config.json makes it " +
-                                       shape_text(view.shape));
+                                            shape_text(found.tensor->shape) +
+                                            "; config.json makes it " + shape_text(view.shape));
   }
   TROUPE_TRY(found.file->read_f32(*found.tensor, data + view.offset));
   return check_finite(found, view, data + view.offset);
@@ -66,8 +66,8 @@ Result<void> check_tied_head(const WeightFiles& weights) {
   const auto b = embedding->file->bytes(*embedding->tensor);
   if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return {};
   return bad_file(head->file->path(),
-             "lm_head.weight differs from model.embed_tokens.weight, yet config.json says "
-             "tie_word_embeddings = true; set it to false to use both");
+                  "lm_head.weight differs from model.embed_tokens.weight, yet config.json says "
+                  "tie_word_embeddings = true; set it to false to use both");
 }
 
 // For a view of the layout, the tensor that a folder stores instead; nullopt when another stored
@@ -146,9 +146,10 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
                                                std::uint64_t seed) {
   TROUPE_TRY_ASSIGN(spec, read_spec(folder));
   if (head == HeadKind::kLanguage && spec.head == HeadKind::kScore) {
-    return bad_file(folder, "holds a " + spec.architecture +
-                           ", which scores text and cannot write any; a language model is needed "
-                           "here");
+    return bad_file(folder,
+                    "holds a " + spec.architecture +
+                        ", which scores text and cannot write any; a language model is needed "
+                        "here");
   }
   TROUPE_TRY_ASSIGN(weights, WeightFiles::open(folder));
   if (spec.tied) {
@@ -175,7 +176,7 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
   for (const auto& [name, found] : weights.tensors()) {
     if (!expected.contains(name)) {
       return bad_file(found.file->path(), "tensor " + name + " does not belong to a " +
-                                         spec.architecture + " of this config.json");
+                                              spec.architecture + " of this config.json");
     }
   }
   auto params = std::make_unique<ParamStore>(spec);

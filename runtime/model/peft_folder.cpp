@@ -51,9 +51,9 @@ std::vector<std::string> target_modules(const ParamLayout& layout, const ModelSp
 }
 
 std::string adapter_config_text(const ParamLayout& layout,
-                        const ModelSpec& spec,
-                        const LoraSettings& settings,
-                        const std::string& base) {
+                                const ModelSpec& spec,
+                                const LoraSettings& settings,
+                                const std::string& base) {
   const bool score = spec.head == HeadKind::kScore;
   ordered_json config;
   config["peft_type"] = "LORA";

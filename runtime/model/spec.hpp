@@ -77,9 +77,8 @@ struct ModelSpec {
   // training: the keys `mean` and `std` of config.json. Users of scores normalise by them; the
   // forward pass does not.
   double score_mean = 0, score_std = 1;
-  std::vector<std::int32_t>
-      eos;                  // of config.json; the tokenizer and generation_config add more
-  std::string config_json;  // the text as read, written back by save_model
+  std::vector<std::int32_t> eos;  // of config.json; the tokenizer and generation_config add more
+  std::string config_json;        // the text as read, written back by save_model
 
   std::int64_t q_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }

@@ -25,10 +25,11 @@ core::Failure no_weights(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string extension = it->path().extension().string();
     if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt") {
-      return bad_file(it->path(),
-                 "pickled weights are not read, for a pickle can run any code; convert the folder "
-                 "with transformers: AutoModelForCausalLM.from_pretrained(old)"
-                 ".save_pretrained(new) writes model.safetensors");
+      return bad_file(
+          it->path(),
+          "pickled weights are not read, for a pickle can run any code; convert the folder "
+          "with transformers: AutoModelForCausalLM.from_pretrained(old)"
+          ".save_pretrained(new) writes model.safetensors");
     }
   }
   return core::fail(ErrorCode::kNotFound,
@@ -115,7 +116,7 @@ Result<void> WeightFiles::list_tensors() {
       const auto [place, fresh] = tensors_.emplace(tensor.name, Place{&file, &tensor});
       if (fresh) continue;
       return bad_file(file.path(), "tensor " + tensor.name + " is in " +
-                                  place->second.file->path().filename().string() + " too");
+                                       place->second.file->path().filename().string() + " too");
     }
   }
   return {};
@@ -128,17 +129,17 @@ Result<void> WeightFiles::check_index(const Index& index) const {
     const Place* place = find(tensor);
     if (place == nullptr) {
       return bad_file(listing_, "says that tensor " + tensor + " is in " + name +
-                               ", and it is in no file that the index names" + kRemedy);
+                                    ", and it is in no file that the index names" + kRemedy);
     }
     const std::string file = place->file->path().filename().string();
     if (file == name) continue;
     return bad_file(listing_, "says that tensor " + tensor + " is in " + name + ", and it is in " +
-                             file + kRemedy);
+                                  file + kRemedy);
   }
   for (const auto& [tensor, place] : tensors_) {
     if (index.contains(tensor)) continue;
     return bad_file(listing_, "does not name tensor " + tensor + ", which is in " +
-                             place.file->path().filename().string() + kRemedy);
+                                  place.file->path().filename().string() + kRemedy);
   }
   return {};
 }

@@ -117,8 +117,8 @@ struct Gateway::Impl {
   StrandScope work;
   SslContextPtr context;
   std::optional<tcp::acceptor> acceptor;
-  async::Notifier freed;                           // a connection below has ended
-  std::list<std::shared_ptr<Visitor>> pending;     // not proven yet, the oldest first
+  async::Notifier freed;                              // a connection below has ended
+  std::list<std::shared_ptr<Visitor>> pending;        // not proven yet, the oldest first
   MinuteBook failures{limits::kGatewayFailures_max};  // by address
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
   MinuteBook all_lines{limits::kGatewayLines_max};    // by ""
@@ -287,11 +287,11 @@ async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, Gateway
 }
 
 core::Result<std::unique_ptr<Gateway>> Gateway::open(async::IoThreads& io,
-                                               const std::string& host,
-                                               std::uint16_t port,
-                                               GatewayAuth auth,
-                                               Services services,
-                                               Hooks hooks) {
+                                                     const std::string& host,
+                                                     std::uint16_t port,
+                                                     GatewayAuth auth,
+                                                     Services services,
+                                                     Hooks hooks) {
   TROUPE_TRY_ASSIGN(context, make_gateway_context(auth));
   auto impl = std::make_unique<Impl>(io, std::move(auth), std::move(services), std::move(hooks));
   TROUPE_TRY_ASSIGN(acceptor, listen_on(impl->work.executor(), host, port));

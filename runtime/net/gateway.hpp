@@ -39,11 +39,11 @@ class Gateway {
   // Port 0 takes a free one. Errors: kConfig (the proof; the address), kResources (the port is
   // taken).
   static core::Result<std::unique_ptr<Gateway>> open(async::IoThreads& io,
-                                                  const std::string& host,
-                                                  std::uint16_t port,
-                                                  GatewayAuth auth,
-                                                  Services services,
-                                                  Hooks hooks);
+                                                     const std::string& host,
+                                                     std::uint16_t port,
+                                                     GatewayAuth auth,
+                                                     Services services,
+                                                     Hooks hooks);
   ~Gateway();  // stop()
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;

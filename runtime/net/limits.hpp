@@ -6,4 +6,4 @@
 namespace troupe::net::limits {
 using namespace std::chrono_literals;
 #include "runtime/net/limits.def"
-}
+}  // namespace troupe::net::limits

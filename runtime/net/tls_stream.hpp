@@ -51,7 +51,7 @@ class TlsStream {
     Socket socket;
     bool eof = false;
     std::vector<char> out{};  // records that wait for `flush`; bounded by kOut_bytes_max
-    std::size_t sent = 0;   // of them
+    std::size_t sent = 0;     // of them
   };
   static int bio_write(BIO* bio, const char* data, int size);
   static int bio_read(BIO* bio, char* into, int size);

@@ -13,10 +13,10 @@ namespace troupe::store {
 namespace {
 
 namespace fs = std::filesystem;
+using config::TrainConfig;
 using core::ErrorCode;
 using core::fail;
 using core::Result;
-using config::TrainConfig;
 
 // Keys that set the run's length. They may change as long as no result depends on them.
 bool is_length(std::string_view key) {

@@ -1,5 +1,5 @@
-// Tells when time alone calls for a checkpoint: every so often, but never so often that saving takes
-// more than a tenth of the time. A plain value; the caller passes the time in.
+// Tells when time alone calls for a checkpoint: every so often, but never so often that saving
+// takes more than a tenth of the time. A plain value; the caller passes the time in.
 #pragma once
 
 #include "runtime/core/clock.hpp"

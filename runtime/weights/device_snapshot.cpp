@@ -18,8 +18,7 @@ core::Result<std::shared_ptr<DeviceSnapshot>> DeviceSnapshot::create(const Snaps
       std::max<std::uint64_t>(shape.data_bytes(), core::Memory::kShared_bytes);
   try {
     core::Buffer<float> data(static_cast<std::int64_t>(room / sizeof(float)), memory);
-    std::shared_ptr<DeviceSnapshot> snapshot(
-        new DeviceSnapshot(shape, std::move(data), device));
+    std::shared_ptr<DeviceSnapshot> snapshot(new DeviceSnapshot(shape, std::move(data), device));
     if (memory.share(snapshot->data_.data(), snapshot->handle_)) return snapshot;
   } catch (const core::OutOfMemory& error) {
     return core::fail(core::ErrorCode::kResources,

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "runtime/model/weight_packer.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/weights/push_protocol.hpp"
 #include "runtime/weights/shadow_pool.hpp"
-#include "runtime/net/socket.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <atomic>
@@ -22,9 +22,9 @@ struct FlatWeights {
   SnapshotShape shape;
   std::vector<std::uint32_t> table;
   const float* data = nullptr;
-  bool on_device = false;  // `data` lies in the memory of the engine's team
+  bool on_device = false;             // `data` lies in the memory of the engine's team
   std::shared_ptr<const void> owner;  // of `data`
-  net::OwnedFd lease;                      // a connection: while it is open nobody writes `data`
+  net::OwnedFd lease;                 // a connection: while it is open nobody writes `data`
   bool verified = false;
 };
 

@@ -6,4 +6,4 @@
 namespace troupe::weights::limits {
 using namespace std::chrono_literals;
 #include "runtime/weights/limits.def"
-}
+}  // namespace troupe::weights::limits

@@ -81,8 +81,8 @@ core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotS
   if (head.magic != kPushMagic) {
     return fail(ErrorCode::kData, "the head of the weights begins with other bytes than ours");
   }
-  TROUPE_TRY(expect(core::crc32c(&head, offsetof(SnapshotHead, head_crc)), head.head_crc,
-                    "its checksum"));
+  TROUPE_TRY(
+      expect(core::crc32c(&head, offsetof(SnapshotHead, head_crc)), head.head_crc, "its checksum"));
   TROUPE_TRY(expect(head.elements, expected.elements, "the number of weights"));
   if (head.layout_hash != expected.layout_hash) {
     return fail(ErrorCode::kData,
@@ -125,9 +125,9 @@ core::Result<void> check_answer(const Answer& answer,
       return fail(ErrorCode::kData, source + " gives version " + to_string(answer.version) +
                                         " to one who asked for " + to_string(at_least));
     case AnswerStatus::kOlder:
-      return fail(ErrorCode::kNotFound,
-                  "version " + to_string(at_least) + " of the weights is not at " + source +
-                      "; the newest is " + to_string(answer.version));
+      return fail(ErrorCode::kNotFound, "version " + to_string(at_least) +
+                                            " of the weights is not at " + source +
+                                            "; the newest is " + to_string(answer.version));
     case AnswerStatus::kNothing:
       return fail(ErrorCode::kNotFound, "version " + to_string(at_least) +
                                             " of the weights is not at " + source +

@@ -45,7 +45,7 @@ class SharedWeightPublisher final : public WeightPublisher {
 
   const WeightLocation location_;
   core::TeamRunner& team_;
-  std::optional<SnapshotShape> shape_;    // of the first offer
+  std::optional<SnapshotShape> shape_;  // of the first offer
   SnapshotPool pool_;
   DeviceSnapshotPool device_pool_;
   bool device_;          // the device's memory can be shared

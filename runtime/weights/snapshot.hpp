@@ -7,8 +7,8 @@
 
 #include "runtime/core/team.hpp"
 #include "runtime/model/params.hpp"
-#include "runtime/weights/push_protocol.hpp"
 #include "runtime/net/socket.hpp"
+#include "runtime/weights/push_protocol.hpp"
 
 #include <memory>
 #include <vector>

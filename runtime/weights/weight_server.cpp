@@ -167,10 +167,9 @@ std::size_t WeightServer::count(State state) const {
 
 std::size_t WeightServer::leases() const {
   return static_cast<std::size_t>(
-      std::count_if(readers_.begin(), readers_.end(),
-                    [](const Reader& reader) {
-                      return reader.lease != nullptr || reader.device_lease != nullptr;
-                    }));
+      std::count_if(readers_.begin(), readers_.end(), [](const Reader& reader) {
+        return reader.lease != nullptr || reader.device_lease != nullptr;
+      }));
 }
 
 bool WeightServer::go_on(Reader& reader, short events) {

@@ -16,12 +16,12 @@
 namespace troupe::weights {
 
 struct ServerCounters {
-  std::uint64_t served = 0;   // snapshots handed out
+  std::uint64_t served = 0;            // snapshots handed out
   std::uint64_t served_on_device = 0;  // of these, on the trainer's GPU
-  std::uint64_t refused = 0;  // requests with a wrong key or that could not be read
-  std::uint64_t cut = 0;      // receivers that went away or stood still before the end
-  std::uint64_t readers = 0;  // connections now
-  std::uint64_t queued = 0;   // of these, that wait for a snapshot
+  std::uint64_t refused = 0;           // requests with a wrong key or that could not be read
+  std::uint64_t cut = 0;               // receivers that went away or stood still before the end
+  std::uint64_t readers = 0;           // connections now
+  std::uint64_t queued = 0;            // of these, that wait for a snapshot
 };
 
 class WeightServer {

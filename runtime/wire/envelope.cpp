@@ -74,8 +74,8 @@ core::Failure translate(const kj::Exception& thrown) {
 
 Incoming::Incoming(Frame frame)
     : frame_(std::move(frame)),
-      message_(std::make_unique<capnp::FlatArrayMessageReader>(words_of(frame_),
-                                                               options_for(frame_))) {}
+      message_(
+          std::make_unique<capnp::FlatArrayMessageReader>(words_of(frame_), options_for(frame_))) {}
 
 core::Result<Incoming> Incoming::open(Frame frame) {
   try {

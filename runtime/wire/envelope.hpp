@@ -2,11 +2,6 @@
 // its exceptions become errors here. A reader must not outlive the Incoming it came from.
 #pragma once
 
-#include <exception>
-#include <memory>
-#include <type_traits>
-#include <utility>
-
 #include "runtime/core/result.hpp"
 #include "runtime/wire/frame.hpp"
 #include "runtime/wire/header.hpp"
@@ -15,6 +10,11 @@
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 #include <kj/exception.h>
+
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
 
 namespace troupe::wire {
 

@@ -40,7 +40,8 @@ core::Result<void> check_frame(std::span<const std::byte> bytes) {
   // The table holds the count and one size per segment, padded to whole words.
   std::uint64_t words = (segments + 2) / 2;
   if (words * 8 > bytes.size()) return malformed("the segment table is cut off");
-  for (std::uint64_t i = 0; i < segments; ++i) words += word32(bytes, 1 + i);
+  for (std::uint64_t i = 0; i < segments; ++i)
+    words += word32(bytes, 1 + i);
   if (words * 8 != bytes.size()) {
     return malformed("its segments have " + std::to_string(words * 8) + " bytes, the frame has " +
                      std::to_string(bytes.size()));

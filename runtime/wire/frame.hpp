@@ -5,13 +5,13 @@
 // message longer than kFrame_bytes_max travels in parts (parts.hpp).
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::wire {
 

@@ -2,13 +2,13 @@
 // and role hosts. Plain values; needs no schema header.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/wire/frame.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
 
 namespace troupe::wire {
 

@@ -2,12 +2,12 @@
 // values.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/wire/frame.hpp"
+
+#include <cstdint>
+#include <string>
 
 namespace troupe::wire {
 

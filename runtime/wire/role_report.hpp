@@ -2,14 +2,14 @@
 // answers even while the role is busy. Plain values; needs no schema header.
 #pragma once
 
+#include "runtime/core/result.hpp"
+#include "runtime/wire/frame.hpp"
+#include "runtime/wire/header.hpp"
+
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "runtime/core/result.hpp"
-#include "runtime/wire/frame.hpp"
-#include "runtime/wire/header.hpp"
 
 namespace troupe::wire {
 

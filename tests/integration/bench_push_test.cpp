@@ -1,5 +1,5 @@
-// `troupe bench push`: weights reach an engine in a second process on every path, and each token has the
-// bits of the version that it claims.
+// `troupe bench push`: weights reach an engine in a second process on every path, and each token
+// has the bits of the version that it claims.
 #include "tests/integration/exact_support.hpp"
 
 namespace troupe::test {
@@ -21,7 +21,9 @@ TEST_P(BenchPush, NoTokenIsMadeOfTwoVersions) {
   EXPECT_GT(run.line["gb_per_s"], 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, BenchPush, testing::Values("shm", "tcp", "local"),
+INSTANTIATE_TEST_SUITE_P(Paths,
+                         BenchPush,
+                         testing::Values("shm", "tcp", "local"),
                          [](const auto& path) { return std::string(path.param); });
 
 TEST(BenchPushFlags, RefuseAPathThatIsNone) {

@@ -1,5 +1,5 @@
-// The same at length: 16 samples of 16,384 tokens through the loss of a generator, and DAPO's recipe
-// with its own lengths.
+// The same at length: 16 samples of 16,384 tokens through the loss of a generator, and DAPO's
+// recipe with its own lengths.
 #include "long_support.hpp"
 
 namespace troupe::test {
@@ -27,8 +27,8 @@ TEST(CompanyLongDay, DaposRecipeRunsWithItsOwnLengths) {
   std::ofstream rows(files / "train.jsonl");
   for (int i = 0; i < 40; ++i) {
     // The last digit of a long random text is right once in ten.
-    rows << nlohmann::json({{"prompt", std::to_string(i) + "+1="},
-                            {"answer", std::to_string(i % 10)}})
+    rows << nlohmann::json(
+                {{"prompt", std::to_string(i) + "+1="}, {"answer", std::to_string(i % 10)}})
          << '\n';
   }
   rows.close();

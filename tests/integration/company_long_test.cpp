@@ -26,7 +26,8 @@ TEST(CompanyLong, WhatCannotFitIsRefusedBeforeAnythingIsSampled) {
   refused({"--train.micro_tokens_max", "4096"}, 2,
           "--train.micro_tokens_max 4096 has no room for the longest sample");
   std::ofstream(run.files / "train.jsonl", std::ios::app)
-      << nlohmann::json({{"prompt", "9+1="}, {"answer", "10"}, {"tests", std::string(9u << 20, 'x')}})
+      << nlohmann::json(
+             {{"prompt", "9+1="}, {"answer", "10"}, {"tests", std::string(9u << 20, 'x')}})
       << '\n';
   refused({}, 4, "and a row may have 8388608");
 }

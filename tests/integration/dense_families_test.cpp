@@ -85,9 +85,9 @@ TEST_P(DenseFamilies, TakeSupervisedSteps) {
 
 TEST(Longrope, GenerateSaysWhichFactorsItUsesAndTakesTheChoice) {
   const TinyRun files(spec_of(kRuns[2]));
-  const std::vector<std::string> words = {"generate", "--model",          files.model(), "--prompt",
-                                          "1+1=",     "--max-new-tokens", "3",           "--threads",
-                                          "1"};
+  const std::vector<std::string> words = {"generate", "--model",   files.model(),
+                                          "--prompt", "1+1=",      "--max-new-tokens",
+                                          "3",        "--threads", "1"};
   const auto said = [&](const char* log) {
     const Ended run = troupe_ends(words, files / log, 60);
     EXPECT_EQ(run.status, 0);

@@ -112,7 +112,8 @@ TEST_F(JoinHosts, ANodeMayWaitForItsCompanyAndProveItselfByACertificate) {
       ends(Words{"status", "--join", gateway} + proof(theirs, "--"), 20, hosts_.b());
   EXPECT_TRUE(stranger.status == 5 || stranger.status == 2) << stranger.text;
   EXPECT_NE(stranger.text.find("certificate"), std::string::npos) << stranger.text;
-  const Ended friendly = ends(Words{"status", "--join", gateway} + proof(ours, "--"), 20, hosts_.b());
+  const Ended friendly =
+      ends(Words{"status", "--join", gateway} + proof(ours, "--"), 20, hosts_.b());
   EXPECT_EQ(friendly.status, 0) << friendly.text;
   EXPECT_NE(friendly.text.find("far"), std::string::npos) << friendly.text;
   const std::string token = (files_ / "token").string();

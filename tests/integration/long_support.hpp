@@ -1,5 +1,5 @@
-// Runs whose groups are longer than a frame: a model that never ends a response by itself, rows with
-// a long column, a Python reward that reads it.
+// Runs whose groups are longer than a frame: a model that never ends a response by itself, rows
+// with a long column, a Python reward that reads it.
 #pragma once
 
 #include "company_support.hpp"

@@ -94,9 +94,7 @@ class Recipes : public ::testing::TestWithParam<std::string> {
     return folder.string();
   }
 
-  std::string recipe() const {
-    return (kRecipes / (GetParam() + ".yaml")).string();
-  }
+  std::string recipe() const { return (kRecipes / (GetParam() + ".yaml")).string(); }
   std::string path(const std::string& name) const { return (files_ / name).string(); }
 
   TinyRun files_;

@@ -74,10 +74,11 @@ TEST(ServeExperts, ComeBackForEachTokenWhenTheyAreAskedFor) {
   const json plain = served.post("/v1/completions", kExpertsRequest).json();
   ASSERT_TRUE(plain.contains("choices")) << plain.dump();
   EXPECT_FALSE(plain["choices"][0].contains("routed_experts"));
-  const json whole = served.post("/v1/completions", request_with({{"return_routed_experts", true}})).json();
+  const json whole =
+      served.post("/v1/completions", request_with({{"return_routed_experts", true}})).json();
   ASSERT_EQ(whole["choices"].size(), 2u) << whole.dump();
-  const HttpAnswer streamed =
-      served.post("/v1/completions", request_with({{"return_routed_experts", true}, {"stream", true}}));
+  const HttpAnswer streamed = served.post(
+      "/v1/completions", request_with({{"return_routed_experts", true}, {"stream", true}}));
   std::map<int, Routed> of_stream;
   int ends = 0;
   for (const json& event : events(streamed.body)) {
@@ -140,7 +141,8 @@ TEST(ServeExperts, AModelWithoutExpertsRefuses) {
       served.post("/v1/completions", request_with({{"return_routed_experts", true}}));
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(refused.json()["error"]["param"], "return_routed_experts") << refused.body;
-  EXPECT_EQ(served.post("/v1/completions", request_with({{"return_routed_experts", 1}})).status, 400);
+  EXPECT_EQ(served.post("/v1/completions", request_with({{"return_routed_experts", 1}})).status,
+            400);
   const ScratchFolder folder;
   const Ended ended = troupe_ends({"serve", "--model", make_long_tiny_model(folder), "--port", "0",
                                    "--enable-return-routed-experts"},

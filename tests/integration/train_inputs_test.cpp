@@ -170,7 +170,8 @@ TEST_F(TrainInputs, RunFolderThatCannotBeMade) {
   expect(train({"--run.path", file + "/run"}), 2, file);
 }
 
-// A full disk pauses the run: the checkpoint is written when there is room. Nothing of the run differs.
+// A full disk pauses the run: the checkpoint is written when there is room. Nothing of the run
+// differs.
 TEST_F(TrainInputs, AFullDiskPausesTheRunUntilThereIsRoom) {
   const std::string disk = (files_ / "disk").string();
   std::filesystem::create_directories(disk);
@@ -188,7 +189,8 @@ TEST_F(TrainInputs, AFullDiskPausesTheRunUntilThereIsRoom) {
   const auto roomy = train({"--run.path", (files_ / "roomy").string()});
   EXPECT_EQ(roomy.status, 0) << roomy.text;
   EXPECT_EQ(metrics_of(disk + "/run"), metrics_of(files_ / "roomy"));
-  EXPECT_EQ(hashes_of(disk + "/run/ckpt/step_000010"), hashes_of(files_ / "roomy/ckpt/step_000010"));
+  EXPECT_EQ(hashes_of(disk + "/run/ckpt/step_000010"),
+            hashes_of(files_ / "roomy/ckpt/step_000010"));
   EXPECT_EQ(::umount(disk.c_str()), 0);
 }
 

@@ -31,7 +31,8 @@ class TinyRun {
     model_ = make_tiny_model(folder_, spec);
     write_byte_tokenizer(model_);
     write_dataset(folder_ / "train.jsonl");
-    // A response is right when it holds a letter: a random model hits it often enough to learn from.
+    // A response is right when it holds a letter: a random model hits it often enough to learn
+    // from.
     std::ofstream(folder_ / "tiny.yaml") << "rollout: {batch_size: 4, n_samples_per_prompt: 4, "
                                             "max_new_tokens: 6}\n"
                                             "data: {input_key: prompt, label_key: answer, "
@@ -78,8 +79,8 @@ inline std::map<std::uint64_t, nlohmann::json> metrics_of(const std::filesystem:
     if (!row.is_object()) continue;
     nlohmann::json kept;
     for (const auto& [name, value] : row.items()) {
-      const bool varies = name == "time" || name.rfind("time/", 0) == 0 ||
-                          name.rfind("perf/", 0) == 0;
+      const bool varies =
+          name == "time" || name.rfind("time/", 0) == 0 || name.rfind("perf/", 0) == 0;
       if (!varies) kept[name] = value;
     }
     rows[row.value("step", std::uint64_t{0})] = kept;
@@ -90,7 +91,8 @@ inline std::map<std::uint64_t, nlohmann::json> metrics_of(const std::filesystem:
 // sha256 of every weight file of a checkpoint, from its manifest.
 inline std::map<std::string, std::string> hashes_of(const std::filesystem::path& checkpoint) {
   std::map<std::string, std::string> hashes;
-  const auto manifest = nlohmann::json::parse(text_of(checkpoint / "manifest.json"), nullptr, false);
+  const auto manifest =
+      nlohmann::json::parse(text_of(checkpoint / "manifest.json"), nullptr, false);
   for (const auto& file : manifest.value("files", nlohmann::json::array())) {
     hashes[file.value("path", "")] = file.value("sha256", "");
   }
@@ -98,13 +100,13 @@ inline std::map<std::string, std::string> hashes_of(const std::filesystem::path&
 }
 
 inline std::vector<std::string> with(std::vector<std::string> words,
-                              const std::vector<std::string>& more) {
+                                     const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
 inline std::vector<std::string> operator+(std::vector<std::string> words,
-                                   const std::vector<std::string>& more) {
+                                          const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }

@@ -91,12 +91,15 @@ json to_json(const engine::Sample& sample) {
   json top = json::array();
   for (const engine::TokenLogprob& entry : sample.top_logprobs)
     top.push_back({entry.token, entry.logprob});
-  return {
-      {"group", sample.group.value},   {"index", sample.index},
-      {"tokens", sample.tokens},       {"logprobs", sample.logprobs},
-      {"raw_logprobs", sample.raw_logprobs},
-      {"entropies", sample.entropies}, {"top_logprobs", std::move(top)},
-      {"versions", sample.versions},   {"finish", std::string(engine::finish_name(sample.finish))}};
+  return {{"group", sample.group.value},
+          {"index", sample.index},
+          {"tokens", sample.tokens},
+          {"logprobs", sample.logprobs},
+          {"raw_logprobs", sample.raw_logprobs},
+          {"entropies", sample.entropies},
+          {"top_logprobs", std::move(top)},
+          {"versions", sample.versions},
+          {"finish", std::string(engine::finish_name(sample.finish))}};
 }
 
 Result<json> generate(const json& request, Loaded& loaded) {

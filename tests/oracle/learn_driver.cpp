@@ -4,7 +4,8 @@
 //   {"op": "advantages", "algo": A, "updates": [[{"scores": [...], "lengths": [...], and by sample
 //    "truncated", "values", "behaviour", "scored", "reference"}]]} -> one a update: {"advantages",
 //    "returns": [[[...]]], "kl"}; the updates share the reward normaliser
-//   {"op": "loss", "algo": A, "tokens": {the columns of learn::TokenBatch, "logprobs", "entropy"}} ->
+//   {"op": "loss", "algo": A, "tokens": {the columns of learn::TokenBatch, "logprobs", "entropy"}}
+//   ->
 //    {"loss", "logprobs", "entropy", "weights", "metrics"}
 //   {"op": "m2po", "log_rho": [...], "tau": T} -> mask
 //   {"op": "adamw", "optim": O, "params": [...], "grads": [[...]], "lr": [...]} -> [[...]]
@@ -103,7 +104,8 @@ experience::Group group_of(const json& from) {
     sample.score = item.at("score").get<double>();
     sample.behaviour = item.value("behaviour", std::vector<float>{});
     const std::vector<core::Version> none(sample.tokens.size(), 0);
-    sample.versions = experience::VersionRuns(std::span<const core::Version>(item.value("versions", none)));
+    sample.versions =
+        experience::VersionRuns(std::span<const core::Version>(item.value("versions", none)));
     sample.reference = item.value("reference", std::vector<float>{});
     group.samples.push_back(std::move(sample));
   }

@@ -27,8 +27,8 @@ std::string play_again(std::uint64_t seed) {
          " build/bin/test_sim --gtest_filter=CompanyWorld.* writes sim_trace.txt";
 }
 
-// What was found wrong first; "" when all is well. A run at bound 0 must learn what it learns without
-// faults, unless they had to replace prompts.
+// What was found wrong first; "" when all is well. A run at bound 0 must learn what it learns
+// without faults, unless they had to replace prompts.
 std::string verdict(World& world, const WorldPlan& plan) {
   world.run();
   if (!world.wrong().empty()) return world.wrong().front();

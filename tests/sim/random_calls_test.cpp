@@ -1,7 +1,10 @@
 // Five roles call each other at random over a bad network, while roles crash, come back, freeze and
-// lose sight of each other. Whatever happens: every call ends in exactly one outcome, an answer never
-// goes to another request, when all is quiet nothing is pending, and a seed repeats itself to the
-// microsecond. A failure prints the seed and the end of the trace.
+// lose sight of each other. Whatever happens: every call ends in exactly one outcome, an answer
+// never goes to another request, when all is quiet nothing is pending, and a seed repeats itself to
+// the microsecond. A failure prints the seed and the end of the trace.
+#include "tests/sim/sim_network.hpp"
+#include "tests/unit/runtime/cluster/support.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,9 +13,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "tests/sim/sim_network.hpp"
-#include "tests/unit/runtime/cluster/support.hpp"
 
 namespace troupe::cluster::sim {
 namespace {
@@ -24,11 +24,13 @@ constexpr int kCallers = 3;  // coroutines of a role that call
 constexpr int kCalls = 8;    // of each of them
 constexpr std::uint64_t kSeeds = 200;
 
-PeerName name_of(int role) { return "role/" + std::to_string(role); }
+PeerName name_of(int role) {
+  return "role/" + std::to_string(role);
+}
 
 struct Outcomes {
-  std::map<std::string, int> ends;         // by call: how often it ended; must be once
-  std::map<std::string, int> kinds;        // how calls ended, over all
+  std::map<std::string, int> ends;   // by call: how often it ended; must be once
+  std::map<std::string, int> kinds;  // how calls ended, over all
   std::vector<std::string> wrong_answers;
 };
 
@@ -66,16 +68,20 @@ class Company {
 
   // Everything from the first frame to silence.
   void play() {
-    for (int role = 0; role < kRoles; ++role) begin(role);
+    for (int role = 0; role < kRoles; ++role)
+      begin(role);
     for (int i = 0; i < 6; ++i) {
       time_.schedule(at(2000ms), [this] { misfortune(); });
     }
     quiet_ = time_.run_until_quiet(kSteps);
     open_when_quiet_ = network_.open();
-    for (auto& [role, life] : lives_) end(*life);
+    for (auto& [role, life] : lives_)
+      end(*life);
     quiet_ = time_.run_until_quiet(kSteps) && quiet_;
-    for (auto& life : past_) EXPECT_TRUE(life->over);
-    for (auto& [role, life] : lives_) EXPECT_TRUE(life->over);
+    for (auto& life : past_)
+      EXPECT_TRUE(life->over);
+    for (auto& [role, life] : lives_)
+      EXPECT_TRUE(life->over);
   }
 
   bool quiet() const { return quiet_; }
@@ -85,7 +91,8 @@ class Company {
 
  private:
   core::TimePoint at(core::Duration within) {
-    return time_.now() + core::Duration(rng_.next_below(static_cast<std::uint64_t>(within.count())));
+    return time_.now() +
+           core::Duration(rng_.next_below(static_cast<std::uint64_t>(within.count())));
   }
 
   void begin(int role) {
@@ -167,8 +174,10 @@ class Company {
     }
   }
 
-  async::task<Result<void>> call(std::shared_ptr<Endpoint> transport, PeerName peer,
-                                 std::string what, core::Duration patience) {
+  async::task<Result<void>> call(std::shared_ptr<Endpoint> transport,
+                                 PeerName peer,
+                                 std::string what,
+                                 core::Duration patience) {
     const std::string id = what + " #" + std::to_string(calls_++);
     CallRecord record(&outcomes_, id);
     auto answer = co_await ask(transport, peer, id, patience);
@@ -213,7 +222,8 @@ class Company {
 std::string end_of(const std::vector<std::string>& trace) {
   std::string text;
   const std::size_t first = trace.size() > 40 ? trace.size() - 40 : 0;
-  for (std::size_t i = first; i < trace.size(); ++i) text += trace[i] + "\n";
+  for (std::size_t i = first; i < trace.size(); ++i)
+    text += trace[i] + "\n";
   return text;
 }
 
@@ -221,10 +231,11 @@ void check(std::uint64_t seed, Company& company, std::map<std::string, int>& kin
   SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + end_of(company.trace()));
   EXPECT_TRUE(company.quiet()) << "the run did not come to rest";
   EXPECT_EQ(company.open_when_quiet(), 0u);
-  for (const auto& [id, ends] : company.outcomes().ends) EXPECT_EQ(ends, 1) << id;
-  EXPECT_TRUE(company.outcomes().wrong_answers.empty())
-      << company.outcomes().wrong_answers.front();
-  for (const auto& [kind, count] : company.outcomes().kinds) kinds[kind] += count;
+  for (const auto& [id, ends] : company.outcomes().ends)
+    EXPECT_EQ(ends, 1) << id;
+  EXPECT_TRUE(company.outcomes().wrong_answers.empty()) << company.outcomes().wrong_answers.front();
+  for (const auto& [kind, count] : company.outcomes().kinds)
+    kinds[kind] += count;
 }
 
 TEST(RandomCalls, EveryCallEndsOnceAndNothingIsLeft) {

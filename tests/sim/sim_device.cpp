@@ -4,9 +4,9 @@
 #include "runtime/async/limits.hpp"
 #include "runtime/async/run_on.hpp"
 
-#include <algorithm>
-
 #include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
 
 namespace troupe::cluster::sim {
 

@@ -1,6 +1,7 @@
-// A device on virtual time: jobs run one after another, each at one moment, and take as long as they
-// say by VirtualTime::pass. Their awaiters resume after that. Belongs to one simulated process: while
-// that is frozen no job begins or ends. Outlives the roles that use it. Bound: as a DeviceThread.
+// A device on virtual time: jobs run one after another, each at one moment, and take as long as
+// they say by VirtualTime::pass. Their awaiters resume after that. Belongs to one simulated
+// process: while that is frozen no job begins or ends. Outlives the roles that use it. Bound: as a
+// DeviceThread.
 #pragma once
 
 #include "runtime/async/deadline.hpp"

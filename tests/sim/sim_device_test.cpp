@@ -11,7 +11,9 @@ namespace {
 using namespace cluster::testing;
 
 // Runs a job that takes `span`, and returns the time at which its awaiter goes on.
-async::task<Result<core::TimePoint>> work(VirtualTime* time, SimDevice* device, core::Duration span) {
+async::task<Result<core::TimePoint>> work(VirtualTime* time,
+                                          SimDevice* device,
+                                          core::Duration span) {
   auto job = [time, span]() -> Result<void> {
     time->pass(span);
     return {};

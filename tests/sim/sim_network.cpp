@@ -91,13 +91,17 @@ std::shared_ptr<Endpoint> SimNetwork::join_at(Identity identity, async::Executor
   return all_.back();
 }
 
-void SimNetwork::vanish(Endpoint& endpoint) { static_cast<Member&>(endpoint).crash(); }
+void SimNetwork::vanish(Endpoint& endpoint) {
+  static_cast<Member&>(endpoint).crash();
+}
 
 void SimNetwork::tell_lost(const PeerName& name) {
   if (unnoticed_.erase(name) == 0) return;
   std::vector<PeerName> others;
-  for (const auto& [other, member] : members_) others.push_back(other);
-  for (const auto& other : others) tell(other, name, name + " is lost: it crashed");
+  for (const auto& [other, member] : members_)
+    others.push_back(other);
+  for (const auto& other : others)
+    tell(other, name, name + " is lost: it crashed");
 }
 
 void SimNetwork::tell(const PeerName& whom, const PeerName& lost, const std::string& why) {
@@ -108,12 +112,15 @@ void SimNetwork::tell(const PeerName& whom, const PeerName& lost, const std::str
   });
 }
 
-void SimNetwork::freeze(const PeerName& name) { frozen_.try_emplace(name); }
+void SimNetwork::freeze(const PeerName& name) {
+  frozen_.try_emplace(name);
+}
 
 void SimNetwork::thaw(const PeerName& name) {
   const auto held = frozen_.extract(name);
   if (held.empty()) return;
-  for (const auto& frame : held.mapped()) time_.schedule(time_.now(), frame);
+  for (const auto& frame : held.mapped())
+    time_.schedule(time_.now(), frame);
 }
 
 void SimNetwork::cut(const PeerName& a, const PeerName& b) {
@@ -121,16 +128,19 @@ void SimNetwork::cut(const PeerName& a, const PeerName& b) {
   cuts_.emplace(b, a);
 }
 
-void SimNetwork::heal() { cuts_.clear(); }
+void SimNetwork::heal() {
+  cuts_.clear();
+}
 
 std::size_t SimNetwork::open() const {
   std::size_t count = 0;
-  for (const auto& member : all_) count += member->pending_calls() + member->inbox();
+  for (const auto& member : all_)
+    count += member->pending_calls() + member->inbox();
   return count;
 }
 
-void SimNetwork::note(Way way, const PeerName& from, const PeerName& to, const Frame& frame,
-                      const char* fate) {
+void SimNetwork::note(
+    Way way, const PeerName& from, const PeerName& to, const Frame& frame, const char* fate) {
   const auto header = wire::read_header(frame);
   const auto now_us =
       std::chrono::duration_cast<std::chrono::microseconds>(time_.now().time_since_epoch());

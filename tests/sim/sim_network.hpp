@@ -1,8 +1,12 @@
-// A network that misbehaves on purpose, and the same way again for the same seed: frames are delayed
-// (so they overtake each other), dropped, doubled, held by a frozen role or lost with a crashed one.
-// Same Transport as everywhere else. Single-threaded, on a VirtualTime; outlives its roles. The trace
-// names every frame and its fate; a failing test prints seed and trace.
+// A network that misbehaves on purpose, and the same way again for the same seed: frames are
+// delayed (so they overtake each other), dropped, doubled, held by a frozen role or lost with a
+// crashed one. Same Transport as everywhere else. Single-threaded, on a VirtualTime; outlives its
+// roles. The trace names every frame and its fate; a failing test prints seed and trace.
 #pragma once
+
+#include "runtime/cluster/endpoint.hpp"
+#include "runtime/core/rng.hpp"
+#include "tests/sim/virtual_time.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -13,17 +17,13 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cluster/endpoint.hpp"
-#include "tests/sim/virtual_time.hpp"
-#include "runtime/core/rng.hpp"
-
 namespace troupe::cluster::sim {
 
 struct Faults {
   core::Duration delay_min = std::chrono::microseconds(50);
   core::Duration delay_max = std::chrono::milliseconds(2);
-  double drop = 0;       // chance that a frame never arrives
-  double duplicate = 0;  // chance that it arrives twice
+  double drop = 0;                                         // chance that a frame never arrives
+  double duplicate = 0;                                    // chance that it arrives twice
   core::Duration notice = std::chrono::milliseconds(500);  // from a crash until peers are told
 };
 
@@ -31,8 +31,8 @@ struct Faults {
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  // A frame of the role `from`. Whoever carries it calls SimNetwork::hand_over when it arrives. Error
-  // kPeerLost: the role knows no way to `to`.
+  // A frame of the role `from`. Whoever carries it calls SimNetwork::hand_over when it arrives.
+  // Error kPeerLost: the role knows no way to `to`.
   virtual core::Result<void> carry(const Endpoint& from,
                                    const PeerName& to,
                                    const wire::Frame& frame) = 0;
@@ -47,12 +47,14 @@ class SimNetwork {
   SimNetwork& operator=(const SimNetwork&) = delete;
   ~SimNetwork();
 
-  // A role's place, on a strand of its own. A name may come back after a crash, with a higher epoch;
-  // that its predecessor is gone is then noticed at once. Error: kInvalidArgument, name in use.
+  // A role's place, on a strand of its own. A name may come back after a crash, with a higher
+  // epoch; that its predecessor is gone is then noticed at once. Error: kInvalidArgument, name in
+  // use.
   core::Result<std::shared_ptr<Endpoint>> join(Identity identity);
 
   void set_faults(Faults faults) { faults_ = faults; }
-  // With a carrier, which outlives the roles, names may be there twice: the carrier knows who is who.
+  // With a carrier, which outlives the roles, names may be there twice: the carrier knows who is
+  // who.
   void set_carrier(Carrier& carrier) { carrier_ = &carrier; }
   std::shared_ptr<Endpoint> join_at(Identity identity, async::Executor strand);
   // Ends such a role without a word. Nobody is told: that is the carrier's business.
@@ -83,7 +85,10 @@ class SimNetwork {
   void deliver(Way way, const PeerName& from, const PeerName& to, const wire::Frame& frame);
   void tell_lost(const PeerName& name);
   void tell(const PeerName& whom, const PeerName& lost, const std::string& why);
-  void note(Way way, const PeerName& from, const PeerName& to, const wire::Frame& frame,
+  void note(Way way,
+            const PeerName& from,
+            const PeerName& to,
+            const wire::Frame& frame,
             const char* fate);
 
   VirtualTime& time_;

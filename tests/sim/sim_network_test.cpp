@@ -1,11 +1,11 @@
 // Each kind of fault alone, and that a seed repeats itself.
 #include "tests/sim/sim_network.hpp"
 
+#include "tests/unit/runtime/cluster/support.hpp"
+
 #include <gtest/gtest.h>
 
 #include <vector>
-
-#include "tests/unit/runtime/cluster/support.hpp"
 
 namespace troupe::cluster::sim {
 namespace {

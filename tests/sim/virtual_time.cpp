@@ -1,10 +1,10 @@
 // The event queue and the loop that empties it.
 #include "tests/sim/virtual_time.hpp"
 
-#include <algorithm>
-
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+
+#include <algorithm>
 
 namespace troupe::cluster::sim {
 
@@ -29,7 +29,8 @@ bool VirtualThreads::run_one() {
   return context_.poll_one() > 0;
 }
 
-async::Timer VirtualTime::arm(async::Executor executor, core::TimePoint at,
+async::Timer VirtualTime::arm(async::Executor executor,
+                              core::TimePoint at,
                               std::function<void()> fire) {
   auto state = std::make_shared<Armed>();
   state->fire = std::move(fire);

@@ -6,17 +6,17 @@
 // what is posted to them, timers included, waits and then runs in its order, as after SIGSTOP.
 #pragma once
 
+#include "runtime/async/deadline.hpp"
+#include "runtime/async/task.hpp"
+
+#include <boost/asio/io_context.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include "runtime/async/deadline.hpp"
-#include "runtime/async/task.hpp"
-
-#include <boost/asio/io_context.hpp>
 
 namespace troupe::cluster::sim {
 
@@ -39,7 +39,8 @@ class VirtualTime final : public async::Timers {
   VirtualTime() : threads_{std::make_shared<VirtualThreads>()} {}
 
   core::TimePoint now() const noexcept override { return now_ + passed_; }
-  async::Timer arm(async::Executor executor, core::TimePoint at,
+  async::Timer arm(async::Executor executor,
+                   core::TimePoint at,
                    std::function<void()> fire) override;
 
   // Calls `event` at `at`, after those scheduled for the same time before it.
@@ -54,7 +55,8 @@ class VirtualTime final : public async::Timers {
   core::Duration run_job(const std::function<void()>& job);
   void pass(core::Duration span) { passed_ += span; }
 
-  // Runs handlers and events until nothing is left to happen. False when `steps_max` was not enough.
+  // Runs handlers and events until nothing is left to happen. False when `steps_max` was not
+  // enough.
   bool run_until_quiet(std::uint64_t steps_max);
 
   // The same, but no event later than `span` from now; then the clock stands at that time.

@@ -1,7 +1,7 @@
 #include "apps/session/node/node_process.hpp"
 
-#include "actors/limits.hpp"
 #include "actors/company/pass.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
@@ -201,8 +201,9 @@ class NodeProcess {
 
 }  // namespace
 
-core::Result<std::unique_ptr<cluster::RoleHost>> NodeGuest::host(
-    std::string name, cluster::RoleHost::Factory factory, async::DeviceQueue* device) const {
+core::Result<std::unique_ptr<cluster::RoleHost>> NodeGuest::host(std::string name,
+                                                                 cluster::RoleHost::Factory factory,
+                                                                 async::DeviceQueue* device) const {
   const cluster::Identity identity{std::move(name), core::RunId{run_id}, epoch};
   auto place = exchange->join(identity, io->make_strand());
   return io->run(cluster::host_role(std::move(place), {std::move(factory), device}, {}));

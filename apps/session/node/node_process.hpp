@@ -38,7 +38,7 @@ struct NodeGuest {
   async::IoThreads* io = nullptr;
   std::uint64_t run_id = 0;
   std::uint64_t epoch = 0;
-  actors::RoleContext context;  // of the node's own role, for calls to company/0
+  actors::RoleContext context;         // of the node's own role, for calls to company/0
   async::IoThreads* own_io = nullptr;  // where that role lives
 
   // Runs a coroutine on the strand of the node's role; blocks until its result.

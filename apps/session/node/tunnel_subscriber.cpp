@@ -5,8 +5,8 @@
 namespace troupe::app {
 
 TunnelSubscriber::TunnelSubscriber(async::IoThreads& io,
-                                     const JoinTarget& target,
-                                     std::shared_ptr<weights::WeightSubscriber> inner)
+                                   const JoinTarget& target,
+                                   std::shared_ptr<weights::WeightSubscriber> inner)
     : io_(io), target_(target), inner_(std::move(inner)) {}
 
 TunnelSubscriber::~TunnelSubscriber() {

@@ -14,8 +14,8 @@ class TunnelSubscriber final : public weights::WeightSubscriber {
  public:
   // `io` and `target` outlive it.
   TunnelSubscriber(async::IoThreads& io,
-                    const JoinTarget& target,
-                    std::shared_ptr<weights::WeightSubscriber> inner);
+                   const JoinTarget& target,
+                   std::shared_ptr<weights::WeightSubscriber> inner);
   ~TunnelSubscriber() override;
 
   core::Result<std::unique_ptr<weights::WeightIntake>> fetch(

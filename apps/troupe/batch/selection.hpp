@@ -20,10 +20,10 @@ struct SelectionKeys {
 };
 
 struct Selected {
-  std::string lines;           // the rows, each with its newline
-  std::uint64_t rows = 0;      // of them
-  std::uint64_t prompts = 0;   // prompts there were
-  std::uint64_t equal = 0;     // prompts without a pair: all scores, or both texts, are equal
+  std::string lines;          // the rows, each with its newline
+  std::uint64_t rows = 0;     // of them
+  std::uint64_t prompts = 0;  // prompts there were
+  std::uint64_t equal = 0;    // prompts without a pair: all scores, or both texts, are equal
 };
 
 // One row a prompt: the one with the highest score, the first of equals.

@@ -1,6 +1,7 @@
 // Tells the thread sanitizer what CAF's mailboxes ensure: what one thread wrote into a frame before
-// it gave it to CAF is there for the thread that takes it from CAF. Debian's CAF is compiled without
-// the sanitizer, which does not see its locks. Without the sanitizer these do nothing. Any thread.
+// it gave it to CAF is there for the thread that takes it from CAF. Debian's CAF is compiled
+// without the sanitizer, which does not see its locks. Without the sanitizer these do nothing. Any
+// thread.
 #pragma once
 
 #include "runtime/wire/frame.hpp"

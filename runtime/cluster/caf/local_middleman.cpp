@@ -68,9 +68,7 @@ class LocalMiddleman final : public caf::io::middleman_actor_impl {
     return caf::io::scribe_ptr(caf::make_counted<LocalScribe>(multiplexer(), std::move(*socket)));
   }
 
-  caf::expected<caf::io::doorman_ptr> open(std::uint16_t number,
-                                           const char* path,
-                                           bool) override {
+  caf::expected<caf::io::doorman_ptr> open(std::uint16_t number, const char* path, bool) override {
     auto socket = net::listen_unix(path == nullptr ? "" : path);
     if (!socket) return refused(socket.error());
     return caf::io::doorman_ptr(

@@ -31,7 +31,9 @@ struct LoopbackNetwork::Directory {
 
 class LoopbackNetwork::Member final : public Endpoint {
  public:
-  Member(Identity identity, async::Executor strand, async::Timers& timers,
+  Member(Identity identity,
+         async::Executor strand,
+         async::Timers& timers,
          std::shared_ptr<Directory> directory)
       : Endpoint(std::move(identity), std::move(strand), timers),
         directory_(std::move(directory)) {}

@@ -4,12 +4,12 @@
 // queued.
 #pragma once
 
-#include <memory>
-
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/cluster/endpoint.hpp"
 #include "runtime/core/result.hpp"
+
+#include <memory>
 
 namespace troupe::cluster {
 

@@ -1,5 +1,5 @@
-// How often the runs of a batch met each kind of message, error code, fault and state. What is never
-// met was not tested. A plain value.
+// How often the runs of a batch met each kind of message, error code, fault and state. What is
+// never met was not tested. A plain value.
 #pragma once
 
 #include <cstdint>

@@ -66,8 +66,8 @@ class FakeSink final : public actors::GroupSink {
   static LedgerLine line_of(const actors::CommittedGroup& committed) {
     const actors::BookGroup& group = *committed.group;
     experience::Group whole{group.ticket, committed.prompt->tokens, group.samples};
-    return {group.ticket.update,    group.ticket.slot,  group.ticket.attempt, group.prompt,
-            group.rewards->number, hash_of(whole), group.replaced};
+    return {group.ticket.update,   group.ticket.slot, group.ticket.attempt, group.prompt,
+            group.rewards->number, hash_of(whole),    group.replaced};
   }
   void check_scores(const actors::BookGroup& group) {
     for (const experience::Trajectory& sample : group.samples) {

@@ -31,7 +31,9 @@ class FakePrompts final : public actors::PromptSource {
   core::Result<actors::Prompt> at(std::uint64_t position) override;
 };
 // Rows whose responses nobody can score.
-inline bool cannot_be_scored(std::uint64_t row) { return row % 17 == 5; }
+inline bool cannot_be_scored(std::uint64_t row) {
+  return row % 17 == 5;
+}
 
 double score_of(const std::string& response, const std::string& reward);
 
@@ -61,13 +63,15 @@ class FakeListener final : public actors::RunListener {
  public:
   FakeListener(async::Timers& timers, Truth& truth, DiskView& disk)
       : timers_(timers), truth_(truth), disk_(disk) {}
-  std::function<void()> progress;                       // an update was done
+  std::function<void()> progress;  // an update was done
   std::function<void(const std::string&)> note;
   std::function<void(const actors::SetRewards&)> rewards;
   std::function<void(const actors::FailedUpdate&)> failed_update;
 
   void on_phase(const std::string&) override {}
-  void on_failed_group(const actors::FailedGroup&) override { truth_.census.count("event", "group replaced"); }
+  void on_failed_group(const actors::FailedGroup&) override {
+    truth_.census.count("event", "group replaced");
+  }
   void on_note(const std::string& text) override {
     if (note) note(text);
   }

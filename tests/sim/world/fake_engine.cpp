@@ -115,9 +115,10 @@ class FakeSubscriber final : public weights::WeightSubscriber {
         role_(std::move(role)),
         ways_(std::move(ways)) {}
 
-  core::Result<std::unique_ptr<weights::WeightIntake>> fetch(core::Version at_least,
-                                                             const weights::WeightLocation& location,
-                                                             core::Duration patience) override {
+  core::Result<std::unique_ptr<weights::WeightIntake>> fetch(
+      core::Version at_least,
+      const weights::WeightLocation& location,
+      core::Duration patience) override {
     if (closed_) return core::fail(core::ErrorCode::kClosed, "closed");
     if (auto error = truth_.error(role_, "fetch")) return core::fail(*error);
     const Process* const source = ways_.process(std::stoull(location.key));

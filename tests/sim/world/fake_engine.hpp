@@ -1,5 +1,6 @@
 // The steps of an engine whose arithmetic is a hash of seed, sample, place and version, and weights
-// that are a version and nothing else. Engine, scheduler, driver and everything around them are real.
+// that are a version and nothing else. Engine, scheduler, driver and everything around them are
+// real.
 #pragma once
 
 #include "runtime/engine/driver.hpp"

@@ -33,7 +33,9 @@ Head::Head(Stage& stage, std::uint64_t number, Calls calls)
 
 Head::~Head() = default;
 
-void Head::begin() { boost::asio::co_spawn(main_, live(this), rethrow); }
+void Head::begin() {
+  boost::asio::co_spawn(main_, live(this), rethrow);
+}
 
 async::task<void> Head::live(Head* self) {
   auto started = co_await start_company(self);
@@ -48,9 +50,8 @@ async::task<core::Result<void>> Head::start_company(Head* self) {
   self->status_ = self->stage_.links.join(self->process_, {"status/0", core::RunId{kRun}, 1});
   cluster::RoleRecipe recipe;
   recipe.factory = actors::factory_of<Company>([self](actors::RoleContext context) {
-    self->company_ =
-        std::make_shared<Company>(std::move(context), self->company_options(), self->admission_,
-                                  *self, self->company_hooks());
+    self->company_ = std::make_shared<Company>(std::move(context), self->company_options(),
+                                               self->admission_, *self, self->company_hooks());
     return self->company_;
   });
   core::Result<std::shared_ptr<cluster::Endpoint>> place = endpoint;
@@ -129,9 +130,8 @@ void Head::introduced(Node& node, const wire::Hello& hello) {
     return;
   }
   bound = {&process, hello.epoch};
-  async::post(company_strand_, [company = company_, hello, origin] {
-    company->on_arrived(hello, origin);
-  });
+  async::post(company_strand_,
+              [company = company_, hello, origin] { company->on_arrived(hello, origin); });
 }
 
 bool Head::hears(const Process& of, const cluster::Identity& from) const {

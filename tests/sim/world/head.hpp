@@ -75,7 +75,8 @@ class Head final : public actors::NodeLauncher {
   static async::task<core::Result<void>> start_company(Head* self);
   static async::task<core::Result<void>> train(Head* self);
   static async::task<core::Result<void>> run_session(Head* self);
-  static async::task<core::Result<void>> host_session(Head* self, std::string checkpoint,
+  static async::task<core::Result<void>> host_session(Head* self,
+                                                      std::string checkpoint,
                                                       std::uint64_t first);
   static async::task<core::Result<void>> await_roles(Head* self);
   static async::task<void> end_session(Head* self);

@@ -41,7 +41,9 @@ class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
   const std::function<void(Result<void>)> ended_;
 };
 
-std::uint64_t step_of(const std::string& name) { return std::stoull(name.substr(5)); }
+std::uint64_t step_of(const std::string& name) {
+  return std::stoull(name.substr(5));
+}
 
 }  // namespace
 
@@ -78,8 +80,7 @@ async::task<Result<void>> Head::await_roles(Head* self) {
   if (self->stage_.plan.critic) kinds.push_back("critic");
   if (self->stage_.plan.reference) kinds.push_back("reference");
   self->company_->begin_run();
-  const auto deadline =
-      async::Deadline::after(self->stage_.time, actors::limits::kSpawnDeadline);
+  const auto deadline = async::Deadline::after(self->stage_.time, actors::limits::kSpawnDeadline);
   for (;;) {
     const auto look = async::Deadline::after(self->stage_.time, actors::limits::kLookEvery);
     auto up = co_await self->company_->await_up(kinds, look);
@@ -175,8 +176,8 @@ async::task<Result<void>> Head::host_session(Head* self,
   self->session_ = std::make_unique<Session>();
   Session& session = *self->session_;
   session.outcome = std::make_shared<async::Oneshot<Result<void>>>();
-  session.listener = std::make_unique<FakeListener>(self->stage_.time, self->stage_.truth,
-                                                    self->disk_);
+  session.listener =
+      std::make_unique<FakeListener>(self->stage_.time, self->stage_.truth, self->disk_);
   session.listener->progress = self->calls_.progress;
   session.listener->note = [self](const std::string& text) { self->note(text); };
   session.listener->failed_update = [self](const actors::FailedUpdate& failed) {
@@ -199,8 +200,8 @@ async::task<Result<void>> Head::host_session(Head* self,
   core::Result<std::shared_ptr<cluster::Endpoint>> place =
       self->stage_.links.join(self->process_, {"data/0", core::RunId{kRun}, self->sessions_});
   cluster::RoleRecipe data_recipe{std::move(data)};
-  TROUPE_CO_TRY_SET(session.data, co_await cluster::host_role(
-                                      std::move(place), std::move(data_recipe), hooks));
+  TROUPE_CO_TRY_SET(session.data,
+                    co_await cluster::host_role(std::move(place), std::move(data_recipe), hooks));
   cluster::RoleHost::Factory controller =
       [self, checkpoint,
        first](const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
@@ -219,8 +220,8 @@ async::task<Result<void>> Head::host_session(Head* self,
     return std::unique_ptr<cluster::Role>(std::make_unique<ControllerRole>(
         std::move(role), checkpoint, std::move(ended), services.transport->identity().self));
   };
-  place = self->stage_.links.join(self->process_,
-                                  {"controller/0", core::RunId{kRun}, self->sessions_});
+  place =
+      self->stage_.links.join(self->process_, {"controller/0", core::RunId{kRun}, self->sessions_});
   cluster::RoleRecipe controller_recipe{std::move(controller)};
   TROUPE_CO_TRY_SET(session.controller, co_await cluster::host_role(
                                             std::move(place), std::move(controller_recipe), hooks));
@@ -228,7 +229,8 @@ async::task<Result<void>> Head::host_session(Head* self,
 }
 
 void Head::set_outcome(Result<void> outcome) {
-  async::post(main_, [set = session_->outcome, outcome = std::move(outcome)] { set->set(outcome); });
+  async::post(main_,
+              [set = session_->outcome, outcome = std::move(outcome)] { set->set(outcome); });
 }
 
 void Head::attach_session() {

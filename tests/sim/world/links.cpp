@@ -111,7 +111,8 @@ void Links::cut(const std::string& from, const std::string& to, bool cut) {
   const auto all = connections_;
   for (const auto& connection : all) {
     for (int way = 0; way < 2; ++way) {
-      if (connection->ends[way]->host() != from || connection->ends[1 - way]->host() != to) continue;
+      if (connection->ends[way]->host() != from || connection->ends[1 - way]->host() != to)
+        continue;
       auto held = std::move(connection->ways[way].held);
       connection->ways[way].held.clear();
       for (auto& [bytes, arrive] : held)
@@ -137,10 +138,10 @@ core::Result<void> Links::carry(const cluster::Endpoint& from,
   if (const auto failure = wire::read_failure(frame))
     census_.count("error", std::string(core::error_name(failure->code)));
   if (const auto here = process.roles().find(to); here != process.roles().end()) {
-    time_.schedule(time_.now() + 10us, [this, &process, sender = from.identity().self,
-                                        endpoint = here->second, frame] {
-      if (process.alive()) network_.hand_over(sender, endpoint, frame);
-    });
+    time_.schedule(time_.now() + 10us,
+                   [this, &process, sender = from.identity().self, endpoint = here->second, frame] {
+                     if (process.alive()) network_.hand_over(sender, endpoint, frame);
+                   });
     return {};
   }
   const auto known = finds ? finds(process, to) : std::nullopt;
@@ -152,9 +153,8 @@ core::Result<void> Links::carry(const cluster::Endpoint& from,
       const auto there = roles.find(to);
       if (there == roles.end()) continue;
       std::function<void()> arrived = [this, connection, way, from = from.shared_from_this(),
-                                       endpoint = there->second, frame] {
-        arrive(connection, way, from, endpoint, frame);
-      };
+                                       endpoint = there->second,
+                                       frame] { arrive(connection, way, from, endpoint, frame); };
       const auto header = wire::read_header(frame);
       if (repeated_ > 0 && header && !header->reply && rng_.next_uniform() < repeated_) {
         census_.count("repeated", wire::frame_kind(frame));

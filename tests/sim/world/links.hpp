@@ -1,7 +1,7 @@
 // The connections between the processes of a world and the links between its hosts. A connection
 // keeps the order of what it carries and loses nothing while it stands, as TCP does: a link that is
-// cut holds the bytes back until it heals or until the connection has been silent for too long. When
-// a connection ends, each side is told as soon as it can know.
+// cut holds the bytes back until it heals or until the connection has been silent for too long.
+// When a connection ends, each side is told as soon as it can know.
 #pragma once
 
 #include "runtime/core/rng.hpp"
@@ -32,7 +32,8 @@ class Links final : public cluster::sim::Carrier {
   // From now on the roles of the two may call each other.
   void connect(Process& a, Process& b);
   bool connected(const Process& a, const Process& b) const;
-  // Calls `what` at the other end, after all that was sent before; never when they are not connected.
+  // Calls `what` at the other end, after all that was sent before; never when they are not
+  // connected.
   void pass(Process& from, Process& to, std::function<void()> what);
   // The process has ended, and so have its connections.
   void drop(Process& process);
@@ -79,9 +80,13 @@ class Links final : public cluster::sim::Carrier {
 
   void end(const ConnectionPtr& connection, const std::string& why);
   void tell(Process& at, Process& of, const std::string& why);
-  void send(const ConnectionPtr& connection, int way, std::size_t bytes,
+  void send(const ConnectionPtr& connection,
+            int way,
+            std::size_t bytes,
             std::function<void()> arrive);
-  void hold(const ConnectionPtr& connection, int way, std::size_t bytes,
+  void hold(const ConnectionPtr& connection,
+            int way,
+            std::size_t bytes,
             std::function<void()> arrive);
   void arrive(const ConnectionPtr& connection,
               int way,

@@ -9,7 +9,8 @@ namespace troupe::sim {
 
 class Maker final : public actors::RoleMaker {
  public:
-  Maker(Stage& stage, Process& process) : stage_(stage), process_(process), disk_(stage.disk, process) {}
+  Maker(Stage& stage, Process& process)
+      : stage_(stage), process_(process), disk_(stage.disk, process) {}
   async::task<core::Result<cluster::RoleRecipe>> make(actors::Spawn spawn) override;
 
   // The role of a reward, which a guest brings, too.

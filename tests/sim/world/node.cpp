@@ -41,8 +41,7 @@ actors::Join Node::join() const {
 
 void Node::begin() {
   stage_.links.connect(process_, head_.process());
-  auto endpoint =
-      stage_.links.join(process_, {self_.name, core::RunId{0}, self_.epoch});
+  auto endpoint = stage_.links.join(process_, {self_.name, core::RunId{0}, self_.epoch});
   boost::asio::co_spawn(endpoint->strand(), start(this, endpoint), rethrow);
 }
 
@@ -55,7 +54,8 @@ async::task<void> Node::start(Node* self, std::shared_ptr<cluster::Endpoint> end
   self->host_ = std::make_unique<cluster::RoleHost>(endpoint, std::move(hooks));
   auto factory = actors::factory_of<actors::NodeRole>([self](actors::RoleContext context) {
     self->context_ = context;
-    self->role_ = std::make_shared<actors::NodeRole>(std::move(context), self->join(), self->ports());
+    self->role_ =
+        std::make_shared<actors::NodeRole>(std::move(context), self->join(), self->ports());
     return self->role_;
   });
   auto started = co_await self->host_->start(std::move(factory));
@@ -101,7 +101,9 @@ async::task<void> Node::start_brought(Node* self, std::string role) {
   self->introduce(identity, "");
 }
 
-void Node::left(const std::string& why) { leave("lost its company: " + why); }
+void Node::left(const std::string& why) {
+  leave("lost its company: " + why);
+}
 
 void Node::leave(const std::string& how) {
   if (std::exchange(unwinding_, true)) return;

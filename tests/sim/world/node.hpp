@@ -1,6 +1,6 @@
-// One life of a node's process: it joins the company, plays roles, and ends: dismissed, given up, or
-// killed. The real node role, in a simulated process. Owned by the world, which keeps it until it has
-// unwound.
+// One life of a node's process: it joins the company, plays roles, and ends: dismissed, given up,
+// or killed. The real node role, in a simulated process. Owned by the world, which keeps it until
+// it has unwound.
 #pragma once
 
 #include "tests/sim/world/maker.hpp"

@@ -32,12 +32,13 @@ class Dice {
 };
 
 // The errors that a living part may give without a run having a reason to end.
-constexpr ErrorCode kAnyCode[] = {
-    ErrorCode::kInvalidArgument, ErrorCode::kConfig,   ErrorCode::kResources, ErrorCode::kData,
-    ErrorCode::kPeerLost,        ErrorCode::kNumeric,  ErrorCode::kInterrupted,
-    ErrorCode::kDeadline,        ErrorCode::kClosed,   ErrorCode::kOverloaded,
-    ErrorCode::kUnsupported,     ErrorCode::kNotFound, ErrorCode::kInternal};
-
+constexpr ErrorCode kAnyCode[] = {ErrorCode::kInvalidArgument, ErrorCode::kConfig,
+                                  ErrorCode::kResources,       ErrorCode::kData,
+                                  ErrorCode::kPeerLost,        ErrorCode::kNumeric,
+                                  ErrorCode::kInterrupted,     ErrorCode::kDeadline,
+                                  ErrorCode::kClosed,          ErrorCode::kOverloaded,
+                                  ErrorCode::kUnsupported,     ErrorCode::kNotFound,
+                                  ErrorCode::kInternal};
 
 // Of a generator: anything may fail with anything.
 constexpr const char* kGeneratorCalls[] = {"step", "log-probs", "make", "fetch", "pack"};
@@ -54,7 +55,8 @@ void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
   const bool trainer = std::any_of(plan.faults.begin(), plan.faults.end(),
                                    [](const Fault& other) { return other.what == "train"; });
   if (dice.one_in(4) && !trainer) {
-    // Together with others it could be three times for one update, which ends the run. What passes with a restart of the trainer.
+    // Together with others it could be three times for one update, which ends the run. What passes
+    // with a restart of the trainer.
     constexpr ErrorCode kPasses[] = {ErrorCode::kResources, ErrorCode::kInternal,
                                      ErrorCode::kDeadline};
     fault.target = plan.critic && dice.one_in(2) ? "critic/0" : "policy/0";
@@ -106,10 +108,10 @@ Fault draw_fault(Dice& dice, const WorldPlan& plan, Kind kind) {
 }
 
 void draw_faults(Dice& dice, WorldPlan& plan) {
-  constexpr Kind kKinds[] = {Kind::kCrash,      Kind::kCrash,     Kind::kFreeze, Kind::kHostCrash,
-                             Kind::kHostFreeze, Kind::kCut,       Kind::kCutOneWay, Kind::kFlap,
-                             Kind::kSlow,       Kind::kError,     Kind::kError,  Kind::kError,
-                             Kind::kHeadFreeze, Kind::kDiskFull,  Kind::kRepeat,  Kind::kRepeat};
+  constexpr Kind kKinds[] = {Kind::kCrash,      Kind::kCrash,    Kind::kFreeze,    Kind::kHostCrash,
+                             Kind::kHostFreeze, Kind::kCut,      Kind::kCutOneWay, Kind::kFlap,
+                             Kind::kSlow,       Kind::kError,    Kind::kError,     Kind::kError,
+                             Kind::kHeadFreeze, Kind::kDiskFull, Kind::kRepeat,    Kind::kRepeat};
   const std::uint64_t count = 3 + dice.below(3);
   if (dice.one_in(5)) plan.faults.push_back(draw_fault(dice, plan, Kind::kHeadCrash));
   while (plan.faults.size() < count) {
@@ -130,9 +132,8 @@ void draw_rewards(Dice& dice, WorldPlan& plan) {
     plan.rewards.push_back({RewardStep::Kind::kReweight, at, 2.0});
   }
   // A head that goes on from a checkpoint before a detach waits for the reward again.
-  const bool head_dies = std::any_of(plan.faults.begin(), plan.faults.end(), [](const Fault& one) {
-    return one.kind == Kind::kHeadCrash;
-  });
+  const bool head_dies = std::any_of(plan.faults.begin(), plan.faults.end(),
+                                     [](const Fault& one) { return one.kind == Kind::kHeadCrash; });
   if (dice.one_in(2) && !head_dies) {
     at += dice.between(100ms, 1500ms);
     plan.rewards.push_back({RewardStep::Kind::kDetach, at, 0});
@@ -146,10 +147,9 @@ std::string seconds(core::Duration span) {
 }  // namespace
 
 const char* kind_name(Kind kind) {
-  constexpr const char* kNames[] = {"crash", "freeze", "host crash", "host freeze",
-                                    "cut",   "cut one way", "flap",  "slow link",
-                                    "error", "full disk",   "repeated requests",
-                                    "head crash", "head freeze"};
+  constexpr const char* kNames[] = {
+      "crash",     "freeze", "host crash", "host freeze",       "cut",        "cut one way", "flap",
+      "slow link", "error",  "full disk",  "repeated requests", "head crash", "head freeze"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -171,8 +171,8 @@ bool WorldPlan::replaces_prompts() const {
 bool WorldPlan::faults_spare_rewards() const {
   return std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
     return fault.kind == Kind::kError || fault.kind == Kind::kDiskFull ||
-           fault.kind == Kind::kRepeat || fault.kind == Kind::kSlow ||
-           fault.kind == Kind::kCrash || fault.kind == Kind::kFreeze;
+           fault.kind == Kind::kRepeat || fault.kind == Kind::kSlow || fault.kind == Kind::kCrash ||
+           fault.kind == Kind::kFreeze;
   });
 }
 

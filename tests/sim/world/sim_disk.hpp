@@ -1,6 +1,6 @@
-// A disk in memory that outlives the processes: it can be full, and what was not synced is lost when
-// its host crashes. A process sees it through a view, which refuses everything once the process has
-// ended. Paths are compared as texts.
+// A disk in memory that outlives the processes: it can be full, and what was not synced is lost
+// when its host crashes. A process sees it through a view, which refuses everything once the
+// process has ended. Paths are compared as texts.
 #pragma once
 
 #include "runtime/store/disk.hpp"
@@ -29,7 +29,7 @@ class SimDisk {
   void sync(const std::string& path);
   // Syncs all files under `from` and gives them, and the folder, another place.
   void commit(const std::string& from, const std::string& to);
-  void remove(const std::string& path);  // and all under it
+  void remove(const std::string& path);                                // and all under it
   std::vector<std::string> folders_in(const std::string& path) const;  // names, sorted
 
   // Writes fail from now on, until there is room again.

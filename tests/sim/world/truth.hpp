@@ -1,5 +1,5 @@
-// What the fakes of a world know and the roles do not: the errors that they are to give, the weights
-// that were published, and what was seen to be wrong. Owned by the world; one thread.
+// What the fakes of a world know and the roles do not: the errors that they are to give, the
+// weights that were published, and what was seen to be wrong. Owned by the world; one thread.
 #pragma once
 
 #include "runtime/core/error.hpp"
@@ -21,7 +21,9 @@ inline constexpr std::uint64_t kStepsOfUpdate = 2;  // versions of one update
 class Truth {
  public:
   // ---- errors of living roles: the next `times` calls of `what` at `role` fail with this code.
-  void arm(const std::string& role, const std::string& what, core::ErrorCode code,
+  void arm(const std::string& role,
+           const std::string& what,
+           core::ErrorCode code,
            std::uint64_t times) {
     errors_[{role, what}] = {code, times};
   }

@@ -6,10 +6,10 @@
 #include "runtime/async/run_on.hpp"
 #include "tests/sim/world/fake_trainers.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <algorithm>
 #include <set>
-
-#include <boost/asio/co_spawn.hpp>
 
 namespace troupe::sim {
 
@@ -30,7 +30,10 @@ World::World(WorldPlan plan, bool traced)
       traced_(traced),
       network_(time_, plan_.seed, {}),
       rng_(plan_.seed, 5),
-      links_(time_, network_, plan_.seed, truth_.census,
+      links_(time_,
+             network_,
+             plan_.seed,
+             truth_.census,
              [this](Process& at, Process& of, const std::string& why) {
                connection_lost(at, of, why);
              }),
@@ -111,13 +114,14 @@ void World::launch(Head& head, const Node::Self& self) {
   });
 }
 
-// A far node enters through the gateway, which gives it a pass; without a way to it, it tries again.
+// A far node enters through the gateway, which gives it a pass; without a way to it, it tries
+// again.
 void World::start_far(const std::string& name, std::vector<std::string> kinds) {
   if (outcome_) return;
   const bool guest = kinds.front() == "attach";
   if (guest && !guest_wanted_) return;
-  const bool way = head_lives() && !head_->process().frozen() &&
-                   links_.open(kFarHost, kHeadHost) && links_.open(kHeadHost, kFarHost);
+  const bool way = head_lives() && !head_->process().frozen() && links_.open(kFarHost, kHeadHost) &&
+                   links_.open(kHeadHost, kFarHost);
   if (!way) {
     after(500ms + stage_.soon(500ms), [this, name, kinds] { start_far(name, kinds); });
     return;
@@ -176,8 +180,8 @@ void World::begin_guest(double weight) {
   start_far("node/guest", {"attach"});
 }
 
-// The commands that users type; what they answer is not looked at, since any of them may come in the
-// wrong moment. A guest that comes back attaches its reward again.
+// The commands that users type; what they answer is not looked at, since any of them may come in
+// the wrong moment. A guest that comes back attaches its reward again.
 void World::guest_step(RewardStep step) {
   if (outcome_ || !guest_wanted_) return;
   Node* const node = living("node/guest");

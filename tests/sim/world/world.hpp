@@ -1,9 +1,10 @@
-// One run of a whole company on virtual time: hosts, links, processes, a head that may die, far nodes
-// that come back by themselves, a guest that attaches a reward, and the faults of a plan. Then it
-// says what did not hold:
+// One run of a whole company on virtual time: hosts, links, processes, a head that may die, far
+// nodes that come back by themselves, a guest that attaches a reward, and the faults of a plan.
+// Then it says what did not hold:
 //   no ticket lost or trained twice, each update in its turn, no token older than the bound, scores
 //   of the right set, one outcome a request, the ledger whole, nothing left behind, and progress
-//   within kProgress after the last fault. At bound 0 the policy learns what it learns without faults.
+//   within kProgress after the last fault. At bound 0 the policy learns what it learns without
+//   faults.
 #pragma once
 
 #include "tests/sim/world/head.hpp"

@@ -68,7 +68,8 @@ void World::inject(const Fault& fault) {
     }
     case Kind::kFlap:
       flap(fault.times, fault.span);
-      last_fault_ = std::max(last_fault_, time_.now() + static_cast<int>(fault.times) * fault.span * 3 / 2);
+      last_fault_ =
+          std::max(last_fault_, time_.now() + static_cast<int>(fault.times) * fault.span * 3 / 2);
       break;
     case Kind::kSlow:
       links_.slow(kHeadHost, kFarHost, kSlowLink);

@@ -57,10 +57,14 @@ struct Case {
 };
 
 enum class DtypeEnding { kPlain, kBoth, kAccumulate };
-constexpr std::array kDtypeEndings{DtypeEnding::kPlain, DtypeEnding::kBoth, DtypeEnding::kAccumulate};
+constexpr std::array kDtypeEndings{DtypeEnding::kPlain, DtypeEnding::kBoth,
+                                   DtypeEnding::kAccumulate};
 
-Guarded run(
-    const Ops& ops, const Case& p, DtypeEnding ending, std::int64_t m_step, std::int64_t panel_step) {
+Guarded run(const Ops& ops,
+            const Case& p,
+            DtypeEnding ending,
+            std::int64_t m_step,
+            std::int64_t panel_step) {
   Guarded c(p.start);
   Gemm g = p.gemm(c);
   if (ending == DtypeEnding::kBoth) {
@@ -191,7 +195,9 @@ TEST_P(GemmDtype, RowsAndRangesChangeNoBit) {
 TEST_P(GemmDtype, RowsAsLongAsTheRoomForPairsAndLonger) {
   for (const std::int64_t k : {65535, 65536, 65601}) {
     const Case p(2, 3, k, PanelDtype::kBf16Compute);
-    EXPECT_TRUE(same_bits(run(reference(), p, DtypeEnding::kBoth), run(level(), p, DtypeEnding::kBoth))) << k;
+    EXPECT_TRUE(
+        same_bits(run(reference(), p, DtypeEnding::kBoth), run(level(), p, DtypeEnding::kBoth)))
+        << k;
   }
 }
 

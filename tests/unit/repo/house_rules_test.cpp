@@ -1,5 +1,5 @@
-// The rules of the house, checked over the sources: which layer may include what, how long a file may
-// be, and what may not appear. A failure names the file and line.
+// The rules of the house, checked over the sources: which layer may include what, how long a file
+// may be, and what may not appear. A failure names the file and line.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -39,7 +39,8 @@ std::vector<SourceFile> sources(const std::vector<std::string>& rooms) {
       if (file.path.find("/target/") != std::string::npos) continue;
       if (starts_with(file.path, "runtime/cmake/")) continue;
       std::ifstream in(entry.path());
-      for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+      for (std::string line; std::getline(in, line);)
+        file.lines.push_back(line);
       files.push_back(std::move(file));
     }
   }
@@ -100,7 +101,8 @@ std::vector<std::string> parts_of(const std::string& name) {
   for (const char c : name) {
     const bool upper = c >= 'A' && c <= 'Z';
     if (c == '_' || c == '/' || c == '.' || upper) parts.emplace_back();
-    if (c != '_' && c != '/' && c != '.') parts.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    if (c != '_' && c != '/' && c != '.')
+      parts.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
   }
   return parts;
 }
@@ -108,7 +110,8 @@ std::vector<std::string> parts_of(const std::string& name) {
 }  // namespace
 
 TEST(HouseRules, LayersUseOnlyThoseBelow) {
-  const std::regex include(R"re(^\s*#include "((runtime/[a-z]+|kernels|actors|apps/[a-z]+)/[^"]*)")re");
+  const std::regex include(
+      R"re(^\s*#include "((runtime/[a-z]+|kernels|actors|apps/[a-z]+)/[^"]*)")re");
   for (const auto& file : sources(kCode)) {
     const auto rule = kMayUse.find(layer_of(file.path));
     ASSERT_NE(rule, kMayUse.end()) << file.path << ": a layer without a rule";
@@ -193,7 +196,8 @@ TEST(HouseRules, NoUnfinishedMarksAndNoSleepsInTests) {
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       EXPECT_FALSE(std::regex_search(file.lines[i], marks)) << place(file, i);
       if (starts_with(file.path, "tests/")) {
-        EXPECT_FALSE(std::regex_search(file.lines[i], sleeps)) << place(file, i) << ": wait for the event instead";
+        EXPECT_FALSE(std::regex_search(file.lines[i], sleeps))
+            << place(file, i) << ": wait for the event instead";
       }
     }
   }
@@ -204,16 +208,19 @@ TEST(HouseRules, EverySchemaHasAnId) {
     if (entry.path().extension() != ".capnp") continue;
     std::ifstream in(entry.path());
     bool found = false;
-    for (std::string line; std::getline(in, line);) found = found || starts_with(line, "@0x");
+    for (std::string line; std::getline(in, line);)
+      found = found || starts_with(line, "@0x");
     EXPECT_TRUE(found) << entry.path();
   }
 }
 
-// Words that were given up for the field's own (docs/renames.md), as parts of names of files, types,
-// functions and members.
+// Words that were given up for the field's own (docs/renames.md), as parts of names of files,
+// types, functions and members.
 TEST(HouseRules, GivenUpWordsStayAway) {
-  const std::set<std::string> words = {"cast", "door", "doors", "splice", "spliced", "play", "desk", "workshop"};
-  const std::regex name("[A-Za-z_][A-Za-z0-9_]*"), cast("[a-z_]+_cast"), quoted(R"re("(\\.|[^"\\])*")re");
+  const std::set<std::string> words = {"cast",    "door", "doors", "splice",
+                                       "spliced", "play", "desk",  "workshop"};
+  const std::regex name("[A-Za-z_][A-Za-z0-9_]*"), cast("[a-z_]+_cast"),
+      quoted(R"re("(\\.|[^"\\])*")re");
   for (const auto& file : sources(kCode)) {
     for (const std::string& part : parts_of(file.path))
       EXPECT_FALSE(words.contains(part)) << file.path;

@@ -23,7 +23,9 @@ RunPlan plan_of(std::uint64_t staleness, std::uint64_t updates) {
 }
 
 // Lengths with a long tail, the same for a ticket whoever samples it.
-std::uint64_t pareto_length(std::uint64_t seed, const experience::Ticket& ticket, std::size_t sample) {
+std::uint64_t pareto_length(std::uint64_t seed,
+                            const experience::Ticket& ticket,
+                            std::size_t sample) {
   core::Rng rng(
       core::derive_seed(seed, ticket.update * 1000 + ticket.slot, ticket.attempt, sample));
   return std::min<std::uint64_t>(

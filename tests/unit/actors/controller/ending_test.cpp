@@ -34,7 +34,9 @@ void expect_last_checkpoint(const ScriptedCompany& company, std::uint64_t done) 
 
 TEST(Ending, AGroupThatFailsAgainAndAgainEndsTheRunAfterACheckpoint) {
   Script script = ending_script(0);
-  script.fails = [](const experience::Ticket& ticket) { return ticket.update == 3 && ticket.slot == 1; };
+  script.fails = [](const experience::Ticket& ticket) {
+    return ticket.update == 3 && ticket.slot == 1;
+  };
   ScriptedCompany company(script);
   const auto played = company.play();
   ASSERT_FALSE(played);
@@ -70,7 +72,9 @@ TEST(Ending, WhatIsSavedAlreadyOrNeverChangedIsNotSavedAgain) {
   for (const std::uint64_t save_steps : {0, 1}) {
     Script script = ending_script(0);
     script.plan.save_steps = save_steps;
-    script.fails = [&](const experience::Ticket& ticket) { return ticket.update == save_steps * 2; };
+    script.fails = [&](const experience::Ticket& ticket) {
+      return ticket.update == save_steps * 2;
+    };
     ScriptedCompany company(script);
     const auto played = company.play();
     ASSERT_FALSE(played);

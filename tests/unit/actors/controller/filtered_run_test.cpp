@@ -56,7 +56,9 @@ TEST(FilteredRun, WithoutStalenessFreshPromptsAreDrawnInSlotOrderWhenAllIsKnown)
   Script script = filtered_script(0, 1);
   script.filtered = [](const experience::Ticket& ticket) { return ticket.attempt == 0; };
   // The later the slot, the sooner it is done.
-  script.length = [](const experience::Ticket& ticket, std::size_t) { return 40 - 9 * ticket.slot; };
+  script.length = [](const experience::Ticket& ticket, std::size_t) {
+    return 40 - 9 * ticket.slot;
+  };
   ScriptedCompany company(script);
   ASSERT_TRUE(company.play());
   for (int slot = 0; slot + 1 < 4; ++slot) {

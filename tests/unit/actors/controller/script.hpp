@@ -29,20 +29,26 @@ struct Script {
   std::function<std::uint64_t(const experience::Ticket&, std::size_t sample)> length =
       [](const experience::Ticket&, std::size_t) { return std::uint64_t{20}; };
   // Whether a group cannot be scored, and how long finding out takes.
-  std::function<bool(const experience::Ticket&)> fails = [](const experience::Ticket&) { return false; };
+  std::function<bool(const experience::Ticket&)> fails = [](const experience::Ticket&) {
+    return false;
+  };
   // Whether a group's mean score is outside the range that is kept.
-  std::function<bool(const experience::Ticket&)> filtered = [](const experience::Ticket&) { return false; };
+  std::function<bool(const experience::Ticket&)> filtered = [](const experience::Ticket&) {
+    return false;
+  };
   std::uint64_t prompts_max = 0;  // of the dataset; 0 = no end
   bool critic = false;
   std::optional<std::uint64_t> train_fails;  // the update whose step fails
   core::ErrorCode train_code = core::ErrorCode::kNumeric;
-  int commits_full = 0;  // first commits for which the disk is full
-  bool half_way = false;                     // the policy has no whole state to save
+  int commits_full = 0;   // first commits for which the disk is full
+  bool half_way = false;  // the policy has no whole state to save
   // Which error a generator answers its n-th call with, by name; nothing: it works.
   using Sickness = std::function<std::optional<core::ErrorCode>(const std::string&, std::size_t)>;
   Sickness sick_tickets = [](const auto&, auto) { return std::nullopt; };
   Sickness sick_weights = sick_tickets;
-  std::function<bool(const experience::Ticket&)> poison = [](const auto&) { return false; };  // fails all
+  std::function<bool(const experience::Ticket&)> poison = [](const auto&) {
+    return false;
+  };  // fails all
   core::ErrorCode poison_code = core::ErrorCode::kNumeric;
   std::set<std::string> late;  // generators that are not there from the start
   cluster::sim::Faults faults;
@@ -54,8 +60,8 @@ using Events = std::vector<std::string>;
 inline std::string text_of(const experience::Ticket& ticket) {
   const bool evaluation = experience::is_evaluation(ticket.update);
   return (evaluation ? "e" : "u") +
-         std::to_string(evaluation ? ticket.update - experience::kFirstEvaluation : ticket.update) + "." +
-         std::to_string(ticket.slot) + "." + std::to_string(ticket.attempt);
+         std::to_string(evaluation ? ticket.update - experience::kFirstEvaluation : ticket.update) +
+         "." + std::to_string(ticket.slot) + "." + std::to_string(ticket.attempt);
 }
 
 }  // namespace troupe::actors::testing

@@ -94,7 +94,8 @@ class ScriptedData {
       status.ticket = group.ticket;
       status.state = group.state;
       status.filtered = group.state == GroupState::kFailed && script_.filtered(group.ticket);
-      if (group.state == GroupState::kFailed) status.cause = status.filtered ? "mean 1" : "no score";
+      if (group.state == GroupState::kFailed)
+        status.cause = status.filtered ? "mean 1" : "no score";
       status.samples = static_cast<std::uint32_t>(group.samples.size());
       if (status.ready()) count(request, group, reply);
       reply.groups.push_back(std::move(status));
@@ -110,7 +111,8 @@ class ScriptedData {
     events_.push_back("commit " + text_of({request.update, 0, 0}));
     for (auto& [slot, group] : groups_.at(request.update)) {
       const bool held_out = experience::is_evaluation(request.update);
-      EXPECT_TRUE(group.state == GroupState::kReady || (held_out && group.state == GroupState::kFailed))
+      EXPECT_TRUE(group.state == GroupState::kReady ||
+                  (held_out && group.state == GroupState::kFailed))
           << text_of(group.ticket);
       if (held_out) {
         for (const auto& sample : group.samples) {
@@ -154,7 +156,7 @@ class ScriptedData {
   }
 
   std::set<std::uint64_t> trained_prompts;
-  std::map<experience::Ticket, int> trained;          // how often each ticket was trained on
+  std::map<experience::Ticket, int> trained;    // how often each ticket was trained on
   std::map<std::uint64_t, std::uint64_t> ages;  // tokens by age in updates
   std::vector<std::uint64_t> lengths;
   std::uint64_t tokens = 0;

@@ -90,8 +90,8 @@ TEST(SickGenerator, NoErrorOfAPushEndsTheRun) {
 }
 
 TEST(SickGenerator, WhatIsSickIsStartedAgainAndWhatIsNotIsNot) {
-  for (const ErrorCode code : {ErrorCode::kResources, ErrorCode::kInternal, ErrorCode::kDeadline,
-                               ErrorCode::kNumeric}) {
+  for (const ErrorCode code :
+       {ErrorCode::kResources, ErrorCode::kInternal, ErrorCode::kDeadline, ErrorCode::kNumeric}) {
     Script script = sick_script(1, 2);
     script.sick_tickets = once(code);
     ScriptedCompany company(script);
@@ -129,12 +129,15 @@ TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWo
 TEST(SickGenerator, ATicketThatFailsThreeTimesIsSetAsideAndItsSlotGetsAnotherPrompt) {
   for (const std::size_t generators : {1, 2, 5}) {
     Script script = sick_script(1, generators);
-    script.poison = [](const experience::Ticket& ticket) { return ticket == experience::Ticket{1, 3, 0}; };
+    script.poison = [](const experience::Ticket& ticket) {
+      return ticket == experience::Ticket{1, 3, 0};
+    };
     ScriptedCompany company(script);
     company.restart_sick_after(50ms);
     const auto outcome = company.play();
     ASSERT_TRUE(outcome) << outcome.error().message;
-    EXPECT_EQ(company.count("set aside u1.3.0: it failed 3 times, the last time at generator/"), 1u);
+    EXPECT_EQ(company.count("set aside u1.3.0: it failed 3 times, the last time at generator/"),
+              1u);
     EXPECT_EQ(company.count("reissue u1.3.0"), 1u);
     EXPECT_EQ(company.data().trained.size(), 5u * 8);
     EXPECT_TRUE(company.data().trained.contains({1, 3, 1}));
@@ -238,7 +241,8 @@ TEST(SickGenerator, WithoutOneThatIsAbleToWorkTheRunEndsSayingWhy) {
   const auto outcome = company.play();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(core::exit_status(outcome.error().code), 5);
-  EXPECT_NE(outcome.error().code, ErrorCode::kPeerLost) << "it would be played again from the start";
+  EXPECT_NE(outcome.error().code, ErrorCode::kPeerLost)
+      << "it would be played again from the start";
   EXPECT_NE(outcome.error().message.find("no generator came up within 300 s"), std::string::npos)
       << outcome.error().message;
   EXPECT_NE(outcome.error().message.find("sick"), std::string::npos) << "the cause is said";

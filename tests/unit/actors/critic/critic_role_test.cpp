@@ -35,7 +35,7 @@ struct CriticScript {
   std::vector<std::size_t> pages;  // groups of each call for values
   core::Result<void> critic_learns, policy_learns;
   std::vector<core::Version> again;  // versions in the answers to repeated requests
-  std::vector<std::string> saved;  // who was asked for his state afterwards, and had a whole one
+  std::vector<std::string> saved;    // who was asked for his state afterwards, and had a whole one
 };
 
 float value_of(std::int32_t token) {
@@ -216,18 +216,14 @@ core::Result<Trained> one_update(std::shared_ptr<CriticScript> script,
     io.run(start_host(hosts.back().get(), std::move(factory)));
   };
   auto pages = std::make_shared<MadePages>(groups, tokens);
-  host("data/0", nullptr,
-       factory_of<MadePages>([pages](RoleContext) { return pages; }));
+  host("data/0", nullptr, factory_of<MadePages>([pages](RoleContext) { return pages; }));
   if (with_critic) {
-    host("critic/0", &critic_device,
-         factory_of<CriticRole>(
-             [script](RoleContext context) {
-               return std::make_shared<CriticRole>(std::move(context),
-                                                   std::make_unique<ScriptedCriticTrainer>(script), "");
-             }));
+    host("critic/0", &critic_device, factory_of<CriticRole>([script](RoleContext context) {
+           return std::make_shared<CriticRole>(std::move(context),
+                                               std::make_unique<ScriptedCriticTrainer>(script), "");
+         }));
   }
-  host("policy/0", &policy_device,
-       factory_of<PolicyRole>([script, in_turn](RoleContext context) {
+  host("policy/0", &policy_device, factory_of<PolicyRole>([script, in_turn](RoleContext context) {
          return std::make_shared<PolicyRole>(std::move(context),
                                              std::make_unique<ScriptedPolicyTrainer>(script),
                                              std::make_shared<weights::LocalWeightChannel>(),
@@ -261,7 +257,8 @@ TEST(CriticRole, ValuesReachTheirTokensAndReturnsComeBackInPages) {
   for (std::size_t g = 0; g < 9; ++g) {
     for (std::size_t i = 0; i < 2; ++i) {
       const auto token = static_cast<std::int32_t>(g + i);
-      const std::vector<float> values(kTokens, value_of(token)), returns(kTokens, value_of(token) + 1);
+      const std::vector<float> values(kTokens, value_of(token)),
+          returns(kTokens, value_of(token) + 1);
       EXPECT_EQ(script->prepared[g].samples[i].values, values) << g << "/" << i;
       EXPECT_EQ(script->old[g][i], values) << g << "/" << i;
       EXPECT_EQ(script->returns[g][i], returns) << g << "/" << i;

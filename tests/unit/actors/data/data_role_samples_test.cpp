@@ -175,7 +175,9 @@ TEST(DataRoleSamples, AGroupThatIsTooLongIsReplaced) {
   const auto statuses = stage.ask(AwaitGroups{0, {}});
   ASSERT_TRUE(statuses);
   EXPECT_EQ(statuses->groups[0].state, GroupState::kFailed);
-  EXPECT_NE(statuses->groups[0].cause.find("its 2 samples are longer than the 67108864 bytes of a group"), std::string::npos);
+  EXPECT_NE(
+      statuses->groups[0].cause.find("its 2 samples are longer than the 67108864 bytes of a group"),
+      std::string::npos);
   EXPECT_EQ(stage.amount("failed_groups/too_long"), 1);
   EXPECT_EQ(stage.amount("too_long_samples"), 2);
   EXPECT_EQ(right->calls.size(), 0u);

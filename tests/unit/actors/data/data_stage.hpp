@@ -201,8 +201,8 @@ class DataStage {
     return std::move(asked.value());
   }
   std::vector<experience::Ticket> issue(std::uint64_t update,
-                                  std::uint32_t groups,
-                                  core::Version min = 0) {
+                                        std::uint32_t groups,
+                                        core::Version min = 0) {
     IssueTickets request;
     request.update = update;
     request.groups = groups;

@@ -332,7 +332,7 @@ TEST(GeneratorRole, PacksInSlicesBetweenStepsAndSwapsAtABoundary) {
   for (const bool recompute : {false, true}) {
     GeneratorStage stage;
     stage.act(stage.scripted(ends_on_new_weights),
-               [recompute](Scene scene) { return swap_script(std::move(scene), recompute); });
+              [recompute](Scene scene) { return swap_script(std::move(scene), recompute); });
   }
 }
 

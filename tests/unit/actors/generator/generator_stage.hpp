@@ -146,18 +146,16 @@ class GeneratorStage {
   }
 
   async::task<void> start(EngineMaker maker, Script script) {
-    auto data_factory =
-        factory_of<PromptGiver>([this](RoleContext context) {
-          return data_ = std::make_shared<PromptGiver>(std::move(context));
-        });
+    auto data_factory = factory_of<PromptGiver>([this](RoleContext context) {
+      return data_ = std::make_shared<PromptGiver>(std::move(context));
+    });
     co_await host("data/0", std::move(data_factory), nullptr);
-    auto generator_factory = factory_of<GeneratorRole>(
-        [this, maker](RoleContext context) {
-          auto same = std::shared_ptr<weights::WeightSubscriber>(&subscriber, [](auto*) {});
-          return generator_ = std::make_shared<GeneratorRole>(
-                     std::move(context), maker, std::make_shared<engine::NumberText>(), same,
-                     fetch_, "data/0", sleep_idle);
-        });
+    auto generator_factory = factory_of<GeneratorRole>([this, maker](RoleContext context) {
+      auto same = std::shared_ptr<weights::WeightSubscriber>(&subscriber, [](auto*) {});
+      return generator_ = std::make_shared<GeneratorRole>(std::move(context), maker,
+                                                          std::make_shared<engine::NumberText>(),
+                                                          same, fetch_, "data/0", sleep_idle);
+    });
     co_await host("generator/0", std::move(generator_factory), &device_);
     cluster::RoleHost::Factory player =
         [this, script](

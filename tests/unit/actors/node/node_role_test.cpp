@@ -42,7 +42,8 @@ class CountingMaker final : public RoleMaker {
   async::Timers& timers_;
 };
 
-async::task<bool> stop_all(std::shared_ptr<NodeRole>* node, cluster::RoleHost* host,
+async::task<bool> stop_all(std::shared_ptr<NodeRole>* node,
+                           cluster::RoleHost* host,
                            std::shared_ptr<cluster::Endpoint> asker) {
   co_await (*node)->stop_roles();
   co_await host->stop();

@@ -117,11 +117,10 @@ TEST(PolicyRole, LearnsPagesInTicketOrderAndPublishesWhatItLearned) {
   host("data/0", factory_of<Pages>([pages](RoleContext) { return pages; }));
   std::shared_ptr<PolicyRole> policy;
   auto trainer = std::make_shared<std::unique_ptr<learn::PolicyTrainer>>(trainer_of(team));
-  host("policy/0", factory_of<PolicyRole>(
-                       [&policy, channel, trainer](RoleContext context) {
-                         return policy = std::make_shared<PolicyRole>(
-                                    std::move(context), std::move(*trainer), channel, "data/0", "");
-                       }));
+  host("policy/0", factory_of<PolicyRole>([&policy, channel, trainer](RoleContext context) {
+         return policy = std::make_shared<PolicyRole>(std::move(context), std::move(*trainer),
+                                                      channel, "data/0", "");
+       }));
   Seen seen;
   std::promise<void> over;
   host("controller/0",

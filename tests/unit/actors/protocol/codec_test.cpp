@@ -1,14 +1,14 @@
 // Messages keep every field on their way through a frame, and refuse what cannot be meant.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "actors/protocol/frames.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/wire/envelope.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
 
 namespace troupe::actors {
 namespace {
@@ -30,7 +30,9 @@ Message through_a_frame(const Message& message) {
   return std::move(read).value();
 }
 
-weights::WeightLocation source() { return {"host-a", "/run/t/w.sock", "127.0.0.1", 4711, "secret"}; }
+weights::WeightLocation source() {
+  return {"host-a", "/run/t/w.sock", "127.0.0.1", 4711, "secret"};
+}
 
 TEST(Codec, GenerateKeepsTheOldestVersionAllowed) {
   Generate message;
@@ -142,8 +144,8 @@ TEST(Codec, AGroupToScoreSaysOnceWhatItsSamplesShare) {
 }
 
 TEST(Codec, ScoresKeepValuesCausesAndWhatIsWanted) {
-  const Scores read = through_a_frame(
-      Scores{{0.5, std::nullopt}, {"", "no label"}, {R"({"length":3})", ""}, {}});
+  const Scores read =
+      through_a_frame(Scores{{0.5, std::nullopt}, {"", "no label"}, {R"({"length":3})", ""}, {}});
   EXPECT_EQ(read.values, (std::vector<std::optional<double>>{0.5, std::nullopt}));
   EXPECT_EQ(read.causes, (std::vector<std::string>{"", "no label"}));
   EXPECT_EQ(read.extras, (std::vector<std::string>{R"({"length":3})", ""}));
@@ -192,7 +194,8 @@ TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
 }
 
 TEST(Codec, RewardSetsKeepTheirMembers) {
-  SetRewards message{3, 17, {{"exact", "reward/0", 1.0}, {"format", "reward/format", -0.5}}, {"old"}};
+  SetRewards message{
+      3, 17, {{"exact", "reward/0", 1.0}, {"format", "reward/format", -0.5}}, {"old"}};
   const SetRewards read = through_a_frame(message);
   EXPECT_EQ(read.set, 3u);
   EXPECT_EQ(read.from_update, 17u);
@@ -301,7 +304,8 @@ TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
   EXPECT_EQ(spawn.epoch, 3u);
   EXPECT_EQ(spawn.threads, 2u);
   EXPECT_EQ(spawn.config, "train:\n  seed: 1\n");
-  EXPECT_EQ(spawn.settings, (std::vector<std::pair<std::string, std::string>>{{"checkpoint", "x"}}));
+  EXPECT_EQ(spawn.settings,
+            (std::vector<std::pair<std::string, std::string>>{{"checkpoint", "x"}}));
 }
 
 }  // namespace

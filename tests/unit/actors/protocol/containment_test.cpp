@@ -46,8 +46,8 @@ TEST(Containment, TheTableOfThePageIsTheCode) {
   for (int code = 0; code < core::kErrorCodes; ++code) {
     const auto error = static_cast<ErrorCode>(code);
     std::vector<std::string> wanted = {std::string(core::error_name(error))};
-    for (const AskedFor asked :
-         {AskedFor::kSamples, AskedFor::kWeights, AskedFor::kScores, AskedFor::kUpdate, AskedFor::kFiles}) {
+    for (const AskedFor asked : {AskedFor::kSamples, AskedFor::kWeights, AskedFor::kScores,
+                                 AskedFor::kUpdate, AskedFor::kFiles}) {
       wanted.emplace_back(kReactions[static_cast<std::size_t>(reaction_to(asked, error))]);
     }
     EXPECT_EQ(rows[static_cast<std::size_t>(code)], wanted);

@@ -4,7 +4,6 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/http_server.hpp"
-
 #include "tests/unit/actors/reward/answered.hpp"
 
 #include <gtest/gtest.h>

@@ -28,10 +28,9 @@ class PythonReward : public ::testing::Test {
   }
   core::Result<std::vector<RewardScore>> run(RewardSource& source,
                                              core::Duration deadline = std::chrono::seconds(30)) {
-    return source.score(
-        {answered("2 + 2 =", " 4", "4", R"({"kind":"sum"})"),
-         answered("2 + 3 =", " 4", "5", R"({"kind":"sum"})")},
-        deadline);
+    return source.score({answered("2 + 2 =", " 4", "4", R"({"kind":"sum"})"),
+                         answered("2 + 3 =", " 4", "5", R"({"kind":"sum"})")},
+                        deadline);
   }
 
   std::filesystem::path folder_;

@@ -79,9 +79,11 @@ TEST(RewardJson, GarbageIsAnErrorNeverAScore) {
 
 TEST(RewardJson, DeepNestingIsRefused) {
   const std::string deep(100'000, '[');
-  EXPECT_NE(read_reward_reply(deep, 1).error().message.find("nested deeper than"), std::string::npos);
+  EXPECT_NE(read_reward_reply(deep, 1).error().message.find("nested deeper than"),
+            std::string::npos);
   std::string closed = std::string(70, '[') + std::string(70, ']');
-  EXPECT_NE(read_reward_reply(closed, 1).error().message.find("nested deeper than"), std::string::npos);
+  EXPECT_NE(read_reward_reply(closed, 1).error().message.find("nested deeper than"),
+            std::string::npos);
   EXPECT_FALSE(read_reward_request("{\"query\":" + closed + "}", {}));
 }
 

@@ -4,7 +4,6 @@
 
 #include "actors/limits.hpp"
 #include "actors/reward/python_reward.hpp"
-
 #include "tests/unit/actors/reward/answered.hpp"
 
 #include <gtest/gtest.h>

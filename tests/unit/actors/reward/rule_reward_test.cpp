@@ -8,7 +8,9 @@
 namespace troupe::actors {
 namespace {
 
-std::optional<double> score(RuleKind kind, const std::string& pattern, const std::string& response,
+std::optional<double> score(RuleKind kind,
+                            const std::string& pattern,
+                            const std::string& response,
                             const std::string& label) {
   auto rule = make_rule_reward(kind, pattern);
   auto scores = (*rule)->score({answered("p", response, label)}, std::chrono::seconds(1));

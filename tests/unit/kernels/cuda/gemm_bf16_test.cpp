@@ -16,10 +16,10 @@ struct Bf16Product {
   Array<float> bias, residual, c;
 
   Bf16Product(std::int64_t rows,
-          std::int64_t columns,
-          std::int64_t depth,
-          std::int64_t pad = 0,
-          bool transposed = false)
+              std::int64_t columns,
+              std::int64_t depth,
+              std::int64_t pad = 0,
+              bool transposed = false)
       : m(rows),
         n(columns),
         k(depth),

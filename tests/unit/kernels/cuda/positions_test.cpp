@@ -72,7 +72,8 @@ TEST_F(CudaPositions, ActivationsHaveTheBitsOfTheReference) {
   constexpr std::int64_t kRows = 4;
   for (const std::int64_t ffn : {1, 33, 515}) {
     const std::int64_t ldg = 2 * ffn + 3, ldy = ffn + 1;
-    Array<float> gate_up(with_odd_values(kRows * ldg, 6)), y(static_cast<std::size_t>(kRows * ldy), 9.0f),
+    Array<float> gate_up(with_odd_values(kRows * ldg, 6)),
+        y(static_cast<std::size_t>(kRows * ldy), 9.0f),
         z(static_cast<std::size_t>(kRows * ldy), 9.0f);
     reference().gate_mul({.ffn = ffn,
                           .gate_up = gate_up.host().data(),

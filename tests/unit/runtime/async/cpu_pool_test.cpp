@@ -22,7 +22,8 @@ TEST(CpuPool, RunsEachMemberOnceWithTheCallerAsMemberZero) {
       if (team.rank == 0) zero = std::this_thread::get_id();
       EXPECT_EQ(team.size, 4);
     });
-    for (auto& count : calls) ASSERT_EQ(count.load(), 1);
+    for (auto& count : calls)
+      ASSERT_EQ(count.load(), 1);
     ASSERT_EQ(zero, caller);
   }
 }
@@ -73,7 +74,9 @@ TEST(CpuPool, RethrowsTheExceptionOfTheLowestRankAndGoesOn) {
 }
 
 std::atomic<int> g_hooked{0};
-void count_hook() { ++g_hooked; }
+void count_hook() {
+  ++g_hooked;
+}
 
 TEST(CpuPool, CallsTheHookOnEachThreadItStarts) {
   g_hooked = 0;
@@ -104,7 +107,8 @@ TEST(CpuPool, CallersOfSeveralThreadsTakeTurns) {
       }
     });
   }
-  for (auto& caller : callers) caller.join();
+  for (auto& caller : callers)
+    caller.join();
   EXPECT_EQ(wrong.load(), 0);
   EXPECT_EQ(regions.load(), 600);
 }

@@ -1,13 +1,13 @@
 // Deadlines are absolute, timers fire in order of time, and a disarmed timer stays silent.
 #include "runtime/async/deadline.hpp"
 
-#include <gtest/gtest.h>
-
-#include <vector>
-
 #include "runtime/async/notifier.hpp"
 #include "tests/unit/runtime/async/manual_timers.hpp"
 #include "tests/unit/runtime/async/support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
 
 namespace troupe::async {
 namespace {

@@ -2,6 +2,8 @@
 // cancelling lose nothing and leave nothing behind.
 #include "runtime/async/device_thread.hpp"
 
+#include "tests/unit/runtime/async/support.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,8 +11,6 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-#include "tests/unit/runtime/async/support.hpp"
 
 namespace troupe::async {
 namespace {
@@ -139,7 +139,8 @@ TEST(DeviceThread, CancelDropsAWaitingJob) {
   context.poll();
   blocker.wait_begun();
   std::atomic<int> ran{0};
-  Running<Result<int>> waiting(context, run_job(&device, [&ran]() -> Result<int> { return ++ran; }));
+  Running<Result<int>> waiting(context,
+                               run_job(&device, [&ran]() -> Result<int> { return ++ran; }));
   context.poll();
   EXPECT_EQ(device.waiting(), 1u);
   waiting.cancel();
@@ -175,7 +176,8 @@ TEST(DeviceThread, CapturesEndBeforeTheAwaiterResumes) {
     EXPECT_EQ(result.value(), 7);
     co_return token.use_count();
   };
-  for (int i = 0; i < 100; ++i) EXPECT_LE(testing::run_alone(body(&device)), 2);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_LE(testing::run_alone(body(&device)), 2);
 }
 
 }  // namespace

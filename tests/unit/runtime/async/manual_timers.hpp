@@ -1,14 +1,14 @@
 // Timers on a clock that tests move by hand.
 #pragma once
 
+#include "runtime/async/deadline.hpp"
+
+#include <boost/asio/post.hpp>
+
 #include <functional>
 #include <map>
 #include <memory>
 #include <utility>
-
-#include "runtime/async/deadline.hpp"
-
-#include <boost/asio/post.hpp>
 
 namespace troupe::async::testing {
 
@@ -38,7 +38,8 @@ class ManualTimers final : public Timers {
 
   std::size_t armed() const {
     std::size_t count = 0;
-    for (const auto& [at, entry] : entries_) count += entry->fire ? 1 : 0;
+    for (const auto& [at, entry] : entries_)
+      count += entry->fire ? 1 : 0;
     return count;
   }
 

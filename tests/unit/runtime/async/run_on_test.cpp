@@ -1,12 +1,12 @@
 // Values that come back from coroutines on other strands and threads.
 #include "runtime/async/run_on.hpp"
 
+#include "runtime/async/io_threads.hpp"
+
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <thread>
-
-#include "runtime/async/io_threads.hpp"
 
 namespace troupe::async {
 namespace {

@@ -2,13 +2,13 @@
 // others, and cancelling the parent reaches them all.
 #include "runtime/async/scope.hpp"
 
+#include "tests/unit/runtime/async/support.hpp"
+
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "tests/unit/runtime/async/support.hpp"
 
 namespace troupe::async {
 namespace {
@@ -49,7 +49,9 @@ task<Result<void>> throw_something() {
   throw std::runtime_error("broken");
 }
 
-task<Result<void>> fail_at_once() { co_return core::fail(ErrorCode::kData, "at once"); }
+task<Result<void>> fail_at_once() {
+  co_return core::fail(ErrorCode::kData, "at once");
+}
 
 TEST(Scope, JoinWaitsForEveryChildAndThoseSpawnedMeanwhile) {
   Log log;
@@ -200,7 +202,8 @@ TEST(ScopeDeathTest, LeavingAScopeWithChildrenIsABug) {
 }
 
 task<Result<int>> number(int value) {
-  for (int i = 0; i < 10 - value; ++i) co_await yield();
+  for (int i = 0; i < 10 - value; ++i)
+    co_await yield();
   co_return value;
 }
 
@@ -231,7 +234,8 @@ TEST(All, FirstErrorWinsAfterTheOthersEnded) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message, "no such number");
   std::vector<task<Result<void>>> good;
-  for (int i = 0; i < 8; ++i) good.push_back(counted(&ended));
+  for (int i = 0; i < 8; ++i)
+    good.push_back(counted(&ended));
   EXPECT_TRUE(testing::run_alone(all(std::move(good))));
   EXPECT_EQ(ended, 8);
 }

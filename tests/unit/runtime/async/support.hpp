@@ -2,14 +2,6 @@
 // test sleeps; a coroutine that still waits when the context runs dry shows as `not finished`.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <exception>
-#include <list>
-#include <memory>
-#include <optional>
-#include <utility>
-
 #include "runtime/async/task.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -21,6 +13,13 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <list>
+#include <memory>
+#include <optional>
+#include <utility>
 
 namespace troupe::async::testing {
 

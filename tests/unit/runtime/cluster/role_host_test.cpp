@@ -1,16 +1,15 @@
-// The life of a role: made on its strand, served, asked to end, taken down in order; whatever escapes
-// it is reported once and by name.
+// The life of a role: made on its strand, served, asked to end, taken down in order; whatever
+// escapes it is reported once and by name.
 #include "runtime/cluster/role_host.hpp"
-
-#include <gtest/gtest.h>
-
-#include <stdexcept>
-#include <vector>
 
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
 
 #include <boost/system/system_error.hpp>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
 
 namespace troupe::cluster {
 namespace {
@@ -95,8 +94,8 @@ class RoleHostTest : public ::testing::Test {
 
   Result<void> start(std::string activity = "") {
     Log* log = &log_;
-    RoleHost::Factory factory = [log, activity](const RoleServices& services)
-        -> Result<std::unique_ptr<Role>> {
+    RoleHost::Factory factory =
+        [log, activity](const RoleServices& services) -> Result<std::unique_ptr<Role>> {
       if (activity == "no model") return core::fail(ErrorCode::kData, "no model");
       return std::unique_ptr<Role>(std::make_unique<ScriptedRole>(services, log, activity));
     };
@@ -155,7 +154,8 @@ TEST_F(RoleHostLife, StopUnwindsHandlersThenTheScopeThenTheRole) {
   Asked waiting = ask_role("wait");
   EXPECT_FALSE(waiting.done());
   stop();
-  EXPECT_EQ(log_, (Log{"made", "handler unwound", "activity unwound", "helper unwound", "destroyed"}));
+  EXPECT_EQ(log_,
+            (Log{"made", "handler unwound", "activity unwound", "helper unwound", "destroyed"}));
   EXPECT_EQ(waiting.value().error().code, ErrorCode::kPeerLost);
   EXPECT_TRUE(failures_.empty());
 }

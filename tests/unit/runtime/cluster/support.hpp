@@ -1,18 +1,17 @@
 // What the transport tests share: roles on virtual time that send each other short texts.
 #pragma once
 
+#include "runtime/async/scope.hpp"
+#include "runtime/cluster/endpoint.hpp"
+#include "tests/sim/virtual_time.hpp"
+
+#include <boost/asio/co_spawn.hpp>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-
-#include "runtime/async/scope.hpp"
-#include "runtime/cluster/endpoint.hpp"
-#include "tests/sim/virtual_time.hpp"
-
-#include <boost/asio/co_spawn.hpp>
 
 namespace troupe::cluster::testing {
 
@@ -36,14 +35,17 @@ inline std::string text_of(const wire::Frame& frame) {
   return pong ? pong->state : "not a text: " + pong.error().message;
 }
 
-inline wire::Frame text_reply(const wire::Frame& request, std::string self,
+inline wire::Frame text_reply(const wire::Frame& request,
+                              std::string self,
                               const std::string& text) {
   return text_frame(wire::reply_header(*wire::read_header(request), std::move(self)), text);
 }
 
 // Asks a peer with a text; gives the text of its answer.
-inline async::task<Result<std::string>> ask(std::shared_ptr<Transport> transport, PeerName peer,
-                                            std::string text, core::Duration patience = 1s) {
+inline async::task<Result<std::string>> ask(std::shared_ptr<Transport> transport,
+                                            PeerName peer,
+                                            std::string text,
+                                            core::Duration patience = 1s) {
   const auto deadline = async::Deadline::after(transport->timers(), patience);
   wire::Frame frame = text_frame(transport->new_request(deadline), text);
   auto reply = co_await transport->call(std::move(peer), std::move(frame), deadline);

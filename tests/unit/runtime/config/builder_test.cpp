@@ -92,7 +92,8 @@ TEST(Builder, RangesAreChecked) {
             "demo.yaml:4: actor.adam.lr = 0: out of range, expected above 0, at most 1");
   EXPECT_NE(setting_refusal("actor.adam.lr", "nan").find("finite"), std::string::npos);
   EXPECT_NE(setting_refusal("actor.adam.lr", "inf").find("finite"), std::string::npos);
-  EXPECT_NE(setting_refusal("train.seed", "99999999999999999999").find("too large"), std::string::npos);
+  EXPECT_NE(setting_refusal("train.seed", "99999999999999999999").find("too large"),
+            std::string::npos);
 }
 
 TEST(Builder, StalenessSaysThatOnlySynchronousWorks) {

@@ -1,9 +1,8 @@
 // Processes of the shell: what they are given, how they end, and that nothing of them stays.
 #include "runtime/core/child_process.hpp"
 
-#include <gtest/gtest.h>
-
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -33,7 +33,7 @@ constexpr std::size_t kSizes[] = {0,     1,     7,     8,     63,    4096,  1228
                                   12288, 12289, 24575, 24576, 36864, 50001, 100000};
 
 TEST(Crc32c, IsTheDefinitionAtAnySizeAndPlace) {
-  EXPECT_EQ(text_crc32c("123456789"), 0xE3069283u);  // the check value of the polynomial
+  EXPECT_EQ(text_crc32c("123456789"), 0xE3069283u);            // the check value of the polynomial
   EXPECT_EQ(text_crc32c(std::string(32, '\0')), 0x8A9136AAu);  // RFC 3720 B.4
   EXPECT_EQ(text_crc32c(std::string(32, '\xff')), 0x62A8AB43u);
   EXPECT_EQ(text_crc32c("56789", text_crc32c("1234")), 0xE3069283u);

@@ -1,4 +1,5 @@
-// Listing 1 of the paper that introduces OpenRLHF (arXiv 2405.11143), as its readers type it: 21 flags.
+// Listing 1 of the paper that introduces OpenRLHF (arXiv 2405.11143), as its readers type it: 21
+// flags.
 #pragma once
 
 #include <string>

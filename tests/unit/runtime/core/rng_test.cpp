@@ -32,7 +32,8 @@ TEST(Uniform, StaysInsideTheOpenIntervalAndAveragesHalf) {
 TEST(Rng, SeekGivesTheSameNumbersAgain) {
   Rng rng(5, 1);
   std::vector<std::uint64_t> first;
-  for (int i = 0; i < 10; ++i) first.push_back(rng.next_u64());
+  for (int i = 0; i < 10; ++i)
+    first.push_back(rng.next_u64());
   rng.seek(4);
   EXPECT_EQ(rng.next_u64(), first[4]);
   EXPECT_EQ(rng.position(), 5u);
@@ -41,9 +42,11 @@ TEST(Rng, SeekGivesTheSameNumbersAgain) {
 TEST(Rng, BelowCoversItsRangeEvenly) {
   Rng rng(11);
   std::vector<int> count(7);
-  for (int i = 0; i < 70000; ++i) ++count[rng.next_below(7)];
+  for (int i = 0; i < 70000; ++i)
+    ++count[rng.next_below(7)];
   double chi = 0;
-  for (int c : count) chi += (c - 10000.0) * (c - 10000.0) / 10000.0;
+  for (int c : count)
+    chi += (c - 10000.0) * (c - 10000.0) / 10000.0;
   EXPECT_LT(chi, 22.5);  // 6 degrees of freedom, p = 0.001
 }
 

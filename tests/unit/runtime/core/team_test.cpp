@@ -1,12 +1,12 @@
 // Sharing out work, the barrier, and aligned memory.
 #include "runtime/core/team.hpp"
 
+#include "runtime/core/buffer.hpp"
+
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
-
-#include "runtime/core/buffer.hpp"
 
 namespace troupe::core {
 

@@ -6,8 +6,8 @@
 #include "runtime/engine/vocab_row.hpp"
 #include "runtime/model/forward.hpp"
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 

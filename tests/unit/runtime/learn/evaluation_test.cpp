@@ -55,7 +55,7 @@ TEST(PassAtK, StaysExactWhereBinomialsOverflow) {
 TEST(MajorityAtK, TakesTheAnswerWithMostVotes) {
   const std::vector<std::string> answers = {"7", "8", "7", "8", "8", "9"};
   const std::vector<double> scores = {1, 0, 1, 0, 0, 0};
-  EXPECT_EQ(majority_at_k(answers, scores, 3), 0.5);       // {7, 8, 7}: right; {8, 8, 9}: wrong
+  EXPECT_EQ(majority_at_k(answers, scores, 3), 0.5);  // {7, 8, 7}: right; {8, 8, 9}: wrong
   EXPECT_DOUBLE_EQ(majority_at_k(answers, scores, 1), 2.0 / 6);
   EXPECT_EQ(majority_at_k(answers, scores, 6), 0.0);
   EXPECT_DOUBLE_EQ(majority_at_k(answers, scores, 5), 0.0);  // the sixth is left over

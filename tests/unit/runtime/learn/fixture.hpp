@@ -90,9 +90,9 @@ inline std::vector<std::vector<float>> exact_logprobs(const model::PackedWeights
 
 // Groups of random lengths and scores, sampled (so to speak) by `weights`.
 inline std::vector<experience::Group> random_groups(const model::PackedWeights& weights,
-                                             std::uint64_t update,
-                                             std::size_t groups,
-                                             std::size_t samples) {
+                                                    std::uint64_t update,
+                                                    std::size_t groups,
+                                                    std::size_t samples) {
   core::Rng rng(100 + update);
   std::vector<experience::Group> result;
   for (std::uint32_t slot = 0; slot < groups; ++slot) {

@@ -9,8 +9,8 @@ namespace troupe::learn {
 namespace {
 
 experience::Group group_of_lengths(std::uint32_t slot,
-                    std::size_t prompt,
-                    const std::vector<std::size_t>& lengths) {
+                                   std::size_t prompt,
+                                   const std::vector<std::size_t>& lengths) {
   experience::Group group;
   group.ticket = {7, slot, 0};
   group.prompt.assign(prompt, 1);
@@ -82,8 +82,9 @@ TEST(PlanUpdate, SplitsALargeGroupBetweenSamples) {
 }
 
 TEST(PlanUpdate, FollowsTicketsNotArrival) {
-  const auto plan = plan_update(
-      {group_of_lengths(2, 4, {2, 2}), group_of_lengths(0, 4, {2, 2}), group_of_lengths(1, 4, {2, 2})}, batch_of(100));
+  const auto plan = plan_update({group_of_lengths(2, 4, {2, 2}), group_of_lengths(0, 4, {2, 2}),
+                                 group_of_lengths(1, 4, {2, 2})},
+                                batch_of(100));
   ASSERT_TRUE(plan.has_value());
   const auto& parts = plan->mini_batches[0].micro_batches[0].parts;
   ASSERT_EQ(parts.size(), 3u);
@@ -159,7 +160,8 @@ TEST(PlanUpdate, RefusesWhatCannotBePlanned) {
             core::ErrorCode::kInvalidArgument);
   EXPECT_EQ(plan_update({group_of_lengths(0, 2, {2, 0})}, batch_of(10)).error().code,
             core::ErrorCode::kInvalidArgument);
-  const auto twice = plan_update({group_of_lengths(4, 2, {2, 2}), group_of_lengths(4, 2, {2, 2})}, batch_of(10));
+  const auto twice =
+      plan_update({group_of_lengths(4, 2, {2, 2}), group_of_lengths(4, 2, {2, 2})}, batch_of(10));
   EXPECT_NE(twice.error().message.find("prompt 5"), std::string::npos);
   const auto longer = plan_update({group_of_lengths(3, 6, {2, 6})}, batch_of(10));
   EXPECT_EQ(longer.error().code, core::ErrorCode::kConfig);

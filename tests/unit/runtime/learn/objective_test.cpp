@@ -331,14 +331,13 @@ TEST(Reducer, TokenMeanAndSampleMeanDifferOnUnequalLengths) {
   TokenBatch batch;
   batch.advantage = {-4, -1, -1, -1};
   batch.behaviour = {-1, -1, -1, -1};
-  for (const auto& [reducer, expected] :
-       {std::pair{Chosen<Reducer>("token_mean"), 7.0 / 4}, std::pair{Chosen<Reducer>("sample_mean"), 2.5}}) {
+  for (const auto& [reducer, expected] : {std::pair{Chosen<Reducer>("token_mean"), 7.0 / 4},
+                                          std::pair{Chosen<Reducer>("sample_mean"), 2.5}}) {
     batch.weight.clear();
     for (const double length : {1, 3, 3, 3}) {
       batch.weight.push_back(token_weight(reducer, 1, 4, 2, length));
     }
-    const auto got =
-        loss_and_gradient(settings("ppo"), batch, Values{-1, -1, -1, -1}, {});
+    const auto got = loss_and_gradient(settings("ppo"), batch, Values{-1, -1, -1, -1}, {});
     EXPECT_NEAR(got.loss, expected, 1e-14);
   }
 }
@@ -369,7 +368,8 @@ TEST(PolicyLoss, GradientsOfTheOtherObjectivesMatchFiniteDifferences) {
   batch.sample_ends = {4, 8};
   batch.pair_weight = 0.7;
   for (const Objective& objective : Objective::all()) {
-    if (objective.behaviour_ratio && objective.weigh != nullptr) continue;  // moves with l, detached
+    if (objective.behaviour_ratio && objective.weigh != nullptr)
+      continue;  // moves with l, detached
     auto algo = settings(objective);
     algo.eps_clip_low = algo.eps_clip_high = 0.45;  // no ratio is at an edge
     expect_finite_differences(algo, batch, l, {});

@@ -24,7 +24,8 @@ TokenBatch three_tokens(Values* l) {
   return batch;
 }
 
-AlgoSettings corrected_settings(Chosen<Objective> objective, Chosen<Correction> correction = "none") {
+AlgoSettings corrected_settings(Chosen<Objective> objective,
+                                Chosen<Correction> correction = "none") {
   AlgoSettings algo;
   algo.objective = objective;
   algo.correction = correction;

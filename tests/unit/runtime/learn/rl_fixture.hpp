@@ -49,8 +49,8 @@ class PolicyTrainerRl : public testing::Test {
 
   // Groups of the trainer's weights, with values.
   static std::vector<experience::Group> groups_of(PolicyTrainer& trainer,
-                                           std::uint64_t update,
-                                           std::size_t samples = 4) {
+                                                  std::uint64_t update,
+                                                  std::size_t samples = 4) {
     auto groups = random_groups(*trainer.packed(), update, 4, samples);
     core::Rng rng(500 + update);
     for (auto& group : groups) {

@@ -20,9 +20,10 @@ std::string said(const std::function<void(AlgoSettings&)>& change) {
 }  // namespace
 
 TEST(Rules, GroupEstimatorsNeedTwoSamplesAndNoDiscount) {
-  EXPECT_EQ(said([](AlgoSettings& a) { a.samples_per_prompt = 1; }),
-            "rollout.n_samples_per_prompt: algo.advantage.estimator group_norm compares the samples "
-            "of a prompt: give at least 2");
+  EXPECT_EQ(
+      said([](AlgoSettings& a) { a.samples_per_prompt = 1; }),
+      "rollout.n_samples_per_prompt: algo.advantage.estimator group_norm compares the samples "
+      "of a prompt: give at least 2");
   EXPECT_EQ(said([](AlgoSettings& a) {
               a.estimator = "gae";
               a.samples_per_prompt = 1;
@@ -49,18 +50,20 @@ TEST(Rules, ACorrectionMayNotWeighTwice) {
       }
     }
   }
-  EXPECT_EQ(said([](AlgoSettings& a) { a.correction = "tis"; }),
-            "algo.correction.type: decoupled weighs tokens of older policies itself; tis would do it "
-            "twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
+  EXPECT_EQ(
+      said([](AlgoSettings& a) { a.correction = "tis"; }),
+      "algo.correction.type: decoupled weighs tokens of older policies itself; tis would do it "
+      "twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
 }
 
 TEST(Rules, ObjectivesOverGroupsNeedThem) {
-  EXPECT_EQ(said([](AlgoSettings& a) {
-              a.objective = "online_dpo";
-              a.estimator = "gae";
-            }),
-            "algo.advantage.estimator: gae compares no samples, which online_dpo does: give rloo or "
-            "dr_grpo");
+  EXPECT_EQ(
+      said([](AlgoSettings& a) {
+        a.objective = "online_dpo";
+        a.estimator = "gae";
+      }),
+      "algo.advantage.estimator: gae compares no samples, which online_dpo does: give rloo or "
+      "dr_grpo");
   EXPECT_EQ(said([](AlgoSettings& a) { a.objective = "gspo"; }),
             "algo.objective: gspo has one advantage a sample and a mean over samples: give "
             "--algo.reducer sample_mean and an estimator that compares samples");
@@ -70,8 +73,9 @@ TEST(Rules, ObjectivesOverGroupsNeedThem) {
     a.kl_coef = 0.1;
     a.kl_in_loss = false;
   };
-  EXPECT_EQ(said(gspo),
-            "algo.kl.use_loss: gspo has one advantage a sample: give --algo.kl.per_sample true too");
+  EXPECT_EQ(
+      said(gspo),
+      "algo.kl.use_loss: gspo has one advantage a sample: give --algo.kl.per_sample true too");
   EXPECT_EQ(said([&](AlgoSettings& a) {
               gspo(a);
               a.kl_per_sample = true;

@@ -194,8 +194,7 @@ TEST_F(PolicyTrainerRl, RefusesCombinationsThatMakeNoSense) {
     ASSERT_FALSE(trainer.has_value()) << key;
     EXPECT_NE(trainer.error().message.find(key), std::string::npos) << trainer.error().message;
   };
-  refused([](TrainerSettings& s) { s.algo.correction = "tis"; },
-          "algo.correction.type");
+  refused([](TrainerSettings& s) { s.algo.correction = "tis"; }, "algo.correction.type");
   refused([](TrainerSettings& s) { s.algo.objective = "gspo"; }, "algo.reducer");
   refused([](TrainerSettings& s) { s.algo.gamma = 0.9; }, "algo.advantage.gamma");
   refused([](TrainerSettings& s) { s.algo.dual_clip = 1; }, "actor.dual_clip");

@@ -247,7 +247,8 @@ TEST(PolicyTrainer, StopsAfterTooManySkippedStepsAndNamesThem) {
   ASSERT_FALSE(last.has_value());
   EXPECT_EQ(last.error().code, core::ErrorCode::kNumeric);
   EXPECT_NE(last.error().message.find("step 5"), std::string::npos) << last.error().message;
-  EXPECT_NE(last.error().message.find("update 6, prompt 1 to update 6, prompt 2"), std::string::npos);
+  EXPECT_NE(last.error().message.find("update 6, prompt 1 to update 6, prompt 2"),
+            std::string::npos);
 }
 
 TEST(PolicyTrainer, ALossThatIsNotFiniteIsSkippedToo) {
@@ -306,7 +307,11 @@ TEST(PolicyTrainer, RefusesIncompleteExperience) {
   refused([](experience::Trajectory& s) { s.behaviour.pop_back(); }, ErrorCode::kInvalidArgument);
   refused([](experience::Trajectory& s) { s.reference.clear(); }, ErrorCode::kInvalidArgument);
   refused([](experience::Trajectory& s) { s.versions.add(0); }, ErrorCode::kInvalidArgument);
-  refused([](experience::Trajectory& s) { s.versions = experience::VersionRuns::all(1, s.tokens.size()); }, ErrorCode::kInvalidArgument);
+  refused(
+      [](experience::Trajectory& s) {
+        s.versions = experience::VersionRuns::all(1, s.tokens.size());
+      },
+      ErrorCode::kInvalidArgument);
   refused([](experience::Trajectory& s) { s.behaviour[0] = std::nanf(""); }, ErrorCode::kNumeric);
   refused([](experience::Trajectory& s) { s.score.reset(); }, ErrorCode::kInvalidArgument);
   refused([](experience::Trajectory& s) { s.score = std::nan(""); }, ErrorCode::kNumeric);

@@ -14,7 +14,9 @@ namespace {
 using Values = std::vector<double>;
 using Rows = std::vector<Values>;
 
-experience::Group group_of(std::uint32_t slot, const Values& scores, const std::vector<int>& lengths) {
+experience::Group group_of(std::uint32_t slot,
+                           const Values& scores,
+                           const std::vector<int>& lengths) {
   experience::Group group;
   group.ticket.slot = slot;
   group.prompt = {1};
@@ -189,7 +191,8 @@ TEST(UpdateAdvantages, SumsRunInTicketOrder) {
 }
 
 TEST(UpdateAdvantages, NamesTheGroupThatIsAtFault) {
-  const auto refused = [](const AlgoSettings& algo, const experience::Group& bad, const char* what) {
+  const auto refused = [](const AlgoSettings& algo, const experience::Group& bad,
+                          const char* what) {
     RunningMoments moments;
     const auto result = update_advantages(algo, {group_of(0, {0, 1}, {1, 1}), bad}, {}, moments);
     ASSERT_FALSE(result.has_value());
@@ -210,7 +213,7 @@ TEST(UpdateAdvantages, NamesTheGroupThatIsAtFault) {
 
 TEST(KeepBestAndWorst, LeavesAPairWithMarks) {
   std::vector<experience::Group> groups = {group_of(0, {1, 5, 0, 5}, {1, 2, 3, 1}),
-                                    group_of(1, {2, 2, 2}, {1, 1, 1})};
+                                           group_of(1, {2, 2, 2}, {1, 1, 1})};
   auto found = run(estimator_settings("dr_grpo"), groups);
   TokenTable<float> scored;
   keep_best_and_worst(groups, found.tokens, scored);

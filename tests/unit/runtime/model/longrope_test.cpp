@@ -69,9 +69,9 @@ TEST(LongRope, AContextWithinTheOriginalTakesTheShortFactors) {
   expect_frequencies(spec, {1.0, 1 / 20.0, 1 / 400.0, 1 / 5000.0});
   EXPECT_EQ(spec.rope.attention_factor, 1.0);
   // The context cut short, the models' scale kept.
-  const ModelSpec cut =
-      longrope_spec(longrope(R"("factor": 4.0)",
-                       R"("max_position_embeddings": 16, "original_max_position_embeddings": 16)"));
+  const ModelSpec cut = longrope_spec(
+      longrope(R"("factor": 4.0)",
+               R"("max_position_embeddings": 16, "original_max_position_embeddings": 16)"));
   EXPECT_FALSE(cut.rope.extended);
   EXPECT_DOUBLE_EQ(cut.rope.attention_factor, std::sqrt(1.5));
 }
@@ -79,7 +79,8 @@ TEST(LongRope, AContextWithinTheOriginalTakesTheShortFactors) {
 TEST(LongRope, AnAttentionFactorThatIsGivenCounts) {
   const std::string lengths =
       R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)";
-  EXPECT_EQ(longrope_spec(longrope(R"("attention_factor": 1.25)", lengths)).rope.attention_factor, 1.25);
+  EXPECT_EQ(longrope_spec(longrope(R"("attention_factor": 1.25)", lengths)).rope.attention_factor,
+            1.25);
   expect_refused(longrope(R"("attention_factor": 0)", lengths), "`attention_factor`");
   expect_refused(longrope(R"("factor": 0.5)", lengths), "`factor` must be at least 1");
 }
@@ -155,9 +156,9 @@ TEST(LongRope, WhatTheUserIsTold) {
 }
 
 TEST(LongRope, FormatReadsBack) {
-  const ModelSpec spec =
-      longrope_spec(longrope(R"("factor": 3.0)",
-                       R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)"));
+  const ModelSpec spec = longrope_spec(
+      longrope(R"("factor": 3.0)",
+               R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)"));
   const ModelSpec again = longrope_spec(format_spec(spec));
   EXPECT_EQ(again.rope.short_factors, spec.rope.short_factors);
   EXPECT_EQ(again.rope.long_factors, spec.rope.long_factors);

@@ -20,7 +20,8 @@ namespace troupe::model {
 namespace {
 
 struct ValueProblem {
-  explicit ValueProblem(const ModelSpec& body, float std = 0.15f) : model(with_score_head(body), std) {
+  explicit ValueProblem(const ModelSpec& body, float std = 0.15f)
+      : model(with_score_head(body), std) {
     prompts = {some_tokens(21, body.vocab, 1), some_tokens(16, body.vocab, 2)};
     for (int i = 0; i < 4; ++i)
       responses.push_back(some_tokens(3 + 9 * i, body.vocab, 10 + i));

@@ -41,7 +41,8 @@ class GatewayFixture : public ::testing::Test {
     ASSERT_TRUE(gateway) << gateway.error().message;
     gateway_ = std::move(*gateway);
   }
-  core::Result<std::unique_ptr<Tunnel>> tunnel(GatewayAuth auth, const std::string& service = "echo") {
+  core::Result<std::unique_ptr<Tunnel>> tunnel(GatewayAuth auth,
+                                               const std::string& service = "echo") {
     return tunnel_to(gateway_->port(), std::move(auth), service);
   }
   core::Result<std::unique_ptr<Tunnel>> tunnel_to(std::uint16_t port,

@@ -62,8 +62,8 @@ TEST_F(TwoHosts, ANodeReachesTheServiceOfAnotherHost) {
     left_io = std::make_unique<async::IoThreads>(1);
     Gateway::Hooks hooks;
     hooks.refused = [this](const std::string& line) { log_.add(line); };
-    auto open =
-        Gateway::open(*left_io, "10.77.0.1", 0, token_auth(token_), {{"echo", service->port}}, hooks);
+    auto open = Gateway::open(*left_io, "10.77.0.1", 0, token_auth(token_),
+                              {{"echo", service->port}}, hooks);
     ASSERT_TRUE(open) << open.error().message;
     gateway = std::move(*open);
   });
@@ -74,8 +74,8 @@ TEST_F(TwoHosts, ANodeReachesTheServiceOfAnotherHost) {
     auto wrong = Tunnel::open(*right_io, "10.77.0.1", gateway->port(), token_auth(*make_token()),
                               "echo", kPatience);
     ASSERT_FALSE(wrong);
-    auto open =
-        Tunnel::open(*right_io, "10.77.0.1", gateway->port(), token_auth(token_), "echo", kPatience);
+    auto open = Tunnel::open(*right_io, "10.77.0.1", gateway->port(), token_auth(token_), "echo",
+                             kPatience);
     ASSERT_TRUE(open) << open.error().message;
     way = std::move(*open);
     Socket socket = Socket::to(way->path());

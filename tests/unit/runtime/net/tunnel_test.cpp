@@ -208,7 +208,8 @@ TEST_F(TunnelTest, NobodyAtTheGateway) {
   auto none = tunnel_to(gone, token_auth(token_));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, core::ErrorCode::kPeerLost);
-  EXPECT_NE(none.error().message.find("gateway 127.0.0.1:" + std::to_string(gone)), std::string::npos);
+  EXPECT_NE(none.error().message.find("gateway 127.0.0.1:" + std::to_string(gone)),
+            std::string::npos);
 }
 
 TEST_F(TunnelTest, ASilentGatewayIsGivenUp) {

@@ -2,8 +2,8 @@
 // reads whole files with the real package.
 #include "runtime/observe/event_proto.hpp"
 
-#include "runtime/observe/tensorboard_writer.hpp"
 #include "runtime/core/crc32c.hpp"
+#include "runtime/observe/tensorboard_writer.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>

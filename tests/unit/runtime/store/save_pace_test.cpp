@@ -8,7 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::TimePoint at(core::Duration span) { return core::TimePoint(span); }
+core::TimePoint at(core::Duration span) {
+  return core::TimePoint(span);
+}
 
 TEST(SavePace, IsDueOnceAPeriod) {
   SavePace pace(15min, at(1min));

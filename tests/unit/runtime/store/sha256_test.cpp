@@ -1,5 +1,6 @@
 // SHA-256 against published values.
 #include "runtime/store/sha256.hpp"
+
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>

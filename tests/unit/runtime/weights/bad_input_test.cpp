@@ -18,7 +18,6 @@ namespace {
 
 using core::ErrorCode;
 
-
 // The answer to these bytes; status 0 when the publisher only hangs up.
 AnswerStatus answer_to(const WeightLocation& at, Wants way, const void* bytes, std::size_t size) {
   const net::OwnedFd socket = connect_to(at, way);

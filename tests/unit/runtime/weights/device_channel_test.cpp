@@ -58,7 +58,8 @@ TEST_F(DeviceChannel, AFrozenReceiverNeverSeesTwoVersions) {
   EXPECT_TRUE(comes_true([&] { return source.publisher->counters().server.readers == 0; }));
 }
 
-// One who computes on the processor, or comes by TCP, gets the same bits from a trainer on a device.
+// One who computes on the processor, or comes by TCP, gets the same bits from a trainer on a
+// device.
 TEST_F(DeviceChannel, OthersTakeTheOtherWays) {
   const model::ModelSpec spec = tiny();
   Source source(spec, std::move(team_));

@@ -1,7 +1,6 @@
 // The channel of one process with several memories: the bits of panels that the trainer would have
 // packed, never an older version.
 #include "runtime/weights/local_channel.hpp"
-
 #include "tests/unit/runtime/model/arena_team.hpp"
 #include "tests/unit/runtime/weights/fixture.hpp"
 
@@ -39,7 +38,6 @@ std::vector<float> head_of(const model::PackedWeights& weights) {
   weights.memory().download(head.data(), weights.head().data, head.size() * sizeof(float));
   return head;
 }
-
 
 }  // namespace
 

@@ -37,7 +37,6 @@ Offer offer(std::shared_ptr<const model::PackedWeights> weights) {
   return result;
 }
 
-
 }  // namespace
 
 TEST(LocalWeightChannel, GivesTheVeryPanelsThatWerePublished) {

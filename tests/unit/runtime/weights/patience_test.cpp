@@ -16,7 +16,6 @@ namespace {
 
 using core::ErrorCode;
 
-
 // All snapshots that a publisher lends at once.
 std::vector<std::unique_ptr<WeightIntake>> hold_all(RemoteWeightSubscriber& subscriber,
                                                     const WeightLocation& at) {

@@ -26,9 +26,8 @@ class ReaderProcess {
     if (child_ == 0) {
       ::dup2(in[0], 0);
       ::dup2(out[1], 1);
-      ::execl(program.c_str(), program.c_str(), way.c_str(), vocabulary.c_str(),
-              at.host_id.c_str(), at.socket.c_str(), at.tcp_host.c_str(), port.c_str(),
-              at.key.c_str(), nullptr);
+      ::execl(program.c_str(), program.c_str(), way.c_str(), vocabulary.c_str(), at.host_id.c_str(),
+              at.socket.c_str(), at.tcp_host.c_str(), port.c_str(), at.key.c_str(), nullptr);
       ::_exit(127);
     }
     ::close(in[0]);

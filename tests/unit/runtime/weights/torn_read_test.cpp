@@ -1,5 +1,5 @@
-// Receivers in other processes that die or stand still in the middle of a version: the publisher goes
-// on, and no version ever arrives with another's bits.
+// Receivers in other processes that die or stand still in the middle of a version: the publisher
+// goes on, and no version ever arrives with another's bits.
 #include "runtime/core/rng.hpp"
 #include "tests/unit/runtime/weights/reader_process.hpp"
 
@@ -85,8 +85,9 @@ TEST_P(TornRead, StoppedAnywhereItTakesWholeVersionsInOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, TornRead, testing::Values("memory", "tcp"),
-                         [](const auto& way) { return std::string(way.param); });
+INSTANTIATE_TEST_SUITE_P(Ways, TornRead, testing::Values("memory", "tcp"), [](const auto& way) {
+  return std::string(way.param);
+});
 
 }  // namespace
 }  // namespace troupe::weights

@@ -3,8 +3,8 @@
 //   read       -> reading                   checks one bucket of it
 //   pack       -> ok W | error ...          the rest; compares every bit with version W
 //   follow V   -> ok W ... ok V             takes whatever is newest until V has come
-// Arguments: memory|tcp|device VOCABULARY HOST_ID SOCKET TCP_HOST TCP_PORT KEY. Ends with its input.
-// device: as memory, with panels on the device of kernels/cuda.
+// Arguments: memory|tcp|device VOCABULARY HOST_ID SOCKET TCP_HOST TCP_PORT KEY. Ends with its
+// input. device: as memory, with panels on the device of kernels/cuda.
 #include "kernels/cuda/device_team.hpp"
 #include "kernels/cuda/library.hpp"
 #include "tests/unit/runtime/weights/fixture.hpp"
@@ -68,7 +68,8 @@ int main(int count, char** words) {
   const bool device = words[1] == std::string("device");
   if (device || words[1] == std::string("memory")) location.socket = words[4];
   location.tcp_host = words[5];
-  if (words[1] == std::string("tcp")) location.tcp_port = static_cast<std::uint32_t>(std::stoul(words[6]));
+  if (words[1] == std::string("tcp"))
+    location.tcp_port = static_cast<std::uint32_t>(std::stoul(words[6]));
   location.key = words[7];
   std::unique_ptr<troupe::core::TeamRunner> team = std::make_unique<troupe::core::SerialTeam>();
   if (device) {

@@ -1,14 +1,15 @@
-// Envelopes by reflection: fill every field of an arm with values that follow from the field's name,
-// list them as `path = value` lines, and look lines up again. Used for golden frames and fuzzing.
+// Envelopes by reflection: fill every field of an arm with values that follow from the field's
+// name, list them as `path = value` lines, and look lines up again. Used for golden frames and
+// fuzzing.
 #pragma once
-
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "runtime/wire/envelope.hpp"
 
 #include <capnp/dynamic.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace troupe::wire::testing {
 

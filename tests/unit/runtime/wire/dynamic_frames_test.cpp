@@ -1,14 +1,13 @@
 // Reflection over the envelope's schema.
 #include "tests/unit/runtime/wire/dynamic_frames.hpp"
 
+#include "runtime/core/check.hpp"
+#include "tests/unit/runtime/wire/raw_frames.hpp"
+
+#include <capnp/pretty-print.h>
 #include <gtest/gtest.h>
 
 #include <list>
-
-#include <capnp/pretty-print.h>
-
-#include "runtime/core/check.hpp"
-#include "tests/unit/runtime/wire/raw_frames.hpp"
 
 namespace troupe::wire::testing {
 namespace {
@@ -19,25 +18,31 @@ using capnp::DynamicValue;
 
 std::uint64_t hash_of(const std::string& path) {  // FNV-1a
   std::uint64_t hash = 1469598103934665603ull;
-  for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  for (const char c : path)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
   return hash;
 }
 
-std::string spelled(const DynamicValue::Reader& value) { return kj::str(value).cStr(); }
+std::string spelled(const DynamicValue::Reader& value) {
+  return kj::str(value).cStr();
+}
 
 class Filler {
  public:
   explicit Filler(std::vector<std::string>& lines) : lines_(lines) {}
 
   void fill(DynamicStruct::Builder builder, const std::string& path) {
-    for (const auto field : builder.getSchema().getNonUnionFields()) set(builder, field, path);
+    for (const auto field : builder.getSchema().getNonUnionFields())
+      set(builder, field, path);
     const auto arms = builder.getSchema().getUnionFields();
     if (arms.size() > 0) set(builder, arms[arm_++ % arms.size()], path);
   }
 
-  void set(DynamicStruct::Builder builder, capnp::StructSchema::Field field,
+  void set(DynamicStruct::Builder builder,
+           capnp::StructSchema::Field field,
            const std::string& prefix) {
-    const std::string path = (prefix.empty() ? "" : prefix + ".") + field.getProto().getName().cStr();
+    const std::string path =
+        (prefix.empty() ? "" : prefix + ".") + field.getProto().getName().cStr();
     const auto type = field.getType();
     if (type.isStruct()) {
       fill(builder.init(field).as<DynamicStruct>(), path);
@@ -158,7 +163,8 @@ std::uint64_t visit_value(const DynamicValue::Reader& value) {
       return value.as<capnp::Data>().size();
     case DynamicValue::LIST: {
       std::uint64_t bytes = 0;
-      for (const auto element : value.as<DynamicList>()) bytes += visit_value(element);
+      for (const auto element : value.as<DynamicList>())
+        bytes += visit_value(element);
       return bytes;
     }
     case DynamicValue::STRUCT:

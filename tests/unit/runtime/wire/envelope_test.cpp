@@ -50,7 +50,8 @@ TEST(Envelope, FloatsKeepTheirBits) {
   Outgoing outgoing(some_header());
   auto values = outgoing.envelope().initScores().initValues(4);
   const double wanted[] = {std::numeric_limits<double>::infinity(), -0.0, 1e-310, 0.1};
-  for (unsigned i = 0; i < 4; ++i) values[i].setValue(wanted[i]);
+  for (unsigned i = 0; i < 4; ++i)
+    values[i].setValue(wanted[i]);
   auto incoming = Incoming::open(outgoing.finish().value());
   auto same = incoming->read([&](schema::Envelope::Reader envelope) -> Result<bool> {
     bool equal = true;
@@ -75,13 +76,15 @@ TEST(Envelope, AMessageIsBounded) {
 TEST(Envelope, AMessageOfManySegmentsPasses) {
   Outgoing outgoing(some_header());
   auto items = outgoing.envelope().initScore().initGroup().initSamples(3000);
-  for (unsigned i = 0; i < items.size(); ++i) items[i].setResponse(std::string(200, 'x'));
+  for (unsigned i = 0; i < items.size(); ++i)
+    items[i].setResponse(std::string(200, 'x'));
   const auto frame = outgoing.finish();
   ASSERT_TRUE(frame);
   auto incoming = Incoming::open(*frame);
   auto total = incoming->read([](schema::Envelope::Reader envelope) -> Result<std::size_t> {
     std::size_t bytes = 0;
-    for (const auto item : envelope.getScore().getGroup().getSamples()) bytes += item.getResponse().size();
+    for (const auto item : envelope.getScore().getGroup().getSamples())
+      bytes += item.getResponse().size();
     return bytes;
   });
   EXPECT_EQ(total.value(), 600'000u);
@@ -101,7 +104,8 @@ TEST(Envelope, EveryErrorCodeTravels) {
 
 TEST(Envelope, ALongErrorTextIsCutBetweenCharacters) {
   std::string text = "a";
-  for (int i = 0; i < 4000; ++i) text += "\u00e9";
+  for (int i = 0; i < 4000; ++i)
+    text += "\u00e9";
   const auto read = read_failure(failure_frame(some_header(), {ErrorCode::kData, text}));
   EXPECT_EQ(read->message.size(), 4095u);
   EXPECT_EQ(text.compare(0, read->message.size(), read->message), 0);
@@ -110,7 +114,8 @@ TEST(Envelope, ALongErrorTextIsCutBetweenCharacters) {
 TEST(Envelope, AnotherProtocolGenerationIsUnsupported) {
   Words words = testing::words_of(ack_frame(some_header()));
   // The header is the first struct after the root; its first word holds `protocol`.
-  const auto place = std::find(words.begin(), words.end(), std::uint64_t{kProtocol} | 1500ull << 32);
+  const auto place =
+      std::find(words.begin(), words.end(), std::uint64_t{kProtocol} | 1500ull << 32);
   ASSERT_NE(place, words.end());
   *place = 99 | 1500ull << 32;
   const auto incoming = open_words(words);
@@ -150,7 +155,8 @@ TEST(Envelope, DeepNestingIsRefused) {
   }
   ASSERT_NE(body, 0u);
   words[body] = struct_pointer(static_cast<std::int64_t>(words.size() - body - 1), 0, 1);
-  for (int i = 0; i < 100; ++i) words.push_back(struct_pointer(0, 0, i < 99 ? 1 : 0));
+  for (int i = 0; i < 100; ++i)
+    words.push_back(struct_pointer(0, 0, i < 99 ? 1 : 0));
   auto deep = open_words(words);
   ASSERT_TRUE(deep) << deep.error().message;
   const auto walked = deep->read([](schema::Envelope::Reader envelope) -> Result<std::uint64_t> {
@@ -185,7 +191,8 @@ TEST(Envelope, PointingAtOnePartOverAndOverIsRefused) {
   ASSERT_TRUE(incoming);
   std::size_t read_bytes = 0;
   const auto walked = incoming->read([&](schema::Envelope::Reader envelope) -> Result<bool> {
-    for (const auto metric : envelope.getTrained().getMetrics()) read_bytes += metric.getName().size();
+    for (const auto metric : envelope.getTrained().getMetrics())
+      read_bytes += metric.getName().size();
     return true;
   });
   ASSERT_FALSE(walked);
@@ -203,13 +210,14 @@ TEST(Envelope, AListOfNothingsCannotClaimAHundredMillion) {
   }
   ASSERT_NE(list, 0u);
   const std::size_t tag = list + 1 + (words[list] >> 2 & 0x3FFFFFFF);
-  words[list] &= 0x7FFFFFFFFu;            // zero words of content
+  words[list] &= 0x7FFFFFFFFu;                   // zero words of content
   words[tag] = std::uint64_t{100'000'000} << 2;  // elements without data or pointers
   auto incoming = open_words(words);
   ASSERT_TRUE(incoming);
   std::size_t seen = 0;
   const auto walked = incoming->read([&](schema::Envelope::Reader envelope) -> Result<bool> {
-    for (const auto ticket : envelope.getTickets().getTickets()) seen += 1 + ticket.getSlot();
+    for (const auto ticket : envelope.getTickets().getTickets())
+      seen += 1 + ticket.getSlot();
     return true;
   });
   EXPECT_FALSE(walked);

@@ -79,7 +79,8 @@ TEST(Frame, RefusesGarbage) {
   int accepted = 0;
   for (int i = 0; i < 2000; ++i) {
     Words words(1 + rng.next_below(64));
-    for (auto& word : words) word = rng.next_u64();
+    for (auto& word : words)
+      word = rng.next_u64();
     accepted += Frame::from_words(words) ? 1 : 0;
   }
   EXPECT_EQ(accepted, 0);

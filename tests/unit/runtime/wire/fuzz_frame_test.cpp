@@ -1,7 +1,11 @@
-// Frames from an enemy: whatever the bytes, reading ends with an error or a value, touches no memory
-// outside, and copies no more than the traversal limit allows. The entry point is libFuzzer's; the
-// driver below spoils the golden frames at random under a fixed seed, so that it is a normal test (and
-// a sharp one in the asan preset).
+// Frames from an enemy: whatever the bytes, reading ends with an error or a value, touches no
+// memory outside, and copies no more than the traversal limit allows. The entry point is
+// libFuzzer's; the driver below spoils the golden frames at random under a fixed seed, so that it
+// is a normal test (and a sharp one in the asan preset).
+#include "runtime/core/rng.hpp"
+#include "runtime/wire/envelope.hpp"
+#include "tests/unit/runtime/wire/dynamic_frames.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,10 +17,6 @@
 #include <iterator>
 #include <vector>
 
-#include "runtime/core/rng.hpp"
-#include "runtime/wire/envelope.hpp"
-#include "tests/unit/runtime/wire/dynamic_frames.hpp"
-
 namespace {
 
 struct Tally {
@@ -27,8 +27,7 @@ struct Tally {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace troupe;
-  const auto frame =
-      wire::Frame::copy_of(std::as_bytes(std::span<const std::uint8_t>(data, size)));
+  const auto frame = wire::Frame::copy_of(std::as_bytes(std::span<const std::uint8_t>(data, size)));
   if (!frame) return 0;
   ++g_tally.framed;
   static_cast<void>(wire::read_failure(*frame));
@@ -113,13 +112,15 @@ TEST(FuzzFrame, SpoiltFramesEndInAnErrorOrAValue) {
   const auto frames = corpus();
   ASSERT_GE(frames.size(), 30u);
   g_tally = {};
-  for (const auto& frame : frames) LLVMFuzzerTestOneInput(frame.data(), frame.size());
+  for (const auto& frame : frames)
+    LLVMFuzzerTestOneInput(frame.data(), frame.size());
   EXPECT_EQ(g_tally.valid, frames.size());
   core::Rng rng(20240917);
   constexpr int kRounds = 200'000;
   for (int round = 0; round < kRounds; ++round) {
     Bytes bytes = frames[rng.next_below(frames.size())];
-    for (std::uint64_t n = 1 + rng.next_below(4); n > 0; --n) spoil(bytes, rng, frames);
+    for (std::uint64_t n = 1 + rng.next_below(4); n > 0; --n)
+      spoil(bytes, rng, frames);
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }
   // The spoilt frames must get deep enough to mean something.

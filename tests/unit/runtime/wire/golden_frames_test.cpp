@@ -1,18 +1,19 @@
-// Frames written by earlier versions still read the same. Under tests/data/frames/v<protocol>/ there is
-// one frame for each kind of message, with a text of its fields beside it. Fields that were appended
-// since are not in the text and do not matter; a renamed field is renamed in the text by hand.
+// Frames written by earlier versions still read the same. Under tests/data/frames/v<protocol>/
+// there is one frame for each kind of message, with a text of its fields beside it. Fields that
+// were appended since are not in the text and do not matter; a renamed field is renamed in the text
+// by hand.
 //
 // A new kind of message gets its frame from TROUPE_WRITE_FRAMES=1 test_wire --gtest_filter=Golden*;
 // frames that exist are never written again.
+#include "runtime/wire/envelope.hpp"
+#include "tests/unit/runtime/wire/dynamic_frames.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-
-#include "runtime/wire/envelope.hpp"
-#include "tests/unit/runtime/wire/dynamic_frames.hpp"
 
 namespace troupe::wire {
 namespace {
@@ -39,7 +40,8 @@ void write_missing(const std::string& arm) {
   frame.write(reinterpret_cast<const char*>(filled.frame.bytes().data()),
               static_cast<std::streamsize>(filled.frame.size_bytes()));
   std::ofstream text(folder() / (arm + ".txt"));
-  for (const auto& line : filled.lines) text << line << '\n';
+  for (const auto& line : filled.lines)
+    text << line << '\n';
 }
 
 TEST(GoldenFrames, EveryKindOfMessageHasOne) {

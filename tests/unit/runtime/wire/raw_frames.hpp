@@ -1,13 +1,13 @@
 // Frames made word by word, and honest ones to spoil.
 #pragma once
 
+#include "runtime/wire/envelope.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "runtime/wire/envelope.hpp"
 
 namespace troupe::wire::testing {
 
@@ -35,11 +35,15 @@ inline Words framed(const Words& segment) {
 }
 
 // A struct pointer: `offset` words from the end of the pointer to the struct.
-inline std::uint64_t struct_pointer(std::int64_t offset, std::uint64_t data, std::uint64_t pointers) {
+inline std::uint64_t struct_pointer(std::int64_t offset,
+                                    std::uint64_t data,
+                                    std::uint64_t pointers) {
   return (static_cast<std::uint64_t>(offset) << 2 & 0xFFFFFFFFu) | data << 32 | pointers << 48;
 }
 
-inline Words words_of(const Frame& frame) { return {frame.words().begin(), frame.words().end()}; }
+inline Words words_of(const Frame& frame) {
+  return {frame.words().begin(), frame.words().end()};
+}
 
 inline Frame score_request(int items) {
   Outgoing outgoing(some_header());

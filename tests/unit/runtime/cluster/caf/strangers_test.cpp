@@ -46,21 +46,23 @@ class RawProcess {
       : settings_(application),
         system_(settings_),
         middleman_(exchange::make_local_middleman(system_)) {
-    actor_ = system_.spawn([this](caf::event_based_actor* self, int) -> caf::behavior {
-      self->set_default_handler(caf::drop);
-      return {[this](const RawBytes& bytes, const caf::actor& who) {
-                const auto frame = wire::Frame::copy_of(std::as_bytes(std::span(bytes.bytes)));
-                const auto hello = wire::read_hello(*frame);
-                const std::lock_guard lock(mutex_);
-                roles_.emplace(hello->name, who);
-                changed_.notify_all();
-              },
-              [this](const RawBytes&) {
-                const std::lock_guard lock(mutex_);
-                ++answers_;
-                changed_.notify_all();
-              }};
-    }, 0);
+    actor_ = system_.spawn(
+        [this](caf::event_based_actor* self, int) -> caf::behavior {
+          self->set_default_handler(caf::drop);
+          return {[this](const RawBytes& bytes, const caf::actor& who) {
+                    const auto frame = wire::Frame::copy_of(std::as_bytes(std::span(bytes.bytes)));
+                    const auto hello = wire::read_hello(*frame);
+                    const std::lock_guard lock(mutex_);
+                    roles_.emplace(hello->name, who);
+                    changed_.notify_all();
+                  },
+                  [this](const RawBytes&) {
+                    const std::lock_guard lock(mutex_);
+                    ++answers_;
+                    changed_.notify_all();
+                  }};
+        },
+        0);
   }
   ~RawProcess() {
     caf::anon_send_exit(actor_, caf::exit_reason::kill);
@@ -78,7 +80,9 @@ class RawProcess {
     self->request(middleman_, kPatience, caf::connect_atom::value, path, std::uint16_t{0})
         .receive(
             [this](const caf::node_id&, const caf::strong_actor_ptr& introducer,
-                   const std::set<std::string>&) { introducer_ = caf::actor_cast<caf::actor>(introducer); },
+                   const std::set<std::string>&) {
+              introducer_ = caf::actor_cast<caf::actor>(introducer);
+            },
             [](const caf::error&) {});
     return static_cast<bool>(introducer_);
   }

@@ -1,4 +1,5 @@
-// Roles of one process call each other: every call ends once, at once when it can, and names the peer.
+// Roles of one process call each other: every call ends once, at once when it can, and names the
+// peer.
 #include "runtime/cluster/loopback/loopback.hpp"
 
 #include "runtime/async/io_threads.hpp"
@@ -21,7 +22,8 @@ using namespace testing;
 class LoopbackTest : public ::testing::Test {
  protected:
   ~LoopbackTest() override {
-    for (auto& member : members_) stop(member);
+    for (auto& member : members_)
+      stop(member);
   }
   std::shared_ptr<Endpoint> join(const std::string& name) {
     auto joined = network_.join(identity_of(name), time_.make_strand());
@@ -191,7 +193,8 @@ TEST_F(Loopback, AFullInboxRefusesAtOnceAndOpensAgain) {
   }
   now();
   EXPECT_EQ(reward->inbox(), most);
-  for (std::size_t i = 0; i < most; ++i) ASSERT_FALSE(asked[i].done());
+  for (std::size_t i = 0; i < most; ++i)
+    ASSERT_FALSE(asked[i].done());
   ASSERT_TRUE(asked[most].done());
   EXPECT_EQ(asked[most].value().error().code, ErrorCode::kOverloaded);
   EXPECT_NE(asked[most].value().error().message.find("inbox of reward/0"), std::string::npos);
@@ -201,7 +204,8 @@ TEST_F(Loopback, AFullInboxRefusesAtOnceAndOpensAgain) {
   Asked later(data->strand(), ask(data, "reward/0", "later"));
   now();
   EXPECT_FALSE(later.done());
-  for (auto& gate : gates) gate->fire();
+  for (auto& gate : gates)
+    gate->fire();
   quiet();
   EXPECT_TRUE(later.value().has_value());
 }
@@ -211,7 +215,8 @@ TEST_F(Loopback, AStoppedRoleFailsTheCallsToItAtOnce) {
   auto reward = join("reward/0");
   reward->serve(never);
   std::vector<Asked> asked;
-  for (int i = 0; i < 5; ++i) asked.emplace_back(data->strand(), ask(data, "reward/0", "hello"));
+  for (int i = 0; i < 5; ++i)
+    asked.emplace_back(data->strand(), ask(data, "reward/0", "hello"));
   now();
   EXPECT_FALSE(asked[0].done());
   stop(reward);
@@ -272,7 +277,9 @@ TEST_F(Loopback, ARequestOfAnotherRunIsRefused) {
 }
 
 // The same with real threads: nothing is lost, doubled or mixed up.
-async::task<Result<void>> ask_many(std::shared_ptr<Transport> transport, PeerName peer, int count,
+async::task<Result<void>> ask_many(std::shared_ptr<Transport> transport,
+                                   PeerName peer,
+                                   int count,
                                    std::atomic<int>* right) {
   for (int i = 0; i < count; ++i) {
     const std::string text = transport->identity().self + " " + std::to_string(i);
@@ -283,20 +290,27 @@ async::task<Result<void>> ask_many(std::shared_ptr<Transport> transport, PeerNam
   co_return Result<void>();
 }
 
-async::task<Result<void>> ask_everybody(async::Scope& scope, std::shared_ptr<Endpoint> self,
-                                        std::vector<PeerName> peers, std::atomic<int>* right) {
-  for (const auto& peer : peers) scope.spawn("asker", ask_many(self, peer, 100, right));
+async::task<Result<void>> ask_everybody(async::Scope& scope,
+                                        std::shared_ptr<Endpoint> self,
+                                        std::vector<PeerName> peers,
+                                        std::atomic<int>* right) {
+  for (const auto& peer : peers)
+    scope.spawn("asker", ask_many(self, peer, 100, right));
   co_return Result<void>();
 }
 
-async::task<void> play(std::shared_ptr<Endpoint> self, std::vector<PeerName> peers,
-                       std::atomic<int>* right, std::atomic<int>* ended) {
+async::task<void> play(std::shared_ptr<Endpoint> self,
+                       std::vector<PeerName> peers,
+                       std::atomic<int>* right,
+                       std::atomic<int>* ended) {
   auto result = co_await async::with_scope(ask_everybody, self, peers, right);
   EXPECT_TRUE(result) << result.error().message;
   ++*ended;
 }
 
-async::task<void> stop_on(std::shared_ptr<Endpoint> endpoint) { co_await endpoint->stop(); }
+async::task<void> stop_on(std::shared_ptr<Endpoint> endpoint) {
+  co_await endpoint->stop();
+}
 
 TEST(LoopbackThreads, ThreeRolesOnTwoThreadsTalkAtOnce) {
   async::SteadyTimers timers;
@@ -314,7 +328,8 @@ TEST(LoopbackThreads, ThreeRolesOnTwoThreadsTalkAtOnce) {
     boost::asio::co_spawn(member->strand(), play(member, names, &right, &ended),
                           [](std::exception_ptr error) { EXPECT_FALSE(error); });
   }
-  while (ended.load() < 3) std::this_thread::yield();
+  while (ended.load() < 3)
+    std::this_thread::yield();
   for (auto& member : members) {
     std::promise<void> done;
     boost::asio::co_spawn(member->strand(), stop_on(member),

@@ -146,8 +146,7 @@ TEST(SupervisedLoss, AnAnswerWithoutTokensGivesNumbers) {
   auto dpo = of_kind("dpo");
   dpo.nll_coef = 0.3;
   EXPECT_NEAR(supervised_gradient(dpo, facts, none, {0}, {0}).loss, std::log(2.0), 1e-12);
-  EXPECT_NEAR(supervised_gradient(of_kind("rm"), facts, none, {0}, {0}).loss,
-              std::log(2.0), 1e-12);
+  EXPECT_NEAR(supervised_gradient(of_kind("rm"), facts, none, {0}, {0}).loss, std::log(2.0), 1e-12);
   EXPECT_NEAR(supervised_gradient(of_kind("kto"), facts, none, {0}, {}).loss, 0.5, 1e-12);
   EXPECT_EQ(supervised_gradient(of_kind("sft"), facts, none, {0}, {}).loss, 0);
 }
