@@ -1,4 +1,4 @@
-// Bounds of the roles, none a user's choice. Constants only.
+// The bounds of the roles as constants; the configuration cannot change them.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -19,8 +19,8 @@ void keep(float value) {
 
 constexpr std::int64_t kProbeRounds = 300'000;
 constexpr double kDeviceProbe_s = 2e-3;  // doubles a device's rounds until they take this long
-// Floats read between two readings of the clock: several times the last-level cache, which would
-// otherwise still hold much of a stretch from the previous pass.
+// Floats read between two readings of the clock. They are several times the last-level cache, which
+// would otherwise still hold much of a stretch from the previous pass.
 constexpr std::int64_t kStretch = std::int64_t{32} << 20;
 
 // Finds how many rounds of the probe to run, because devices differ by orders of magnitude.

@@ -19,13 +19,13 @@ struct MachineLimits {
   int threads = 0;
   double fma_gflops = 0.0;     // counts 2 operations per multiply-add
   double read_gb_per_s = 0.0;  // 1 GB = 1e9 bytes
-  // The achieved rate over the attainable one: the smaller of the multiply-add peak and the rate
-  // that reading `bytes` allows.
+  // The least time in which these limits allow `flops` operations and the reading of `bytes`,
+  // divided by the time taken, `seconds`. 0 if `seconds` is not positive.
   double share_of_limit(double flops, double bytes, double seconds) const;
 };
 
-// Multiply-adds per lane of an instruction: 2 for pairs of bfloat16. The peak is the f32 peak times
-// this.
+// Multiply-adds per f32 lane of an instruction: 2 for pairs of bfloat16. The peak rate of the dtype
+// is the f32 peak times this.
 constexpr double products_of_lane(PanelDtype dtype) {
   return dtype == PanelDtype::kBf16Compute ? 2.0 : 1.0;
 }

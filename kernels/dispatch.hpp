@@ -19,7 +19,7 @@ const Ops& ops_for(Isa isa);
 // the first call. An unknown or unavailable name prints an error and exits with status 2. Within a
 // UseOps scope the calling thread gets that scope's table instead: a device's.
 const Ops& ops();
-// The processor's table, even within a UseOps scope: for numbers on the host.
+// The processor's table, even within a UseOps scope: for numbers in host memory.
 const Ops& host_ops();
 
 // Makes ops() return this table in the calling thread until the end of the scope.
@@ -34,9 +34,9 @@ class UseOps {
   const Ops* const before_;
 };
 
-// Whether a level has fast code for panels of that dtype. kBf16Compute needs the processor's dot
-// product (AVX512-bf16). The reference, which defines the results, has all dtypes. Every level
-// gives the right bits for every dtype.
+// Whether a CPU level has code of its own for panels of that dtype. For kBf16Compute only the
+// reference has, and AVX-512 on a processor with the bf16 dot product. The other levels then call
+// the reference, which gives the right bits, but slowly.
 bool panel_dtype_available(const Ops& level, PanelDtype dtype) noexcept;
 
 // Makes the calling thread flush denormal inputs and results to zero. Every computing thread must

@@ -4,7 +4,8 @@
 //
 // Rules of the arithmetic (docs/adr/0003-exact-arithmetic.md):
 //  - a product of matrices is, for each output, one chain of fused multiply-adds over k ascending,
-//    started from zero (or from C); then + bias, then + residual, one rounding each;
+//    started from zero (or from C); then + bias, then + residual, one rounding each (PieceGemm and
+//    the stored dtypes of PanelDtype say how they differ);
 //  - a sum over a row runs over 16 virtual lanes (element i goes to lane i mod 16, ascending),
 //    then a fixed tree: lane l += lane l+8, then l+4, l+2, l+1;
 //  - exp and log are those of kernels/scalar.hpp, denormals are flushed, nothing is contracted or
@@ -25,8 +26,8 @@ namespace troupe::kernels {
 
 struct Ops {
   const char* name;  // "reference", "avx2", "avx512", "cuda"
-  // How many vocabulary blocks of logits to compute before summing them. Few on a CPU, so that they
-  // are still in the cache.
+  // How many vocabulary blocks of logits to compute before their softmax sums. One on a CPU, so
+  // that the logits are still in the cache; all on a device.
   std::int64_t head_blocks;
 #define TROUPE_OP(result, name, parameters) result(*name) parameters;
 #include "kernels/ops.def"

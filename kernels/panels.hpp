@@ -33,11 +33,11 @@ enum class PanelDtype : std::uint8_t {
   kBf16,  // [k/2][16][2] bfloat16: b(w). Widened to f32, then the chain of f32: the same bits on
           // all levels
   // [k/4][4][16] int8 with one f32 scale a column: q = w * (127 / max|w|), nearest, ties to even.
-  // The chain of f32 over q, then times max|w| / 127, once. No log-prob of it equals one of the f32
-  // weights closely enough to learn from: generation only.
+  // The chain of f32 over q, then times max|w| / 127, once. For generation only: the log-probs are
+  // too far from those of the f32 weights to learn from.
   kInt8,
-  // The panels of kBf16, multiplied with b(a) by the processor's dot product of pairs: another
-  // class of arithmetic than f32 with bf16 storage. Only where panel_dtype_available says so.
+  // The panels of kBf16, multiplied with b(a) by the processor's dot product of pairs. This is
+  // another class of arithmetic than kBf16. Fast only where panel_dtype_available says so.
   kBf16Compute,
 };
 

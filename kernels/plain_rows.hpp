@@ -1,5 +1,6 @@
-// CPU operations that only move numbers, or round each one once. Their bits cannot differ and
-// memory limits their speed, so all levels share one baseline implementation. Any thread.
+// CPU operations that copy numbers, or scale and add them one by one: row copies and sums, zeroing,
+// the embedding and its gradient. Vector code could not change their bits, and memory limits their
+// speed, so all CPU levels share this one implementation. Any thread.
 #pragma once
 
 #include "kernels/row_shapes.hpp"

@@ -108,7 +108,7 @@ struct GateMul {
   std::int64_t ldy = 0;
 };
 
-// Computes dgate_up from dy.
+// The gradient of GateMul: computes dgate_up from dy.
 struct GateMulBackward {
   Activation activation = Activation::kSilu;
   std::int64_t ffn = 0;
@@ -155,9 +155,10 @@ struct PieceGemm {
   std::int64_t ldb = 0;
   float* c = nullptr;
   std::int64_t ldc = 0;
-  float* sums = nullptr;  // scratch of the CPU levels: [min(m, kPieceRows), n]
+  // Scratch of the CPU levels: [min(m, kPieceRows), n]. Calls that run at once need one each.
+  float* sums = nullptr;
 };
-inline constexpr std::int64_t kPieceRows = 672;  // a multiple of the CPU levels' tiles
+inline constexpr std::int64_t kPieceRows = 672;  // rows at a time; whole tiles of every CPU level
 
 // In place over `columns` numbers of each row: x = cap * tanh_f32(x / cap).
 struct SoftCap {
@@ -167,7 +168,7 @@ struct SoftCap {
   float cap = 0;
 };
 
-// The logits z of some rows, and the partial sums of their softmax over s = z * inv_temperature.
+// The logits z of some rows, and the partial sums of the softmax over s = z * inv_temperature.
 struct VocabRows {
   const float* logits = nullptr;  // rows [vocab], ld `ld`
   std::int64_t ld = 0;
@@ -178,7 +179,7 @@ struct VocabRows {
 };
 
 // Draws one token per draw from the softmax at its row's temperature. Has the same bits as
-// engine/sampler.cpp for samples without truncation and penalties.
+// runtime/engine/sampler.cpp for samples without truncation and penalties.
 struct Draws {
   VocabRows rows;                     // with block_max and block_sum filled
   const double* uniform = nullptr;    // [draws] in [0, 1); below 0: the most likely token

@@ -1,7 +1,7 @@
-// Troupe's transcendental functions for single numbers. `exp_f32` gives the same bits as Ops::exp,
-// `tanh_f32` the same as the soft caps. `log_f32` is the only logarithm of the forward pass. All
-// are plain IEEE arithmetic in a fixed order, so their bits depend neither on the C library nor on
-// the processor. Thread-safe, no state.
+// exp, tanh and log for single numbers, in Troupe's own arithmetic. `exp_f32` gives the same bits
+// as Ops::exp, `tanh_f32` the same as the soft caps of scores and logits. `log_f32` is the only
+// logarithm of the forward pass. All are plain IEEE arithmetic in a fixed order, so their bits
+// depend neither on the C library nor on the processor. Thread-safe, no state.
 #pragma once
 
 namespace troupe::kernels {

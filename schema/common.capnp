@@ -5,10 +5,11 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
+# The right to sample one group for one slot of an update or evaluation.
 struct Ticket {
-  update @0 :UInt64;
-  slot @1 :UInt32;
-  attempt @2 :UInt32;
+  update @0 :UInt64;   # the update or evaluation that the group is for
+  slot @1 :UInt32;     # place of the group within it, from 0
+  attempt @2 :UInt32;  # how often the slot had been issued before
 }
 
 struct Tickets {
@@ -32,17 +33,17 @@ struct Number {
   value @0 :Float64;
 }
 
-# One sampled response. Arrays are little-endian in one Data each, so that a reader walks one pointer
-# a record; those of reference and critic are empty where there is none.
+# One sampled response. Each array is one Data of little-endian numbers. `reference` and `values`
+# are empty in a run without a reference or without a critic.
 struct Trajectory {
-  tokens @0 :Data;     # int32
+  tokens @0 :Data;     # int32, the sampled ids
   behaviour @1 :Data;  # float32, log-prob when sampled
-  versions @2 :Data;   # runs: a version and its count of tokens, uint64 each
+  versions @2 :Data;   # pairs of uint64: a version, and how many tokens in a row it sampled
   finish @3 :FinishReason;
   text @4 :Text;
-  reference @5 :Data;  # float32
-  values @6 :Data;     # float32
-  score @7 :Number;    # absent until all rewards have spoken
+  reference @5 :Data;  # float32, log-probs under the reference model
+  values @6 :Data;     # float32, values that the critic predicts
+  score @7 :Number;    # absent until every reward of its set has scored it
 }
 
 # The samples of one prompt.
@@ -52,16 +53,16 @@ struct Group {
   samples @2 :List(Trajectory);
 }
 
-# A message that is longer than a frame comes in parts. The receiver's transport acknowledges each
-# and puts them together, in whatever order they come.
+# One part of a message that is longer than a frame. The receiver's transport acknowledges each part
+# and joins the parts, in whatever order they arrive.
 struct Part {
-  message @0 :UInt64;  # its number; a sender gives each once in an epoch
-  index @1 :UInt32;
+  message @0 :UInt64;  # number of the message; a sender uses each once in an epoch
+  index @1 :UInt32;    # of this part, from 0
   bytes @2 :UInt64;    # of the whole message
   data @3 :Data;
 }
 
-# In place of a message whose parts have been acknowledged, under its own header.
+# Completes a message whose parts have all been acknowledged. Its frame has that message's header.
 struct Whole {
   message @0 :UInt64;
   epoch @1 :UInt64;  # of the sender of the parts

@@ -1,5 +1,5 @@
 @0xd48e43a780a081e9;
-# To the critic.
+# Messages from the policy to the critic, and its answers.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 using Common = import "/schema/common.capnp";
@@ -8,7 +8,7 @@ using Common = import "/schema/common.capnp";
 # learned from them; a page with cursor 0 starts over.
 struct ScoreValues {
   update @0 :UInt64;
-  cursor @1 :UInt32;
+  cursor @1 :UInt32;  # place of the page's first group in the update
   groups @2 :List(Common.Group);
 }
 

@@ -1,5 +1,5 @@
 @0x95e2c0c2a28d6069;
-# To the data role: tickets, prompts, trajectories, experience.
+# Messages to and from the data role: tickets, prompts, trajectories, experience.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 using Common = import "/schema/common.capnp";
@@ -7,14 +7,14 @@ using Common = import "/schema/common.capnp";
 struct IssueTickets {
   update @0 :UInt64;  # or the number of an evaluation
   groups @1 :UInt32;
-  samples @2 :Int32;
+  samples @2 :Int32;      # of each group; 0: the run's group size
   versionMin @3 :UInt64;  # a delivered token from older weights is an error
 }
 
 struct PromptTask {
   ticket @0 :Common.Ticket;
-  prompt @1 :UInt64;
-  tokens @2 :Data;  # int32
+  prompt @1 :UInt64;  # index of the row in its dataset
+  tokens @2 :Data;    # int32
   samples @3 :Int32;
   seed @4 :UInt64;
 }
@@ -27,10 +27,10 @@ struct PutGroup {
   ticket @0 :Common.Ticket;
   samples @1 :List(Common.Trajectory);
   cut @2 :Bool;  # a straggler with fewer samples than asked for
-  tooLong @3 :UInt32;  # samples of a group that is longer than one may be; it comes without them
+  tooLong @3 :UInt32;  # above 0: samples of a group over the size limit, sent without them
 }
 
-# The ticket failed wherever it was sampled: nobody samples it any more.
+# The ticket failed at every generator that tried it: its group counts as failed.
 struct SetAside {
   ticket @0 :Common.Ticket;
   cause @1 :Text;
@@ -39,7 +39,7 @@ struct SetAside {
 # Answered when all groups of the update are ready, or as soon as one has failed.
 struct AwaitGroups {
   update @0 :UInt64;
-  starts @1 :List(UInt64);  # version at the start of each update so far, the newest last
+  starts @1 :List(UInt64);  # version at the start of the newest updates, `update`'s last
 }
 
 enum GroupState {
@@ -55,9 +55,9 @@ struct GroupStatus {
   cause @2 :Text;
   samples @3 :UInt32;
   tokens @4 :UInt64;
-  meanScore @5 :Float64;
+  meanScore @5 :Float64;  # 0 unless the group is ready
   filtered @6 :Bool;  # failed because its mean score is outside the range that is kept
-  missing @7 :UInt32;  # samples of the slot without a score, those of replaced groups too
+  missing @7 :UInt32;  # samples of this slot without a score, also of earlier attempts
 }
 
 struct GroupStatuses {
@@ -80,10 +80,10 @@ struct FetchExperience {
 }
 
 struct ExperiencePage {
-  groups @0 :List(Common.Group);  # of the first of the slots asked for, at least one
+  groups @0 :List(Common.Group);  # of the first slots asked for: as many as fit, at least one
 }
 
 struct CommitUpdate {
   update @0 :UInt64;
-  afterStep @1 :UInt64;
+  afterStep @1 :UInt64;  # updates done, with this one; names the rollout files
 }

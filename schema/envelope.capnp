@@ -13,13 +13,13 @@ using Critic = import "/schema/critic.capnp";
 using Node = import "/schema/node.capnp";
 
 struct Header {
-  protocol @0 :UInt32;   # generation of these schemas
+  protocol @0 :UInt32;   # version of the protocol, now 1
   runId @1 :UInt64;
   epoch @2 :UInt64;      # starts of the asker in this run; answers to an earlier start are dropped
   requestId @3 :UInt64;
-  budgetMs @4 :UInt32;   # what is left of the caller's deadline when the frame is made
+  budgetMs @4 :UInt32;   # ms left until the caller's deadline when the frame was made
   sender @5 :Text;       # "controller/0"
-  reply @6 :Bool;        # an answer; requestId is then the asker's
+  reply @6 :Bool;        # set in answers, which repeat the request's requestId
 }
 
 enum ErrorKind {
@@ -44,7 +44,7 @@ struct Failure {
   message @1 :Text;
 }
 
-# Is the role alive? Answered by its host, whatever the role is doing.
+# Asks whether the role is alive. Its host answers, whatever the role is doing.
 struct Ping {}
 
 struct Pong {
@@ -52,7 +52,7 @@ struct Pong {
   state @1 :Text;
 }
 
-# Asks the role to end. Acknowledged first.
+# Asks the host to stop the role. The host acknowledges first.
 struct Shutdown {}
 
 # Marks an arm that roles never see: only hosts and transports (runtime/wire) write and read it.
@@ -61,7 +61,7 @@ annotation hostOnly @0xb1f7a0f3c6f5d2a9 (field) :Void;
 struct Envelope {
   header @0 :Header;
   union {
-    empty @1 :Void;  # a body that was never set; refused
+    empty @1 :Void;  # a frame whose body was never set; it is refused
     failure @2 :Failure $hostOnly;
     ack @3 :Common.Ack;
     ping @4 :Ping $hostOnly;

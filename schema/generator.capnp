@@ -1,5 +1,5 @@
 @0x80141c347dcfe15b;
-# To a generator.
+# Messages to and from a generator: sampling, and new weights.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 using Common = import "/schema/common.capnp";
@@ -19,6 +19,7 @@ struct Generate {
   versionMin @2 :UInt64;  # no token of these groups may come from older weights
 }
 
+# Counts only: the groups themselves went to the data role.
 struct Generated {
   samples @0 :UInt64;
   tokens @1 :UInt64;
@@ -29,10 +30,10 @@ struct Generated {
 # Where to fetch a version of the weights. Empty fields: not available that way.
 struct WeightLocation {
   hostId @0 :Text;    # of the sender: memory is shared with receivers of the same id
-  socket @1 :Text;    # path of the Unix socket that hands out the shared buffer
-  tcpHost @2 :Text;
+  socket @1 :Text;    # Unix socket that hands out the shared buffer; '@' first: an abstract name
+  tcpHost @2 :Text;   # or the path of a Unix socket that leads to the port
   tcpPort @3 :UInt32;
-  key @4 :Text;       # a receiver sends it first
+  key @4 :Text;       # a receiver sends it first, as proof that it may read
 }
 
 struct UpdateWeights {

@@ -1,6 +1,6 @@
-// A plug-in of the Cap'n Proto compiler. It lists what the C++ preprocessor is to know of the
-// schemas: schema/messages.inc has the messages of an envelope, schema/fields.inc the fields of
-// their structs. With these lists actors/protocol reads and writes every message by the same code.
+// A plug-in of the Cap'n Proto compiler that lists the schemas' contents as C++ macro calls:
+// schema/messages.inc has the messages of an envelope, schema/fields.inc the fields of their
+// structs. With these lists actors/protocol reads and writes every message by the same code.
 //
 //   MESSAGE(IssueTickets, 6)            an arm of the envelope and its place in the union
 //   STRUCT(Ticket, update, slot, ...)   begins a struct, with the C++ names of all its fields; then
@@ -11,8 +11,9 @@
 //   END                                 ends the struct
 //   ENUMERATION(GroupState, E::kIssued, ...)
 //
-// Arms marked $hostOnly are no messages of roles. Fields named obsoleteN are left out; so are
-// structs with a union, which need a layout of their own (actors/protocol/codec.cpp).
+// messages.inc leaves out arms marked $hostOnly, which roles never see. fields.inc leaves out
+// fields named obsoleteN, and structs with a union, which need a layout of their own
+// (actors/protocol/codec.cpp).
 #include <capnp/schema.capnp.h>
 #include <capnp/serialize.h>
 

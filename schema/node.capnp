@@ -1,5 +1,5 @@
 @0xd2f2e4a4f2d0a8c1;
-# Between nodes and their company: joining, liveness, starting and stopping roles, status.
+# Messages between nodes and their company: joining, liveness, starting and stopping roles, status.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
@@ -28,7 +28,7 @@ struct Joined {
   node @1 :Text;
 }
 
-# From a node every kBeatEvery.
+# A node's heartbeat, sent every kBeatEvery (actors/limits.def).
 struct Beat {
   count @0 :UInt64;
   node @1 :Text;
@@ -40,7 +40,7 @@ struct Setting {
 }
 
 struct Spawn {
-  kind @0 :Text;      # "policy", "generator", "reference", "reward"
+  kind @0 :Text;      # "policy", "critic", "generator", "reference", "reward"
   name @1 :Text;      # "generator/0"
   runId @2 :UInt64;
   epoch @3 :UInt64;
@@ -51,7 +51,7 @@ struct Spawn {
 
 struct StopRole {
   name @0 :Text;
-  epoch @1 :UInt64;  # of the start that is meant; a later one goes on. 0: any
+  epoch @1 :UInt64;  # stops this start or an earlier one, not a later one; 0: any
 }
 
 # The company asks a role's host for a report; the host answers whatever the role is doing.
@@ -76,18 +76,18 @@ struct RoleReport {
   state @1 :Text;
   actor @2 :UInt64;            # actor id in its process, 0 without one
   epoch @3 :UInt64;
-  inbox @4 :UInt32;
-  pending @5 :UInt32;
+  inbox @4 :UInt32;            # requests that wait or are being served
+  pending @5 :UInt32;          # calls that wait for an answer
   framesIn @6 :UInt64;
   framesOut @7 :UInt64;
   busyS @8 :Float64;
   pausedS @9 :Float64;
   idleS @10 :List(Amount);     # by cause
-  wallS @11 :Float64;    # since the role started
+  wallS @11 :Float64;          # since the role started: busy + paused + idle
   amounts @12 :List(Amount);   # "version", "tokens", ...
   spans @13 :List(Span);
-  nextSpan @14 :UInt64;
-  waitsFor @15 :Text;          # peer that it waits for longest, "" if none
+  nextSpan @14 :UInt64;        # `spansAfter` of the next query
+  waitsFor @15 :Text;          # peer whose answer has been outstanding longest, "" if none
 }
 
 struct QueryStatus {}

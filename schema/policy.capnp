@@ -1,5 +1,5 @@
 @0xfbdc21385196c2f2;
-# To the policy.
+# Messages to and from the policy, and the question for its newest published weights.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 using Generator = import "/schema/generator.capnp";
@@ -21,10 +21,11 @@ struct Trained {
 
 struct PublishWeights {}
 
-# Asks the controller for a version newer than `than`. Answered by `published` as soon as there is one,
-# after a while (limits) by the newest there is, or by a failure (notFound) when there is none at all.
+# Asks the controller for a version newer than `than`. Answered by `published` as soon as there is
+# one, after kNewsWait (actors/limits.def) with the newest there is, or by a failure (notFound) when
+# there is none at all.
 struct AwaitPublished {
-  than @0 :UInt64;  # held by the asker; ignored unless `holds`
+  than @0 :UInt64;  # the version that the asker holds; ignored unless `holds`
   holds @1 :Bool;
 }
 

@@ -1,5 +1,5 @@
 @0xb4221722c6049524;
-# To the reference role.
+# Messages to and from the reference role: log-probs under the frozen model.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 

@@ -1,5 +1,5 @@
 @0xa595b995d868593b;
-# To a reward role.
+# Messages to and from reward roles, and those that change a run's rewards.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
@@ -14,7 +14,7 @@ struct RewardGroup {
   label @1 :Text;
   columns @2 :Text;   # a JSON object: the columns that are sent
   messages @3 :Text;  # the prompt as a JSON list of messages, empty where it is a text
-  update @4 :UInt64;  # updates done when the tickets of the group's update could first be issued
+  update @4 :UInt64;  # the group's update, counted from 0; 0 for an evaluation
   samples @5 :List(RewardSample);
 }
 
@@ -28,15 +28,15 @@ struct RewardReads {
 
 struct Score {
   group @0 :RewardGroup;
-  sent @1 :RewardReads;  # what is sent; a column that the row lacks is left out of the object
+  sent @1 :RewardReads;  # what `group` holds; a column that the row lacks is not in its `columns`
 }
 
 struct ScoreValue {
   union {
     value @0 :Float64;
-    missing @1 :Text;  # why there is none; never a zero
+    missing @1 :Text;  # why there is no score; a missing score is never sent as 0
   }
-  extra @2 :Text;  # a JSON object of other values of the sample; empty: none
+  extra @2 :Text;  # other values of the sample as a JSON object; empty: none
 }
 
 struct Scores {
@@ -44,39 +44,42 @@ struct Scores {
   wanted @1 :RewardReads;  # instead of values: the reward reads this, and not all of it was sent
 }
 
-# One reward of a set: the group's score is the sum of weight times score over the members.
+# One reward of a set: a sample's score is the sum of weight times score over the members.
 struct RewardMember {
   name @0 :Text;    # as the user calls it: "format"
   peer @1 :Text;    # role that gives it: "reward/format"
   weight @2 :Float64;
 }
 
-# To the data role: groups issued from now on for updates from `fromUpdate` on are scored by this set.
+# To the data role: from now on this set scores the groups issued for updates from `fromUpdate` on.
 struct SetRewards {
-  set @0 :UInt64;  # number of the set, growing
+  set @0 :UInt64;  # number of the set; each new set has a higher one
   fromUpdate @1 :UInt64;
   members @2 :List(RewardMember);
-  lost @3 :List(Text);  # names that will never answer: groups that wait for them are to be issued again
+  lost @3 :List(Text);  # rewards that will never answer; groups that wait for one fail
 }
 
-# Of drainReward: answered once no open group waits for the reward. Of detachReward: to the controller.
+# drainReward (to the data role) is answered once no open group waits for the reward. detachReward
+# goes to the controller.
 struct RewardName {
   name @0 :Text;
 }
 
-# To the controller, from the process that brings a reward (peer) or changes its weight.
+# To the controller, from the process that offers the reward as the role `peer`.
 struct AttachReward {
   name @0 :Text;
   peer @1 :Text;  # role that gives it
   weight @2 :Float64;
 }
 
+# To the controller: changes the weight of a reward.
 struct ReweightReward {
   name @0 :Text;
   obsolete1 @1 :Text;
   weight @2 :Float64;
 }
 
+# The new set, and the first update whose groups it scores.
 struct RewardsChanged {
   set @0 :UInt64;
   fromUpdate @1 :UInt64;

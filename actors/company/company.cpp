@@ -19,7 +19,7 @@ bool is_final(ErrorCode code) {
          code == ErrorCode::kNotFound;
 }
 
-// True when the node itself answered with this error, rather than not at all.
+// True when the node itself answered with this error; false when no answer came.
 bool was_answered(ErrorCode code) {
   return code != ErrorCode::kPeerLost && code != ErrorCode::kClosed &&
          code != ErrorCode::kOverloaded;
@@ -138,7 +138,7 @@ async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
   co_return changed;
 }
 
-// A node that no longer answers is given up later, for its silence.
+// Asks a node to end. One that does not answer is given up later, for its silence.
 async::task<core::Result<void>> Company::dismiss(std::string node) {
   const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
   auto frame = wire::shutdown_frame(context_.transport->new_request(deadline));
@@ -236,8 +236,8 @@ async::task<void> Company::start_role(PlacedRole placed) {
   }
 }
 
-// Does not ask a node again for a kind of role that it cannot play. The run then waits for another
-// node. It ends only when a node of this host cannot play a role that nobody stands in for: any
+// Does not ask a node again for a kind of role that it cannot play; the run waits for another node.
+// It ends the run only when a node of this host cannot play a role that nobody stands in for: any
 // other node of this host would fail the same way.
 void Company::not_started(const PlacedRole& placed, const core::Error& error) {
   const PlacedRole* const now = placement_.find(placed.name);
@@ -266,7 +266,7 @@ void Company::restart(const std::string& role, std::uint64_t epoch, const core::
 }
 
 async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core::Error cause) {
-  // The transport, too, notices a role that ends without an answer, and reports more about it.
+  // Without an answer the role may have ended: leaves the transport time to report why.
   if (!was_answered(cause.code)) {
     co_await async::sleep_for(*context_.timers, limits::kSuspectAfter);
   }

@@ -44,17 +44,17 @@ struct CompanyView {
   };
   std::vector<Node> nodes;
   std::vector<PlacedRole> roles;
-  std::map<std::string, std::string> brought;  // node by the reward role it brought
+  std::map<std::string, std::string> brought;  // node by role, for roles that guests brought
 };
 
-// Called on the company's strand.
+// What the company calls, on its strand.
 struct CompanyHooks {
   std::function<void(const std::string& role)> role_up;
   std::function<void(const std::string& role, const core::Error& cause)> role_lost;
   std::function<void(const std::string& text)> note;
-  // The run cannot go on.
+  // The run cannot go on, because of this error.
   std::function<void(const core::Error&)> hopeless;
-  // The transport drops the name and fails what waits for it.
+  // Has the transport drop the name, with `cause` as the error of calls that wait for it.
   std::function<void(const std::string& name, const core::Error& cause)> fence;
   // Settings that only a Spawn to a node of another host carries, beside the common ones.
   using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -80,22 +80,22 @@ class Company {
 
   CompanyView view() const;
 
-  // Repeated: refused; the name is taken.
+  // Refuses a repeated request: the name is taken.
   async::task<core::Result<Joined>> on(Join request);
-  // Repeated: one more sign of life.
+  // A repeated request counts as one more heartbeat.
   async::task<core::Result<Ack>> on(Beat request);
-  // Repeated: the state of that moment.
+  // A repeated request gets the state of that moment.
   async::task<core::Result<Status>> on(QueryStatus request);
 
-  // Attaches a reward that a guest brings, once the reward's role has introduced itself. When the
-  // last group that needs a detached reward is scored, the company dismisses the guest. Repeated:
-  // refused; the name is taken.
+  // Attaches a reward that a guest brings, once the reward's role has introduced itself. Refuses a
+  // repeated request: the name is taken.
   async::task<core::Result<RewardsChanged>> on(AttachReward request);
-  // Repeated: a new set with the same weight.
+  // A repeated request makes another set with the same weight.
   async::task<core::Result<RewardsChanged>> on(ReweightReward request) {
     return hooks_.reweight(std::move(request));
   }
-  // Repeated: refused; there is no such reward any more.
+  // Detaches a reward. Answers after its last group is scored, and then dismisses the guest that
+  // brought it. Refuses a repeated request: the reward is gone.
   async::task<core::Result<RewardsChanged>> on(DetachReward request);
 
   // From the transport, posted to the strand.
@@ -106,7 +106,7 @@ class Company {
   // had been lost. Does nothing when `epoch` is not the role's present one.
   void restart(const std::string& role, std::uint64_t epoch, const core::Error& cause);
 
-  // Waits until all roles of these kinds are up.
+  // Waits until all roles of these kinds are up. Error kDeadline names those that are not.
   async::task<core::Result<void>> await_up(std::vector<std::string> kinds,
                                            async::Deadline deadline);
   // Stops every role. They are started again only after `begin_run`.
@@ -148,12 +148,12 @@ class Company {
   RolePlacement placement_;
   LocalProcesses processes_;
   std::map<std::string, std::uint64_t> introduced_;  // epoch by name, of those that are there
-  std::map<std::string, std::string> brought_;       // node by the reward role it brought
+  std::map<std::string, std::string> brought_;       // node by role, for roles of guests
   std::uint64_t next_generator_ = 0;
   bool resting_ = false;     // start no role
   bool parting_ = false;     // roles end because the company asked them to
   bool dismissing_ = false;  // nodes, too, end because they were asked to
-  bool failed_ = false;
+  bool failed_ = false;      // the run cannot go on, or is over: start nothing any more
   async::Notifier changed_;
 };
 

@@ -1,6 +1,6 @@
 // Keeps the node processes of the company's own host running: starts them, restarts them with
-// back-off, kills those that do not join in time. The caller passes the time in; the launcher
-// starts the processes and outlives this. Owned by the company, used on its strand.
+// back-off, and kills those that do not join in time. The caller passes the time in; a NodeLauncher
+// starts the processes and outlives this object. Owned by the company, used on its strand.
 #pragma once
 
 #include "actors/company/admission.hpp"
@@ -44,7 +44,7 @@ class LocalProcesses {
     std::string node;
     std::string how;     // "was ended by signal 9 (Killed)"
     bool joined;         // it had joined
-    bool over_and_over;  // more than kRestarts_max processes in a row did not join
+    bool over_and_over;  // its processes ended more than kRestarts_max times since one last joined
   };
   // Processes that ended since the last call.
   std::vector<Ended> collect(core::TimePoint now);
@@ -66,7 +66,7 @@ class LocalProcesses {
     bool running = false;
     core::TimePoint start_at{};  // when the next process is due, or when the running one started
     bool joined = false;
-    std::uint64_t failures = 0;  // in a row, without having joined
+    std::uint64_t failures = 0;  // ends since a process of the node last joined
   };
   Process* find(const std::string& node);
 

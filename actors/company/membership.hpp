@@ -1,10 +1,10 @@
-// Which nodes have joined and how long each has been silent. Pure: the caller passes the time in.
-// Owned by the company role, used on its strand. Bound: kNodes_max.
+// Records which nodes have joined and how long each has been silent. Pure: the caller passes the
+// time in. Owned by the company role, used on its strand. Bound: kNodes_max.
 //
-//   alive -> suspect (1 s of silence) -> frozen (2 s): to be given up
+//   alive <-> suspect (1 s of silence) -> frozen (2 s): the company gives the node up
 //
-// A company that was itself delayed must not mistake its own pause for silence of the nodes: when
-// `look` is called late, the delay is not counted as silence of any node.
+// A company that was itself delayed must not take its own pause for silence of the nodes: when
+// `look` is called late, the delay does not count as silence of any node.
 #pragma once
 
 #include "actors/protocol/messages_node.hpp"
@@ -37,14 +37,14 @@ struct Member {
 
 class Membership {
  public:
-  // All nodes of a company share these; `join` refuses a node that differs.
+  // All nodes of a company have the same arithmetic and build; `join` refuses others.
   Membership(std::string arithmetic, std::string build)
       : arithmetic_(std::move(arithmetic)), build_(std::move(build)) {}
 
-  // Errors: kInvalidArgument (name taken, malformed), kUnsupported (other arithmetic or program),
-  // kOverloaded (kNodes_max).
+  // Errors: kInvalidArgument (name taken), kUnsupported (other arithmetic or program version),
+  // kOverloaded (kNodes_max nodes).
   core::Result<void> join(const Join& join, core::TimePoint now);
-  // False: no such node (any more).
+  // Records a heartbeat. False: the node has not joined, or is frozen.
   bool beat(const std::string& name, core::TimePoint now);
   void remove(const std::string& name) { members_.erase(name); }
 

@@ -1,6 +1,6 @@
-// A pass lets one node join, once: a secret and a number. The head counts the numbers upwards, so
-// of two processes with one name the later always has the higher epoch, whatever their hosts'
-// clocks say. Travels as one text, "NUMBER-SECRET". Plain functions.
+// Makes and reads passes. A pass lets one node join, once; its text is "NUMBER-SECRET". The head
+// counts the numbers upwards, and the number is the node's epoch: of two processes with one name
+// the later has the higher epoch, whatever their hosts' clocks say. Plain functions.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -66,7 +66,8 @@ bool RolePlacement::has_candidate(const std::string& kind) const {
   });
 }
 
-// The node that the role is bound to, or the one that offers its kind and plays fewest roles.
+// The node that the role is bound to, or else the one that offers its kind and plays the fewest
+// roles; "" when there is none.
 std::string RolePlacement::place_for(const PlacedRole& placed, core::TimePoint now) const {
   std::string best;
   std::size_t fewest = 0;
@@ -139,7 +140,7 @@ bool RolePlacement::lost(const std::string& name,
   while (!placed.losses.empty() && now - placed.losses.front() > limits::kRestartWindow) {
     placed.losses.pop_front();
   }
-  // 100 ms after the first loss, doubling.
+  // kRestartAfter after the first loss, doubling.
   const auto doublings = std::min<std::size_t>(placed.losses.size() - 1, 6);
   const auto pause =
       std::min<core::Duration>(limits::kRestartAfter * (1 << doublings), limits::kRestartAfter_max);

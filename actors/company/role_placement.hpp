@@ -1,15 +1,15 @@
-// Which roles a run wants, which node plays each, and when a lost role is started again. Pure: the
-// caller passes the time in. Owned by the company, used on its strand.
+// Records which roles a run wants and which node plays each; decides when a lost role is started
+// again. Pure: the caller passes the time in. Owned by the company, used on its strand.
 //
 //   wanted -> (a node offers its kind) -> starting -> up -> lost -> (back-off) -> wanted
 //                                                        -> stopping -> lost
 //
 // A role that is taken down because it is sick is started again after kRestartAfter, and then at
 // most once every kSickPause_min, doubling to kSickPause_max; that does not count as a loss.
-// A role that is lost kRestarts_max times within kRestartWindow is worn out. If nobody else can
-// play it or stand in for it, the run ends with the last cause; otherwise the role rests for
-// kRestartRest. A node that cannot play a kind is struck off for it, at the longest until it joins
-// again.
+// A role that is lost kRestarts_max times within kRestartWindow is worn out. If no other node may
+// play it and no other role stands in for it, the run ends with the last cause; otherwise the role
+// rests for kRestartRest. A node that cannot play a kind of role is not asked for it again for some
+// time, at the longest until it joins again.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -30,15 +30,15 @@ enum class RoleState { kWanted, kStarting, kUp, kStopping };
 struct PlacedRole {
   std::string kind;    // "generator"
   std::string name;    // "generator/0"
-  std::string bound;   // the one node that may play it; "" any that offers the kind
+  std::string bound;   // the one node that may play it; "": any that offers the kind
   bool guest = false;  // bound to a guest, and dropped when the guest leaves
   RoleState state = RoleState::kWanted;
   std::string node{};  // the node that plays it or is starting it
   std::uint64_t epoch = 0;
-  core::TimePoint not_before{};  // back-off
+  core::TimePoint not_before{};  // earliest next start (back-off)
   std::deque<core::TimePoint> losses{};
-  core::TimePoint last_sick{};  // when it was last taken down as sick
-  core::Duration sick_pause{};  // the least time from then to its next start
+  core::TimePoint last_sick{};  // when it was last taken down as sick, or starts again after that
+  core::Duration sick_pause{};  // the least time from then to its next start when sick again
   std::string last_cause{};
 };
 
@@ -48,7 +48,7 @@ class RolePlacement {
   // No longer wanted.
   void drop(const std::string& name) { roles_.erase(name); }
 
-  // The node has joined and offers these kinds.
+  // The node has joined and offers to play these kinds of roles.
   void node_in(const std::string& node, std::vector<std::string> kinds);
   // The node left. The roles it played are wanted again; returns their names.
   std::vector<std::string> node_out(const std::string& node,
@@ -84,7 +84,7 @@ class RolePlacement {
 
   const PlacedRole* find(const std::string& name) const { return core::find_value(roles_, name); }
   const std::map<std::string, PlacedRole>& roles() const noexcept { return roles_; }
-  // True when all roles of these kinds are up (and there is one).
+  // True when all roles of this kind are up, and there is at least one.
   bool all_up(const std::string& kind) const;
   // True when a role of this kind is up.
   bool any_up(const std::string& kind) const;
@@ -95,7 +95,7 @@ class RolePlacement {
 
   std::map<std::string, PlacedRole> roles_;
   std::map<std::string, std::vector<std::string>> nodes_;  // offered kinds by node
-  // By node and kind, until when.
+  // Until when a node is not asked for a kind of role; by node and kind.
   std::map<std::pair<std::string, std::string>, core::TimePoint> strikes_;
 };
 

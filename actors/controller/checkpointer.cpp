@@ -80,8 +80,8 @@ async::task<core::Result<void>> Checkpointer::write(std::uint64_t done, bool mod
   co_return core::Result<void>();
 }
 
-// Only the loss of learned state is reported as kPeerLost: the run then goes on from its last
-// checkpoint. Any other peer that stayed away too long becomes kDeadline.
+// Reports only the loss of learned state as kPeerLost, after which the run goes on from its last
+// checkpoint. For any other role that stayed away too long the code becomes kDeadline.
 async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
   if (state_lost_) {
     error.code = ErrorCode::kPeerLost;

@@ -1,6 +1,6 @@
 // Makes the checkpoints of a run: has policy, critic and data write their state into one folder,
-// which the listener commits. Knows whether those roles have been lost, and saves once more when a
-// run ends early. Part of the controller, on its strand. One save at a time.
+// which the listener commits. Records whether one of those roles was lost, and saves once more when
+// a run ends early. Part of the controller, on its strand. One save at a time.
 #pragma once
 
 #include "actors/controller/run_state.hpp"
@@ -21,8 +21,8 @@ class Checkpointer {
 
   // Has policy, critic and data load their state from a checkpoint folder.
   async::task<core::Result<void>> load(std::string folder);
-  // Saves the state after `done` updates; with `models` also the models, as folders beside it.
-  // Waits while the disk is full.
+  // Saves the state after `done` updates. With `models` the checkpoint also gets the policy as a
+  // model folder, and the critic if the plan says so. Waits while the disk is full.
   async::task<core::Result<void>> save(std::uint64_t done, bool models);
   // Saves the last committed update of a run that ends with `error`. Returns that error; its text
   // also says where the update is saved, or why it could not be.
@@ -36,11 +36,12 @@ class Checkpointer {
   // True when the last committed update is in no checkpoint.
   bool unsaved() const;
 
+  // True for policy, critic (if the run has one) and data.
   bool holds_state(const std::string& peer) const;
-  // True when policy, critic or data was lost, and with it what the run learned since.
+  // True when one of them was lost, and with it what the run learned since the last checkpoint.
   bool state_lost() const noexcept { return state_lost_; }
   void lose_state() noexcept { state_lost_ = true; }
-  // The failure of a call to a role that holds state.
+  // Turns the error of a call to such a role into a failure; records the role's loss.
   core::Failure failure_of(core::Error error);
 
  private:
@@ -51,7 +52,7 @@ class Checkpointer {
   RunState& run_;
   store::SavePace pace_;
   bool state_lost_ = false;
-  bool save_failed_ = false;            // the last try
+  bool save_failed_ = false;            // the last save failed
   std::optional<std::uint64_t> saved_;  // updates done
   std::filesystem::path saved_at_;
 };

@@ -32,7 +32,7 @@ async::task<core::Result<void>> Controller::live(async::Scope& scope, Controller
   while (self->run_.scope == nullptr && !self->updates_.ending())
     co_await self->run_.changed.wait(async::Deadline::none());
   TROUPE_CO_TRY(co_await self->updates_.run());
-  scope.cancel();  // weights that are still on their way, timers
+  scope.cancel();  // ends transfers of weights that are still under way, and timers
   co_return core::Result<void>();
 }
 
@@ -64,8 +64,8 @@ async::task<core::Result<void>> Controller::begin_company(async::Scope& scope, C
   co_return core::Result<void>();
 }
 
-// A run that is asked to stop ends after its update; it ends at once when no generator or reward is
-// there to finish the update with.
+// When a stop is asked for, the update loop ends the run after its update. This ends the run at
+// once if no generator or reward is there to finish the update with.
 async::task<core::Result<void>> Controller::watch_stop() {
   for (;;) {
     co_await async::sleep_for(*run_.context.timers, limits::kLookEvery);

@@ -5,10 +5,10 @@
 //
 // Runs on its strand. Its parts share a RunState: the UpdateLoop drives training; beside it run the
 // TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one for each transfer
-// of weights) and the RewardService (changes of rewards). The Checkpointer saves. Pure classes
-// decide (RunPlan, VersionStarts, TicketQueue, Router, RewardBoard); the listener is told. The
-// first error, with the name of its role, ends the run once the loop has finished its update and
-// the committed state is saved.
+// of weights) and the RewardService (changes of rewards). The Checkpointer saves. Pure classes make
+// the decisions (RunPlan, VersionStarts, TicketQueue, Router, FailureBook, RewardBoard), and a
+// RunListener reports what happens. The first error, with the name of its role, ends the run once
+// the loop has finished its update and the committed state is saved.
 #pragma once
 
 #include "actors/controller/checkpointer.hpp"
@@ -35,8 +35,8 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // Does the whole run. When it ends early, it first saves the last committed update if policy and
-  // critic are still at it; the error says where, or why not. kInterrupted: a stop was asked for.
+  // Does the whole run. A run that ends early first saves the last committed update, unless the
+  // policy has learned beyond it; the error says where, or why not. kInterrupted: asked to stop.
   // kPeerLost: policy, critic or data is gone; the run can go on from its last checkpoint.
   // kDeadline: another role stayed away for too long.
   async::task<core::Result<void>> run();
@@ -55,24 +55,24 @@ class Controller {
   void peer_up(const std::string& name, std::uint64_t epoch = 0);
   void peer_lost(const std::string& name, const core::Error& error);
 
-  // Repeated: refused; for a reward that the run waits for after a resume: the set it is in.
+  // Refuses a name that is attached. A reward that a resumed run waits for returns to its set.
   async::task<core::Result<RewardsChanged>> on(AttachReward request) {
     return rewards_.attach(std::move(request));
   }
-  // Repeated: a new set with the same weight.
+  // A repeated request makes another set with the same weight.
   async::task<core::Result<RewardsChanged>> on(ReweightReward request) {
     return rewards_.reweight(std::move(request));
   }
-  // Repeated: refused; there is no such reward any more.
+  // Refuses a repeated request: the reward is gone.
   async::task<core::Result<RewardsChanged>> on(DetachReward request) {
     return rewards_.detach(std::move(request));
   }
 
-  // Repeated: each asker waits on its own.
+  // Any number of askers may wait; a repeated request is one more.
   async::task<core::Result<Published>> on(AwaitPublished request) {
     return updates_.await_published(std::move(request));
   }
-  // Repeated: answered again.
+  // A repeated request gets the state of that moment.
   async::task<core::Result<Status>> on(QueryStatus request);
 
   ControllerSnapshot snapshot() const;
@@ -101,7 +101,7 @@ class Controller {
   TicketIssuer issuer_;
   Checkpointer checkpointer_;
   UpdateLoop updates_;
-  std::optional<core::Error> early_;  // before the run began
+  std::optional<core::Error> early_;  // an error from before the run began
 };
 
 }  // namespace troupe::actors

@@ -1,6 +1,6 @@
-// Repeats a step of a run that fails because a disk is full: the run pauses and goes on when there
-// is room. Part of the controller, on its strand. The steps are those that may be repeated:
-// commits, checkpoints, rows of metrics. Ends early only when a stop is asked for.
+// Repeats a step of a run while the disk is full: the run pauses, and goes on when there is room.
+// Part of the controller, on its strand. Only for steps that may be repeated: commits, checkpoints,
+// rows of metrics. When a stop is asked for, it gives up and returns the error.
 #pragma once
 
 #include "actors/controller/run_state.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe::actors {
 
-// `what`: of the step, for people: "update 3 cannot be written down".
+// `what` begins the message to the user: "update 3 cannot be written down".
 inline async::task<core::Result<void>> patiently(
     RunState* run, std::string what, std::function<async::task<core::Result<void>>()> step) {
   const std::function<void(const std::string&)> say = [run](const std::string& text) {

@@ -1,7 +1,7 @@
-// Records which tickets failed at which generators, to tell a bad ticket from a bad generator. A
-// ticket that fails wherever it is tried is itself at fault and is set aside, which clears the
-// generators; one at which several tickets fail is restarted while others do its work. A pure
-// value. Bound: the groups of the open updates.
+// Records which tickets failed at which generators, so that the fleet can tell a bad ticket from a
+// bad generator: the fleet sets aside a ticket that fails wherever it is tried (which then counts
+// against no generator), and restarts a generator at which several tickets fail. A pure value.
+// Bound: the groups of the open updates.
 #pragma once
 
 #include "runtime/core/find_value.hpp"
@@ -28,13 +28,13 @@ class FailureBook {
     const auto* const tickets = core::find_value(in_a_row_, generator);
     return tickets == nullptr ? 0 : tickets->size();
   }
-  // The ticket was sampled at this generator: neither is at fault.
+  // The ticket was sampled at this generator: forgets the failures of both.
   void succeeded(const experience::Ticket& ticket, const std::string& generator) {
     forget(ticket);
     in_a_row_.erase(generator);
   }
   void started_again(const std::string& generator) { in_a_row_.erase(generator); }
-  // The generators at which it failed; null when there are none.
+  // The generators at which the ticket failed; null when there are none.
   const std::set<std::string>* where(const experience::Ticket& ticket) const {
     const Failures* const failures = core::find_value(tickets_, ticket);
     return failures == nullptr ? nullptr : &failures->at;

@@ -244,8 +244,8 @@ void Fleet::lost(const std::string& name, const std::string& cause) {
   dispatch();
 }
 
-// A call to the generator showed that it is lost. `restart_` tells the company, which starts it
-// again if it had not noticed.
+// Treats the generator as lost, because a call to it failed or because it must be restarted.
+// Through `restart_` the company starts it again if it has not done so already.
 void Fleet::gone(const std::string& name, const core::Error& cause) {
   const std::uint64_t epoch = generators_.at(name).epoch;
   lost(name, cause.message);
@@ -345,7 +345,7 @@ async::task<void> Fleet::push(std::string name, std::uint64_t life) {
   if (generator.sent < latest_->version) start_push(name);
 }
 
-// A generator could not take new weights. It goes on with those that it holds, if any. After a link
+// Handles that a generator could not take new weights; it keeps those that it has. After a link
 // error the weights are sent again; a generator that repeatedly rejects what arrived is restarted.
 void Fleet::missed(const std::string& name, core::Version version, const core::Error& error) {
   Generator& generator = generators_.at(name);

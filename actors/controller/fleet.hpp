@@ -1,19 +1,18 @@
 // Manages the generators of a run for the controller: which are up, which weights each holds, which
-// ticket is where. It sends each waiting ticket to the generator that the router picks, takes back
-// the tickets of a lost one, and sends new weights to each in the background.
+// tickets each samples. It sends each waiting ticket to the generator that the router picks, queues
+// the tickets of a lost generator again, and sends new weights to each in the background.
 //
-//   up -> stale -> (first weights taken) fresh -> lost: its tickets return to the front of the
-//   queue
+//   a generator: lost -> (comes up) stale -> (takes its first weights) fresh -> lost
 //
 // An error of one generator does not end the run: the ticket goes to another, a generator that
 // keeps failing is restarted, and weights that did not arrive are sent again, with back-off and
 // with each new version. A ticket that failed kTicketFailures_max times (at different generators,
-// if there are several) is set aside: its group fails, and the slot gets another prompt. What ends
-// a run is kGeneratorWait without a generator that can work: one that was restarted as sick counts
-// again with its first success.
+// if there are several) is set aside: its group fails, and the slot gets another prompt. The run
+// ends after kGeneratorWait without a generator that can work. A generator that was restarted
+// because it kept failing counts again after its first success.
 //
 // Part of the controller, on its strand; its coroutines are children of the run's scope.
-// Bounds: one call a group, two weight calls a generator, kGeneratorGroups_max groups a generator.
+// Bounds: one call per group; two weight calls and kGeneratorGroups_max groups per generator.
 #pragma once
 
 #include "actors/controller/failure_book.hpp"
@@ -32,8 +31,8 @@ namespace troupe::actors {
 
 class Fleet {
  public:
-  // `retired`: a straggler was cut and had nothing to deliver, so its slot needs another attempt.
-  // `run` outlives the fleet.
+  // `retired` is called when a straggler was cut with nothing to deliver: its slot needs another
+  // attempt. `run` outlives the fleet.
   Fleet(RunState& run, std::function<void(const experience::Ticket&)> retired);
 
   // Called when a generator no longer works and must be restarted; `up` reports its next start.
@@ -54,6 +53,7 @@ class Fleet {
   void offer(const Published& published);
   const std::optional<Published>& latest() const noexcept { return latest_; }
 
+  // Queues the tickets, each with the settings of `like`.
   void add(const std::vector<experience::Ticket>& tickets, TicketWork like);
   // Asks the generators to cut the update's groups that they are sampling.
   void cut(std::uint64_t update);
@@ -62,7 +62,7 @@ class Fleet {
 
   std::size_t waiting() const noexcept { return queue_.size(); }
   std::size_t generators_up() const noexcept { return router_.generators(); }
-  // Of these, those that hold weights or have not yet failed to take any, and are not sick.
+  // The generators that can work: up, not sick, and with weights (or no failed try to take any).
   std::size_t generators_able() const;
   std::vector<GeneratorLine> lines() const;
 
@@ -78,7 +78,7 @@ class Fleet {
     bool sick = false;         // restarted, and nothing succeeded since
     bool again = false;        // a timer to send the weights again is running
   };
-  struct Flight {
+  struct Flight {  // a ticket that a generator samples
     TicketWork work;
     std::string generator;
     bool cut = false;

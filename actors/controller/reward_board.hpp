@@ -1,6 +1,6 @@
-// The controller's record of a run's rewards: the set that scores from now on; it also checks
-// changes. A pure value: RewardService changes a copy, which replaces the board once the data role
-// has taken the change. Rewards are the run's own (from its configuration) or attached later.
+// The controller's record of a run's rewards: the run's own (from its configuration) and those
+// attached later. It checks every change. A pure value: RewardService changes a copy, which
+// replaces the board once the data role has taken the change.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -15,8 +15,8 @@ namespace troupe::actors {
 
 class RewardBoard {
  public:
-  // `own`: set 0. `earlier`: the sets after it, from a checkpoint of the run; rewards attached then
-  // are absent until they come back. The data role knows both from its start.
+  // `own`: set 0. `earlier`: the later sets of a checkpoint; their attached rewards are absent
+  // until they come back. The data role knows both from its start.
   explicit RewardBoard(std::vector<RewardMember> own, const std::vector<SetRewards>& earlier = {});
 
   // Errors: kInvalidArgument, saying what to do instead.
@@ -24,8 +24,8 @@ class RewardBoard {
   core::Result<void> reweight(const ReweightReward& request);
   core::Result<void> detach(const DetachReward& request);
 
-  // The peer of an attached reward, or of a detached one that still had groups to score, is lost:
-  // the next message to the data role names the reward. False for any other peer.
+  // Removes the rewards of a lost peer: attached ones, and detached ones that still had groups to
+  // score. The next message to the data role names them. False for any other peer.
   bool lose(const std::string& peer);
   bool is_attached(const std::string& peer) const;
 
@@ -37,12 +37,12 @@ class RewardBoard {
 
   // The detached reward has scored its last group.
   void drained(const std::string& name);
-  // The reward was detached while absent: it scores nothing any more.
+  // The reward was detached while absent: counts it as lost.
   void forgo(const std::string& name);
 
   // The message that tells the data role of the change.
   SetRewards change(std::uint64_t from_update) const;
-  void told() { lost_.clear(); }
+  void told() { lost_.clear(); }  // the data role has that message
 
   // True when the last reward was lost: nothing can be scored until another is attached.
   bool bereft() const noexcept { return members_.empty() && set_ > 0; }

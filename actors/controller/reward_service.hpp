@@ -24,7 +24,7 @@ class RewardService {
   async::task<core::Result<RewardsChanged>> detach(DetachReward request);
 
   bool is_attached(const std::string& peer) const { return board_.is_attached(peer); }
-  // An attached reward is lost. Error: kPeerLost when it was the last and no other came.
+  // An attached reward is lost. kPeerLost: it was the last, and no other came in `reward_away`.
   async::task<core::Result<void>> lose(std::string peer, std::string cause);
 
   // A role has come up; it may be a reward that the resumed run waits for.
@@ -46,7 +46,7 @@ class RewardService {
       core::Result<void> (RewardBoard::*step)(const Request&), Request request);
   async::task<core::Result<RewardsChanged>> tell(RewardBoard next);
   async::task<core::Result<RewardsChanged>> forgo(std::string name);
-  std::string waited() const;  // for messages
+  std::string waited() const;  // `reward_away` for messages: "300 s (--reward.away_s)"
 
   RunState& run_;
   const core::Duration away_max_;

@@ -2,7 +2,7 @@
 // one with the fewest samples outstanding. A ticket whose prompt has a key goes to the generator
 // that had the key last, whose prefix cache may still hold the prompt, unless that one is more than
 // `margin` samples above the least loaded. A pure state machine: the same events give the same
-// choices. Bounds: one line a generator, one entry a key.
+// choices. Bounds: one Line per generator, one entry per key.
 #pragma once
 
 #include "actors/controller/ticket_queue.hpp"
@@ -25,10 +25,11 @@ class Router {
   void up(const std::string& name);
   void down(const std::string& name);
   void holds(const std::string& name, core::Version version);
-  // `blocked`: it refused work for now; false: it takes work again.
+  // `blocked`: the generator refused work for now; false: it takes work again.
   void block(const std::string& name, bool blocked);
 
-  // `capacity`: groups of this kind that one generator may have at a time. `avoid`: not these.
+  // The generator for a ticket, none of `avoid`; nothing when none has room. `capacity`: groups of
+  // this kind that one generator may have at a time.
   std::optional<std::string> pick(const TicketWork& work,
                                   std::uint32_t capacity,
                                   const std::set<std::string>& avoid = {}) const;
@@ -42,7 +43,7 @@ class Router {
   bool others_for(const TicketWork& work, const std::set<std::string>& names) const;
 
  private:
-  struct Line {
+  struct Line {  // a generator and its load
     std::optional<core::Version> holds;
     bool blocked = false;
     std::int64_t samples = 0;

@@ -1,7 +1,7 @@
-// The interface through which a run reports what it does; in practice to the run folder's files and
-// the terminal. Called on the controller's strand unless a function says otherwise; an error ends
-// the run. It also gives out checkpoint folders: roles write a checkpoint, but the run folder
-// decides where it goes and when it is valid.
+// The interface through which a run reports what it does; RunReporter writes it to the run folder
+// and the terminal. Called on the controller's strand unless a function says otherwise; an error
+// ends the run. It also hands out checkpoint folders: the roles write into them, the listener
+// decides where they are and when a checkpoint is valid.
 #pragma once
 
 #include "actors/controller/run_plan.hpp"
@@ -23,7 +23,7 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 
 struct UpdateReport {
   std::uint64_t done = 0;  // updates done, this one included
-  Metrics metrics;         // the policy's, then reward/, response/, time/ and perf/
+  Metrics metrics;         // the policy's, then reward/, response/, async/, time/ and perf/
 };
 
 struct EvaluationReport {

@@ -33,7 +33,7 @@ struct RunPlan {
   std::uint64_t save_steps = 0;   // 0 = by time and at the end
   core::Duration save_period{0};  // by time (store::SavePace); 0 = never
   bool has_critic = false;
-  bool save_critic = false;  // the critic, too, becomes a model folder at the end
+  bool save_critic = false;  // save the critic as a model folder wherever the policy is
 
   std::uint32_t evaluation_groups = 0;  // 0 = no evaluation
   std::int32_t evaluation_samples = 1;
@@ -48,8 +48,8 @@ struct RunPlan {
   bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
   // How long a resumed run waits for its attached rewards, and a run without rewards for a new one.
   core::Duration reward_away = limits::kRewardWait;
-  // A policy or critic that is lost, or fails in an update, is started again, and another session
-  // goes on from the last checkpoint.
+  // When policy or critic is lost or fails in an update, another session goes on from the last
+  // checkpoint.
   bool restarts = false;
   FailedUpdate failed;                   // in earlier sessions
   std::vector<RewardMember> rewards;     // the run's own: set 0 of the data role

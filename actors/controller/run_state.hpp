@@ -1,5 +1,5 @@
-// What the parts of one controller share: the plan, the progress of the run, and a notifier for
-// changes of it. Owned by the controller, used on its strand.
+// The state that the controller's parts share: the plan, the progress of the run, and a notifier of
+// its changes. Owned by the controller, used on its strand.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
@@ -37,7 +37,7 @@ struct RunState {
   std::uint64_t issued = plan.first_update;      // updates whose tickets are out
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
   async::Scope* scope = nullptr;  // for coroutines beside the update loop; null without one
-  int whole_steps = 0;            // under way
+  int whole_steps = 0;            // steps under way that must not be broken off
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
 
   // Marks a step that must not be broken off: while the returned object lives, an error beside the

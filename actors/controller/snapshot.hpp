@@ -1,4 +1,4 @@
-// The controller's state at one moment, for `troupe status` and the dashboard. A plain value.
+// The controller's state at one moment, for `troupe status` and /status. A plain value.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -13,7 +13,7 @@ namespace troupe::actors {
 
 struct GeneratorLine {
   std::string name;
-  std::string state;         // "lost", "stale" (no current weights yet), "fresh"
+  std::string state;         // "lost", "stale" (up, no weights yet), "fresh" (holds weights)
   std::uint32_t groups = 0;  // being sampled there
   std::int64_t samples = 0;
   std::optional<core::Version> version;  // that it reported to hold
@@ -25,7 +25,7 @@ struct ControllerSnapshot {
   std::uint64_t issued = 0;   // updates whose tickets are out
   std::uint64_t queue = 0;    // tickets that wait for a generator
   std::vector<GeneratorLine> generators;
-  std::vector<std::uint64_t> staleness;  // trained tokens by age in updates, of the whole run
+  std::vector<std::uint64_t> staleness;  // tokens trained on in this session; index: age in updates
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
   std::uint64_t reward_set = 0;
   std::vector<RewardMember> rewards;

@@ -19,13 +19,13 @@ namespace troupe::actors {
 // filtered. A pure value. Bound: the slots of the open updates.
 class SlotFaults {
  public:
-  // These count one group, and return the slot's count so far.
+  // Both count one group and return its slot's count so far.
   std::uint32_t add_failed(const experience::Ticket& ticket) { return ++failed_[slot_of(ticket)]; }
   std::uint32_t add_filtered(const experience::Ticket& ticket) {
     return ++filtered_[slot_of(ticket)];
   }
 
-  // Forgets the update and those before it; returns how many groups of this update were filtered.
+  // Forgets this update and all before it; returns how many of its groups were filtered.
   std::uint64_t forget(std::uint64_t update) {
     std::uint64_t filtered = 0;
     for (const auto& [slot, count] : filtered_)

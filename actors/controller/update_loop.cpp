@@ -136,8 +136,8 @@ async::task<core::Result<void>> UpdateLoop::write_down(std::uint64_t update, Upd
                                std::move(step));
 }
 
-// An error that a restart of the trainers may cure begins another session, for some times. Others,
-// such as a loss that is no number, would only come again.
+// After an error that a restart of the trainers may cure, another session begins, until the update
+// has failed kUpdateFailures_max times. Other errors, such as a NaN loss, would only come again.
 core::Failure UpdateLoop::update_failed(std::uint64_t update, const core::Error& error) {
   const bool passes = reaction_to(AskedFor::kUpdate, error.code) == Reaction::kResumed;
   if (!run_.plan.restarts || !passes || is_loss(error.code)) return checkpointer_.failure_of(error);

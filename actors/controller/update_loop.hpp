@@ -32,7 +32,7 @@ class UpdateLoop {
   void when_published(std::function<void(const Published&)> told) { told_ = std::move(told); }
   async::task<core::Result<Published>> await_published(AwaitPublished request);
 
-  // Trained tokens by age in updates.
+  // Tokens trained on in this session; index: age in updates.
   const std::vector<std::uint64_t>& staleness() const noexcept { return staleness_; }
 
  private:

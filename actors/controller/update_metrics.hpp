@@ -10,11 +10,13 @@ namespace troupe::actors {
 // Samples that have no score, those of replaced groups too.
 std::uint64_t missing_scores(const GroupStatuses& statuses);
 
-// Adds mean, deviation and extremes of the groups' mean scores, the number of samples without a
-// score, and the mean length of a response.
+// Adds mean, standard deviation and extremes of the groups' mean scores, the number of samples
+// without a score, the means of the single rewards and of their extra values, and the mean response
+// length in tokens.
 void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
-// Metrics of the ages, in updates, of the tokens learned from; none if data counted none.
+// Adds mean and maximum age, in updates, of the tokens learned from, and the number of samples of
+// several versions. Adds nothing when no ages were counted.
 void add_staleness_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
 }  // namespace troupe::actors

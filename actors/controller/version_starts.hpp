@@ -1,6 +1,6 @@
-// Records the version of the weights at the start of each of the newest updates. From these follow
-// the oldest weights that may sample for an update without breaking the staleness bound, and the
-// token ages that are reported. A pure value; bound: the newest staleness_max + 2 updates.
+// Records the version of the weights at the start of each of the newest updates. It gives the
+// oldest version that may sample for an update within the staleness bound, and the versions from
+// which token ages are computed. A pure value; bound: the newest staleness_max + 2 updates.
 #pragma once
 
 #include "runtime/core/check.hpp"

@@ -21,7 +21,7 @@ core::Result<void> CriticRole::check_page(const char* what,
                         std::to_string(held) + " of update " + std::to_string(held_->update + 1));
 }
 
-// The values of groups that are held already; nothing when it does not hold all of these.
+// The values of these groups, if the critic has computed them all already; else nothing.
 std::optional<CriticValues> CriticRole::known_values(const ScoreValues& request) const {
   if (request.update != held_->update) return std::nullopt;
   CriticValues values;

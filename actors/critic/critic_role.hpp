@@ -1,7 +1,8 @@
-// The critic role: computes the values of an update's tokens for the policy, page by page, then
-// learns from the returns. It keeps an update's groups, values and returns from the first page to
-// the training; the values of update u are those of the critic after u updates. Runs on its strand;
-// the trainer runs on the device thread. One update at a time; bound: the groups of one update.
+// The critic role computes the values of an update's tokens for the policy, page by page, then
+// learns from the returns. It keeps an update's groups, values and returns from the first page
+// until the training. The values for update u (from 0) are those of the critic after u updates.
+// Runs on its strand; the trainer runs on the device thread. One update at a time; bound: the
+// groups of one update.
 #pragma once
 
 #include "actors/protocol/messages_critic.hpp"
@@ -23,13 +24,13 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
              std::filesystem::path tokenizer_from,
              store::Disk& disk = store::system_disk());
 
-  // Repeated: the same values; refused once the critic has learned from the update.
+  // A repeated request gets the same values; refused once the critic has learned from the update.
   async::task<core::Result<CriticValues>> on(ScoreValues request);
-  // Repeated: acknowledged; the returns are there.
+  // Acknowledges and ignores returns that it has.
   async::task<core::Result<Ack>> on(PutReturns request);
-  // Repeated: the same answer; nothing is learned twice.
+  // A repeated request gets the same answer; the critic does not learn twice.
   async::task<core::Result<Trained>> on(TrainCritic request);
-  // Repeated: loaded again; the pages of an update are forgotten.
+  // Forgets the pages of an update; loads the state unless a repeated request asks for it again.
   async::task<core::Result<Ack>> on(LoadState request);
 
   using TrainerRole::on;

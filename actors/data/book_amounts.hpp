@@ -1,4 +1,4 @@
-// The counts of the data role's books, for `status`. Pure functions.
+// Reports the data role's counts of groups, samples and tokens for `troupe status`. Pure functions.
 #pragma once
 
 #include "actors/data/ticket_book.hpp"
@@ -6,7 +6,8 @@
 
 namespace troupe::actors {
 
-// Adds the groups of both books by state, and what became of groups and deliveries so far.
+// Adds for both books together: open groups by state, failed groups by cause, duplicate deliveries
+// by kind, and totals since the start.
 void add_book_amounts(const TicketBook& train, const TicketBook& held_out, wire::Amounts& amounts);
 
 }  // namespace troupe::actors

@@ -30,7 +30,7 @@ enum class FailureKind {
   kUnscored,    // too few of its samples have a score
   kReward,      // a reward answered with an error
   kRewardGone,  // a reward stayed away for too long
-  kRewardLost,  // a reward was given up
+  kRewardLost,  // a reward was lost, or detached while it was absent
   kReference,   // the reference model answered with an error, or stayed away
   kFiltered,    // its mean score is outside the range that is kept: nothing went wrong
   kTooLong,     // it is longer than a group may be
@@ -51,7 +51,7 @@ enum class DuplicateKind {
   kRepeated,  // the ticket has its samples
   kReplaced,  // the slot was issued again
   kFailed,    // the group failed before its samples came
-  kClosed,    // the update is committed, or never was open
+  kClosed,    // the update is committed, or was never open
 };
 inline constexpr std::array<std::string_view, 4> kDuplicateKinds = {"repeated", "replaced",
                                                                     "failed", "closed"};
@@ -79,13 +79,13 @@ struct BookGroup : SavedTicket {
   RewardSetPtr rewards;
   GroupState state = GroupState::kIssued;
   std::vector<experience::Trajectory> samples;
-  std::vector<SampleScores> scores;  // one a sample
+  std::vector<SampleScores> scores;  // one per sample
   std::vector<bool> scored;          // by member of `rewards`
   bool referenced = false;
   bool restored = false;           // loaded from a checkpoint and not issued again since
   std::string cause;               // of kFailed
   bool filtered = false;           // failed only because its mean score is out of range
-  std::vector<Unscored> unscored;  // known when all rewards have spoken
+  std::vector<Unscored> unscored;  // known when all rewards have answered
   std::uint32_t missing = 0;       // their number, with the slot's earlier attempts
 };
 

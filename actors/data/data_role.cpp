@@ -143,7 +143,7 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
       co_return core::fail(good.error().within(name_of(request.ticket)));
     }
   }
-  // A group that was delivered before, or whose slot was reissued, is acknowledged and dropped.
+  // False: the group came before, or its slot was reissued.
   TROUPE_CO_TRY_ASSIGN(taken,
                        book.put_samples(request.ticket, std::move(request.samples), request.cut));
   if (!taken) co_return Ack{};
@@ -289,7 +289,7 @@ async::task<core::Result<Ack>> DataRole::on(DrainReward request) {
   co_return core::fail(ErrorCode::kDeadline, "groups still wait for reward " + request.name);
 }
 
-// ---- what it asks its scorers ------------------------------------------------------------------
+// ---- calls to scorers --------------------------------------------------------------------------
 
 Scorer& DataRole::scorer_of(const std::string& peer, const std::string& name) {
   return scorers_
@@ -337,8 +337,8 @@ void DataRole::tell_unscored(const BookGroup& group) {
   }
 }
 
-// Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;
-// a reward that reads some answers with their names and is asked again. So does a replacement.
+// Asks a reward for scores. The first request has no columns, since nobody knows which ones the
+// reward reads. If it reads some, it answers with their names and is asked again.
 async::task<core::Result<Scores>> DataRole::scores_of(experience::Ticket ticket,
                                                       std::size_t member) {
   constexpr int kAsked_max = 4;

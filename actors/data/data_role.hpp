@@ -1,9 +1,9 @@
-// The data role: hands out tickets and prompts, takes finished groups from the generators, has them
-// scored by every reward of their set, and serves experience to the policy. The ticket book and the
-// reward sets decide; this class sends and answers messages. Runs on its role's strand. Bounds: the
-// groups of the open updates; pages of one frame; kScorerCalls_max calls to one scorer at a time;
-// the patience with a scorer that is away, after which AwaitGroups fails. Evaluations are always
-// scored by set 0, the rewards that the run started with, so that accuracy stays comparable.
+// The data role hands out tickets and prompts, takes finished groups from the generators, has them
+// scored by every reward of their set, and serves experience to the policy. TicketBook and
+// RewardSets make the decisions; this class sends and answers messages. Runs on its strand. Set 0,
+// the rewards that the run started with, scores all evaluations, so that accuracy stays comparable.
+// Bounds: the groups of the open updates; pages of kPage_bytes; kScorerCalls_max calls to one
+// scorer at a time; the patience with a scorer that is away, after which AwaitGroups fails.
 #pragma once
 
 #include "actors/data/data_state.hpp"
@@ -38,7 +38,7 @@ struct DataRoleOptions {
   std::uint64_t episodes = 0;       // passes over the prompts; 0 = no end
   std::optional<MeanRange> filter;  // of training groups; none: every group is kept
   Patience patience;                // with scorers that are away
-  Note note;                        // tells the user who is away, which samples have no score
+  Note note;                        // tells the user of scorers away and samples without a score
   store::Disk* disk = &store::system_disk();  // where checkpoints are
   // Called on the role's strand with the progress of the awaited groups, at each change.
   std::function<void(const GroupCounts&)> watched;
@@ -52,30 +52,30 @@ class DataRole {
            std::unique_ptr<PromptSource> evaluation,
            std::unique_ptr<GroupSink> sink);
 
-  // Repeated: the tickets that are open for the update now. Refused once it is committed.
+  // A repeated request gets the update's present tickets; refused once the update is committed.
   async::task<core::Result<Tickets>> on(IssueTickets request);
-  // Repeated: the tickets that replaced these.
+  // A repeated request gets the tickets that replaced these.
   async::task<core::Result<Tickets>> on(ReissueTickets request);
-  // Repeated: the same prompts and seeds.
+  // A repeated request gets the same prompts and seeds.
   async::task<core::Result<PromptTasks>> on(FetchPrompts request);
-  // Repeated: acknowledged, counted and dropped; so is a group whose slot was issued again.
+  // Acknowledges, counts and drops a group that came before or whose slot was issued again.
   async::task<core::Result<Ack>> on(PutGroup request);
-  // Repeated: acknowledged; the group has failed already.
+  // Acknowledges a repeated request; the group has failed already.
   async::task<core::Result<Ack>> on(SetAside request);
-  // Repeated: each asker waits on its own; nothing changes.
+  // Changes nothing: any number of askers may wait.
   async::task<core::Result<GroupStatuses>> on(AwaitGroups request);
-  // Repeated: the same page, until the update is committed; then refused.
+  // A repeated request gets the same page; refused once the update is committed.
   async::task<core::Result<ExperiencePage>> on(FetchExperience request);
-  // Repeated: acknowledged; nothing is written again.
+  // Acknowledges a repeated request and writes nothing.
   async::task<core::Result<Ack>> on(CommitUpdate request);
-  // Repeated: acknowledged; the set is known by its number.
+  // Acknowledges a repeated request, known by the number of the set.
   async::task<core::Result<Ack>> on(SetRewards request);
-  // Repeated: each asker waits on its own.
+  // Any number of askers may wait.
   async::task<core::Result<Ack>> on(DrainReward request);
   // Saves the state at the last commit; a resumed run redoes what was issued, replaced or sampled
-  // since. Repeated: written again.
+  // since. Writes again for a repeated request.
   async::task<core::Result<Ack>> on(SaveState request);
-  // Repeated: loaded again; refused once tickets were issued.
+  // Loads again for a repeated request; refused once tickets were issued.
   async::task<core::Result<Ack>> on(LoadState request);
 
   // Counts for `status`.
@@ -87,7 +87,7 @@ class DataRole {
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   bool needed(const std::string& reward) const;
-  // `name`: as the user knows it.
+  // The scorer at that peer, made at the first call. `name`: for messages to the user.
   Scorer& scorer_of(const std::string& peer, const std::string& name);
   // The error of a scorer that the update's groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
@@ -106,9 +106,9 @@ class DataRole {
   TicketBook evaluation_book_;
   DataState committed_;  // as it was at the last commit
   RewardSets sets_;
-  std::uint64_t too_long_samples_ = 0;  // of groups that were too long
+  std::uint64_t too_long_samples_ = 0;  // samples of groups beyond kGroup_bytes_max
   std::map<experience::Ticket, Prompt> open_prompts_;
-  async::Notifier changed_;                // at each change of a group
+  async::Notifier changed_;                // notified at each change of a group
   std::map<std::string, Scorer> scorers_;  // by role
   RareNote unscored_note_;
 };

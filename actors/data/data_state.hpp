@@ -1,8 +1,7 @@
-// The data role's part of a checkpoint, data_state.json: the position in the prompt stream, the
-// open tickets and the attached rewards. A resumed run gives the same prompts to the same tickets,
-// skips none and uses none twice; samples of open tickets are drawn again. Pure but for the file. A
-// file with `next_prompt` alone (of a synchronous run, or an older program) is a state without open
-// tickets.
+// Writes and reads the data role's part of a checkpoint, data_state.json: the position in the
+// prompt stream, the open tickets and the reward sets. A resumed run gives the same prompts to the
+// same tickets, skips none and uses none twice; it draws samples of open tickets again. Pure but
+// for the file. A file with `next_prompt` alone, of an older program, has no open tickets.
 #pragma once
 
 #include "actors/data/ticket_book.hpp"
@@ -20,12 +19,12 @@ struct DataState {
   std::uint64_t next_prompt = 0;
   std::vector<SavedTicket> open;        // by update and slot
   std::vector<SetRewards> reward_sets;  // those after set 0, which the configuration names
-  std::uint64_t dropped_samples = 0, failed_groups = 0;  // for people
+  std::uint64_t dropped_samples = 0, failed_groups = 0;  // written for people, not read
 };
 
 DataState state_of(const TicketBook& book);
 
-// Errors: kResources when the disk is full; kData, naming the file and what is wrong with it.
+// Errors: the disk's (kDiskFull, kResources); kData, naming the file and what is wrong with it.
 core::Result<void> write_state(const DataState& state,
                                const std::filesystem::path& folder,
                                store::Disk& disk = store::system_disk());

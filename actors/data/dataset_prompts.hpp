@@ -1,6 +1,6 @@
 // The prompts of a dataset as token ids, in the shuffled order of a run (or in file order, for
-// evaluation). Renders and tokenises every row once, at the start, so that an unusable prompt stops
-// the run before it begins, with its file and line.
+// evaluation). `load` renders and tokenises every row once, so that an unusable prompt stops the
+// run before it begins; the error names its file and line.
 #pragma once
 
 #include "actors/data/prompt_source.hpp"
@@ -26,8 +26,8 @@ struct DatasetPromptsOptions {
   std::vector<double> shares;
   data::DatasetColumns columns;
   std::uint64_t prompt_tokens_max = 0;
-  // Bound on the bytes of prompt, label and the columns that the rewards read; 0 = none. `reads` is
-  // called only when a row with all its columns exceeds it.
+  // Bound on the bytes of prompt, label and the columns that the rewards read; 0 = none. `reads`
+  // (what the rewards read) is called only when a row with all its columns exceeds the bound.
   std::uint64_t row_bytes_max = 0;
   std::function<RewardReads()> reads;
   bool shuffle = true;
@@ -49,7 +49,7 @@ class DatasetPrompts final : public PromptSource {
   core::Result<Prompt> at(std::uint64_t position) override;
   // Notes on how rows were read where the settings do not decide it: a line for each kind.
   const std::vector<std::string>& notes() const { return notes_; }
-  bool has_chats() const { return has_chats_; }  // any prompt was rendered by the template
+  bool has_chats() const { return has_chats_; }  // the template rendered at least one prompt
 
  private:
   DatasetPrompts(std::vector<Prompt> prompts, std::optional<data::BlendOrder> order)

@@ -1,6 +1,6 @@
-// The interface that writes finished groups when their update is committed; in practice into the
-// run folder's rollouts, evaluation results and ledger. Called on the data role's strand, in slot
-// order.
+// The interface to which the data role gives the groups of an update at its commit; RunFiles writes
+// them to the run folder's rollouts, evaluation results and ledger. Called on the data role's
+// strand, with groups in slot order.
 #pragma once
 
 #include "actors/data/prompt_source.hpp"

@@ -9,15 +9,16 @@
 
 namespace troupe::actors {
 
-// `groups` by slot. Ages, `crossed` and means are over the groups that are ready.
+// `groups`: of one update, by slot. Ages, `crossed` and means cover the groups that are ready.
 //
-// `starts`: the version of the weights at the start of each of the newest updates, the own update's
-// last. A token's age is the number of those starts with newer weights than its own: 0 for weights
-// that the own update started from (or newer ones), 1 for those before that. Versions before the
+// `starts`: the version of the weights at the start of each of the newest updates, this update's
+// last. A token's age is the number of those starts with newer weights than the token's: 0 for the
+// weights that this update started from (or newer ones), 1 for those before. Versions before the
 // first of `starts` count as one update older than it. Without `starts` no ages are given.
 GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
                           const std::vector<core::Version>& starts);
 
+// Progress of the groups, for the user.
 GroupCounts counts_of(const std::vector<const BookGroup*>& groups);
 
 }  // namespace troupe::actors

@@ -1,7 +1,7 @@
 // Calls a scorer that may be away for a while, and repeats the call with a growing pause until the
-// scorer answers or nobody wants the answer any more. A scorer may so do the same work twice; the
-// ticket book counts an answer once. Runs on the caller's strand. Bounds: the scorer's patience,
-// for a request that fails while others are answered, and the scorer's gate.
+// scorer answers or nobody wants the answer any more. A scorer may thus do the same work twice; the
+// ticket book counts an answer once. Runs on the caller's strand. Bounds: the scorer's CallGate,
+// and its patience for a request that fails while others are answered.
 #pragma once
 
 #include "actors/data/scorer.hpp"
@@ -17,13 +17,12 @@
 
 namespace troupe::actors {
 
-// True for errors that may go away when the same call is repeated. An overloaded scorer is not
-// away.
+// True for errors that may pass when the call is repeated: the scorer is lost or overloaded.
 inline bool passing(core::ErrorCode code) {
   return reaction_to(AskedFor::kScores, code) == Reaction::kAgain;
 }
 
-// `wanted` says whether the answer is still of use; the last error is returned when it is not.
+// `wanted` says whether the answer is still of use; when it is not, returns the last error.
 template <class Request>
 async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext context,
                                                                  std::string peer,

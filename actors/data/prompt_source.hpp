@@ -1,6 +1,6 @@
-// The prompts of a run in the order in which tickets take them. Position p of the stream always
-// names the same prompt, so a resumed run needs no more than the position. Used on the data role's
-// strand.
+// The interface to the prompts of a run, in the order in which tickets take them. A position in
+// this stream always means the same prompt, so a resumed run needs only the position. Used on the
+// data role's strand.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,4 +1,4 @@
-// Limits messages to the user that may come in masses: passes on the first at once, then at most
+// Limits how often the user gets messages of one kind: passes on the first at once, then at most
 // one in each span `every`, with the number left out before it. Owned by one role, on its strand.
 #pragma once
 

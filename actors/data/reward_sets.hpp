@@ -1,7 +1,7 @@
-// Which rewards score the groups of which update. A set has a number and holds from an update on; a
-// group gets one set with its ticket and keeps it. A set that needs a lost or removed reward is
-// retired: no group gets it again. Pure; owned by the data role, used on its strand. Bounded by the
-// changes since the oldest open update, and kRewardMembers_max rewards a set.
+// Records which rewards score the groups of which update. A reward set has a number and holds from
+// an update on; a group gets a set with its ticket and keeps it. A set with a lost or removed
+// reward is retired: no group gets it again. Pure; owned by the data role, used on its strand.
+// Bounds: the changes since the oldest open update, and kRewardMembers_max rewards a set.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"

@@ -1,5 +1,5 @@
-// Values that rewards report for a sample beside its score, by name: numbers go into the metrics,
-// all go into the rollouts. Plain value, one a sample of the ticket book.
+// The values that rewards report for a sample beside its score, by name. Numbers go into the
+// metrics, all values into the rollouts. A plain value; the ticket book has one per sample.
 #pragma once
 
 #include <optional>

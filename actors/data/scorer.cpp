@@ -38,7 +38,7 @@ void Scorer::failed(const core::Error& error) {
   const core::TimePoint now = timers_.now();
   if (!since_) since_ = now;
   cause_ = error.message;
-  // Do not report a scorer that comes and goes all the time at each failure.
+  // Reports a scorer that comes and goes all the time only once every kNotesEvery.
   if (!said_ && (!told_ || now - *told_ >= limits::kNotesEvery)) {
     said_ = true;
     told_ = now;

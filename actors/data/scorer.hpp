@@ -1,10 +1,10 @@
-// The data role's view of one scorer (a reward or the reference model): how many calls are in
-// flight, whether and since when it is away, which columns of a row it reads. Pure but for the
-// clock. Owned by the data role, on its strand.
+// The data role's record of one scorer (a reward or the reference model): how many calls are in
+// flight, whether and since when it is away, which columns of a row it reads. Owned by the data
+// role, on its strand.
 //
 // A scorer is away while its role is lost, or its source refuses or is too busy; a full inbox
-// (kOverloaded) does not count. Any answer, even another error, ends that. The user is told when it
-// goes away and when it is back, at most once every kNotesEvery.
+// (kOverloaded) does not count. Any answer, even another error, ends the absence. The user is told
+// when a scorer goes away (at most once every kNotesEvery) and when it is back.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -30,14 +30,14 @@ struct Patience {
 };
 
 // Limits the calls in flight to `calls_max`; further calls wait in order, so that many groups at
-// once do not fill the scorer's inbox. Bound of the waiting calls: one a group and scorer.
+// once do not fill the scorer's inbox. Bound of the waiting calls: one per group.
 class CallGate {
  public:
   explicit CallGate(std::size_t calls_max) : calls_max_(calls_max) {}
   CallGate(const CallGate&) = delete;
   CallGate& operator=(const CallGate&) = delete;
 
-  // Waits for a free place. Each call is followed by one of `leave`.
+  // Waits for a free place; `leave` must follow.
   async::task<void> enter() {
     if (inside_ < calls_max_) {
       ++inside_;
@@ -66,7 +66,7 @@ using Note = std::function<void(const std::string&)>;
 
 class Scorer {
  public:
-  // `name`: as the user knows it, "reward format". `changed` is notified when the scorer is `gone`.
+  // `name`: for messages, "reward format". Notifies `changed` when the scorer is `gone`.
   Scorer(std::string name,
          Patience patience,
          async::Timers& timers,
@@ -75,7 +75,7 @@ class Scorer {
   Scorer(const Scorer&) = delete;
   Scorer& operator=(const Scorer&) = delete;
 
-  // Lives while a call that failed is being repeated. The time away counts only while there is one:
+  // Lives while a failed call is being repeated. The time away counts only while a Waiter lives:
   // without calls nobody knows whether the scorer is there.
   class Waiter {
    public:
@@ -88,18 +88,19 @@ class Scorer {
     Scorer& scorer_;
   };
 
-  void answered();
-  void failed(const core::Error& error);
+  void answered();                        // a call got an answer
+  void failed(const core::Error& error);  // a call found the scorer away
   bool away() const noexcept { return since_.has_value(); }
   // kPeerLost, with cause and remedy, once the scorer has been away for `away_max`; else none.
   std::optional<core::Error> gone() const;
-  // Waits until the scorer answers any call, at most for `pause`, and not once it is `gone`.
+  // Waits until the scorer answers any call, but at most for `pause` and not beyond the time at
+  // which it is `gone`.
   async::task<void> wait(core::Duration pause);
 
   CallGate& gate() noexcept { return gate_; }
   const Patience& patience() const noexcept { return patience_; }
 
-  RewardReads reads;          // columns it reads, as far as known
+  RewardReads reads;          // what a reward reads, as far as it has said so
   std::uint64_t retries = 0;  // calls that were repeated
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using core::ErrorCode;
 
-// A repeated request arrives within a few updates of the first.
+// How many committed updates the book remembers. A repeated request comes within a few updates.
 constexpr std::size_t kCommitted_max = 64;
 
 BookGroup fresh_group(SavedTicket ticket, core::Version version_min, const RewardSetPtr& rewards) {
@@ -117,7 +117,7 @@ core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& t
   const experience::Ticket next{ticket.update, ticket.slot, ticket.attempt + 1};
   BookGroup fresh = fresh_group({next, next_prompt_++, group.wanted, std::move(group.replaced)},
                                 group.version_min, rewards);
-  fresh.restored = group.restored;  // the next request names version_min and samples
+  fresh.restored = group.restored;  // then the next IssueTickets sets version_min and samples
   fresh.missing = group.missing;
   group = std::move(fresh);
   return next;

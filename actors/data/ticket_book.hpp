@@ -1,13 +1,13 @@
-// The data role's state: for each open ticket its prompt, the results that arrived, and those that
-// are still missing. A pure state machine: no clock, no threads, no messages, so the same events
-// give the same book. Owned by the data role, used on its strand alone.
+// The ticket book, the data role's state: for each open ticket its prompt, the results that arrived
+// and those that are missing. A pure state machine: no clock, no threads, no messages, so the same
+// events give the same book. Owned by the data role, used on its strand.
 //
 //   issued -> generated -> (scores of each reward, reference log-probs) -> ready -> committed
 //      \--------\-> failed
 //   The slot of a failed group, or of one that nobody samples any more, is issued again: a new
 //   attempt with another prompt and the reward set in force then.
 //
-// Bounded by the groups of the updates that may be open at once.
+// Bound: the groups of the updates that are open at once.
 #pragma once
 
 #include "actors/data/book_group.hpp"
@@ -51,31 +51,32 @@ class TicketBook {
     core::Version version_min = 0;
   };
   // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order.
-  // Asking again for an update that is open gives its current tickets (a repeated request).
+  // For an update that is open it gives the current tickets (a repeated request).
   std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards);
-  // Another prompt for the slot of a failed group or of one without samples. Asked again with the
-  // same ticket it gives the one that replaced it. Error: kInvalidArgument for any other ticket.
+  // A new ticket, with another prompt, for the slot of a group that failed or has no samples yet.
+  // For a ticket that was replaced it gives the replacement. Any other ticket: kInvalidArgument.
   core::Result<experience::Ticket> reissue(const experience::Ticket& ticket,
                                            const RewardSetPtr& rewards);
-  core::Result<void> may_reissue(const experience::Ticket& ticket) const;
+  core::Result<void> may_reissue(const experience::Ticket& ticket) const;  // the same error
 
-  // True when taken; false when the samples came before, or too late for their slot (a delivery may
-  // come twice; the second is only counted). `cut`: two samples are enough. Errors, kData, after
-  // which the group still waits: a wrong number of samples; a token older than the ticket's
-  // version_min.
+  // Takes the samples of a group; false when they came before, or too late for their slot (counted
+  // as a duplicate). `cut`: two samples are enough. Errors, kData, after which the group still
+  // waits: a wrong number of samples; a token of weights older than the ticket's version_min.
   core::Result<bool> put_samples(const experience::Ticket& ticket,
                                  std::vector<experience::Trajectory> samples,
                                  bool cut);
-  // Takes the scores of one member of the group's reward set, one entry a sample (`extras`: empty,
-  // or one each). When all members have answered, a sample's score is the weighted sum; a sample
-  // without one is dropped, and a group left with fewer than two samples (or none, for groups of
-  // one) fails. False: the group does not wait for this member.
+  // Takes the scores of one member of the group's reward set, one entry per sample (`extras`:
+  // empty, or one each). When all members have answered, a sample's score is the weighted sum; a
+  // sample without one is dropped, and a group left with fewer than two samples (or none, for
+  // groups of one) fails. False: the group does not wait for this member.
   bool put_scores(const experience::Ticket& ticket,
                   std::size_t member,
                   const std::vector<std::optional<double>>& scores,
                   const std::vector<std::string>& causes,
                   const std::vector<std::string>& extras = {});
+  // One list per sample, one log-prob per token. False: they do not fit, or nobody waits for them.
   bool put_reference(const experience::Ticket& ticket, std::vector<std::vector<float>> logprobs);
+  // False when the group has failed or is ready already.
   bool fail(const experience::Ticket& ticket, FailureKind kind, std::string cause);
 
   // The reward is lost: fails the groups that still wait for it and have a set older than `set`.

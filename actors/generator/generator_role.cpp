@@ -60,7 +60,7 @@ async::task<void> GeneratorRole::fetch_prompts() {
 }
 
 // Fetches prompts. If the data role refuses one ticket of several, asks for each alone, so that
-// only that one fails.
+// only the refused ticket fails.
 async::task<void> GeneratorRole::fetch_some(std::vector<experience::Ticket> tickets) {
   FetchPrompts fetch{tickets};
   auto prompts = co_await ask(context_, data_peer_, std::move(fetch));
@@ -77,7 +77,7 @@ async::task<void> GeneratorRole::fetch_some(std::vector<experience::Ticket> tick
   }
   if (!prompts) {
     std::optional<core::Error> error;
-    if (prompts.error().code != ErrorCode::kNotFound) error = prompts.error();  // else not needed
+    if (prompts.error().code != ErrorCode::kNotFound) error = prompts.error();  // else not open
     co_return book_.end(tickets.front(), nullptr, error);
   }
   for (PromptTask& task : prompts->tasks) {
@@ -85,7 +85,7 @@ async::task<void> GeneratorRole::fetch_some(std::vector<experience::Ticket> tick
     book_.put_prompt(std::move(task));
   }
   for (const experience::Ticket& ticket : tickets)
-    book_.end(ticket, nullptr, std::nullopt);  // not needed
+    book_.end(ticket, nullptr, std::nullopt);  // the data role gave no prompt for it
 }
 
 void GeneratorRole::wake() {
@@ -127,8 +127,8 @@ async::task<void> GeneratorRole::pump() {
   say_idle();
 }
 
-// Runs one turn of the engine. A full queue of the device thread refuses the turn before the engine
-// sees it, so it is tried again.
+// Runs one turn of the engine. When the queue of the device thread is full, it refuses the turn
+// before the engine sees it; this then tries again.
 async::task<core::Result<engine::EngineTurn>> GeneratorRole::take_turn(engine::EngineWork work) {
   const auto held = std::make_shared<engine::EngineWork>(std::move(work));
   const auto begun = std::make_shared<bool>(false);
@@ -165,8 +165,8 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
   }
 }
 
-// After an exception the engine's samples cannot be used: fails their groups, and has the engine
-// drop them in its next turn.
+// After an exception in a turn the engine's samples cannot be used: fails their groups, and has the
+// engine drop them in its next turn.
 void GeneratorRole::fail_running(const core::Error& error) {
   for (const auto& [id, ticket] : book_.running_groups()) {
     aborts_.push_back(id);

@@ -1,11 +1,11 @@
 // The generator role samples the groups of its tickets with one engine. It fetches the prompts from
 // the data role, holds each group until the engine's weights are new enough, and delivers it to the
-// data role as soon as its last sample has ended; the controller gets only counts. New weights are
-// fetched while sampling goes on, packed in slices between steps and swapped at a step boundary.
+// data role as soon as its last sample has ended; the controller gets only counts. While sampling
+// goes on it fetches new weights; the engine packs them between steps, in slices, and then swaps.
 //
 // Runs on its strand; the engine runs on the device thread, one turn a job, so that other roles of
-// the process can use it, too; weights are fetched on a thread that may block. Bounds: the engine's
-// limits; kFetchTickets_max prompts a message; one delivery in flight a group.
+// the process can use that thread, too; a thread of its own waits for weights. Bounds: the engine's
+// limits; kFetchTickets_max prompts per message; one delivery in flight per group.
 #pragma once
 
 #include "actors/generator/group_book.hpp"
@@ -25,8 +25,8 @@ using engine::EngineMaker;
 
 class GeneratorRole {
  public:
-  // `fetch_thread` is used only to wait for weights; it outlives the role. The context has the
-  // device thread and the team on it. `sleep_idle`: an idle engine frees its KV cache.
+  // `fetch_thread` is used only to wait for weights; it outlives the role. `context` needs a device
+  // thread and a team. `sleep_idle`: an idle engine frees its KV cache.
   GeneratorRole(RoleContext context,
                 EngineMaker maker,
                 std::shared_ptr<const engine::TokenText> text,
@@ -35,12 +35,12 @@ class GeneratorRole {
                 std::string data_peer,
                 bool sleep_idle = false);
 
-  // Repeated: joins the groups that are under way. A group that was already delivered is sampled
-  // again from the same seed; the data role drops it.
+  // A repeated request joins the groups that are under way. A group that was delivered already is
+  // sampled again from the same seed, and the data role drops it.
   async::task<core::Result<Generated>> on(Generate request);
-  // Repeated: ignores groups that are already gone.
+  // Ignores groups that are gone already.
   async::task<core::Result<Ack>> on(CutGroups request);
-  // Repeated: waits for the same version; at once when the engine has it or a newer one.
+  // A repeated request waits for the same version, or answers at once when the engine has it.
   async::task<core::Result<Ack>> on(UpdateWeights request) {
     return weights_.update(std::move(request));
   }
@@ -70,7 +70,7 @@ class GeneratorRole {
   engine::EngineCounters counters_;
   std::uint64_t tokens_ = 0;  // sampled and delivered
   const bool sleep_idle_;
-  bool resting_ = false;
+  bool resting_ = false;  // the idle engine has freed its KV cache
   bool pumping_ = false;
   bool fetching_ = false;
 };

@@ -1,10 +1,11 @@
 // The groups that a generator was asked to sample, and the state of each. A pure state machine: no
 // clock, no thread, no message. Groups go to the engine in ticket order, evaluations first.
 //
-//   asked -> fetching (its prompt) -> held (until the weights are new enough) -> running -> leaving
+//   asked -> fetching (its prompt) -> held (until the weights are new enough) -> running
+//         -> leaving (being delivered)
 //
-// A repeated request for a ticket joins the group that is there. Owned by the generator role, used
-// on its strand. Bound: the groups that the controller sends at a time.
+// A repeated request for a ticket joins the group that the book has. Owned by the generator role,
+// used on its strand. Bound: the groups that the controller sends at a time.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -39,13 +40,14 @@ class GroupBook {
   std::vector<experience::Ticket> take_asked(std::size_t count_max);
   void put_prompt(PromptTask task);
 
-  // Requests for the held groups that an engine with this version may run; they become `running`.
+  // Engine requests for the held groups that an engine with this version may run; these groups
+  // become `running`.
   std::vector<engine::GroupRequest> submit(core::Version version);
 
   // Adds a sample that ended in the engine. Returns the whole group after its last sample.
   std::optional<PutGroup> put_sample(engine::Sample sample);
 
-  // Cuts stragglers. Returns the groups that the engine must abort, to be followed by `aborted`.
+  // Cuts stragglers. Returns the groups that the engine must abort; call `aborted` for each then.
   // The others have nothing to deliver and end with kDeadline.
   std::vector<core::GroupId> cut(const std::vector<experience::Ticket>& tickets);
   // The samples of an aborted group that had ended, if there are two or more. With fewer it ends
@@ -75,7 +77,7 @@ class GroupBook {
     std::vector<engine::Sample> samples;
     std::vector<std::shared_ptr<GenerateCall>> calls;
   };
-  struct Before {
+  struct Before {  // ticket order, evaluations first
     bool operator()(const experience::Ticket& a, const experience::Ticket& b) const;
   };
 

@@ -1,4 +1,4 @@
-// The engine's view of a tokenizer: response text without special tokens. Immutable; any thread.
+// Decodes response tokens to text for the engine, without special tokens. Immutable; any thread.
 #pragma once
 
 #include "runtime/engine/engine.hpp"

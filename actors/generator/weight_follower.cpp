@@ -41,7 +41,7 @@ async::task<core::Result<Ack>> WeightFollower::update(UpdateWeights request) {
   co_return Ack{};
 }
 
-// Cuts off the fetch under way when the role ends, which unwinds this coroutine.
+// Waits forever. The end of the role unwinds this coroutine, which breaks off a fetch under way.
 async::task<void> WeightFollower::close_at_end() {
   const core::AtExit close([this] { subscriber_->close(); });
   for (;;)
@@ -51,7 +51,7 @@ async::task<void> WeightFollower::close_at_end() {
 async::task<void> WeightFollower::fetch() {
   std::uint64_t tries = 0;
   while (wanted_ && !holds(wanted_->version)) {
-    if (intake_) {  // one at a time: the one that is being packed is finished first
+    if (intake_) {  // first finish the weights that are being packed
       co_await changed_.wait(async::Deadline::none());
       continue;
     }
@@ -79,7 +79,7 @@ async::task<void> WeightFollower::fetch() {
 
 void WeightFollower::give_up(core::Version version, const core::Error& error) {
   core::Error failure = error.within("weights of version " + std::to_string(version));
-  // The asker would take kPeerLost for the loss of this role.
+  // The caller would take kPeerLost or kClosed for the loss of this role.
   if (failure.code == core::ErrorCode::kPeerLost || failure.code == core::ErrorCode::kClosed) {
     failure.code = core::ErrorCode::kDeadline;
   }

@@ -1,8 +1,8 @@
-// Brings new weights into an engine: tracks which version is wanted, which is being fetched or
+// Fetches new weights for an engine: tracks which version is wanted, which is being fetched or
 // packed, which the engine holds, and which requests wait. Handles one version at a time; of
-// several wanted ones it fetches the newest next. Fetching may block, so it runs on a thread of its
-// own; the role's end cuts it off, however slow the link is. Part of a role that has an engine, on
-// its strand. Bound: one fetch or intake at a time.
+// several wanted ones it fetches the newest next. A fetch may block, so it runs on a thread of its
+// own, and the end of the role breaks it off. Part of a role that has an engine, on its strand.
+// Bound: one fetch or intake (weights being packed) at a time.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -32,8 +32,8 @@ class WeightFollower {
   const std::shared_ptr<weights::WeightIntake>& intake() const noexcept { return intake_; }
   engine::KvAction kv() const noexcept { return kv_; }
 
-  void swapped(core::Version version);
-  void broken(const core::Error& error);
+  void swapped(core::Version version);    // the engine computes with these weights now
+  void broken(const core::Error& error);  // packing the intake failed
 
   // The version that the engine holds; none before the first.
   const std::optional<core::Version>& version() const noexcept { return version_; }
@@ -53,7 +53,7 @@ class WeightFollower {
   async::DeviceQueue& fetch_thread_;
   std::function<void()> arrived_;
   async::Notifier changed_;
-  std::optional<UpdateWeights> wanted_;  // the newest
+  std::optional<UpdateWeights> wanted_;  // the request for the newest version
   std::shared_ptr<weights::WeightIntake> intake_;
   engine::KvAction kv_ = engine::KvAction::kRecompute;
   std::optional<core::Version> version_;

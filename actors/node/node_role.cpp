@@ -94,7 +94,7 @@ async::task<core::Result<Ack>> NodeRole::on(StopRole request) {
   co_return Ack{};
 }
 
-// A role failed by itself: takes it down. The company notices because the role's address ends, too.
+// Stops a role that failed by itself. The company notices it, because the role's address ends, too.
 void NodeRole::failed(const std::string& role, const core::Error& error) {
   ports_.note(role + " failed: " + error.message);
   context_.scope->spawn("stop " + role, remove(role));

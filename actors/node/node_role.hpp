@@ -1,6 +1,6 @@
-// The node role joins a company, sends it heartbeats, and starts and stops roles as told. Its
-// strand has a thread of its own, so that no role delays a heartbeat. Owned by the process; the
-// NodePorts' functions and maker outlive it. Bound: one start or stop of a role at a time.
+// The node role joins a company, sends it heartbeats, and starts and stops roles when the company
+// asks. Its strand has a thread of its own, so that no role delays a heartbeat. Owned by the
+// process; what NodePorts refers to outlives it. Bound: one start or stop of a role at a time.
 #pragma once
 
 #include "actors/protocol/messages_node.hpp"
@@ -15,7 +15,7 @@
 
 namespace troupe::actors {
 
-// Turns a Spawn message into a role. The code that wires the process implements it.
+// The interface that turns a Spawn message into a role; apps/session/roles implements it.
 class RoleMaker {
  public:
   virtual ~RoleMaker() = default;
@@ -23,6 +23,7 @@ class RoleMaker {
   virtual async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) = 0;
 };
 
+// What a node role uses of its process.
 struct NodePorts {
   // Adds a role to the transport of this process, on a strand of the roles' threads.
   std::function<core::Result<std::shared_ptr<cluster::Endpoint>>(cluster::Identity)> place;
@@ -43,10 +44,10 @@ class NodeRole {
   // on any thread.
   void begin();
 
-  // Repeated: acknowledged, once the role of that epoch is up; refused when a role of that epoch or
-  // a later one was here and has ended. A later epoch takes the place of what is there.
+  // Starts a role; a role of an earlier epoch is stopped first. A repeated request is acknowledged
+  // once the role is up. Refused when the role has run here with this epoch or a later one.
   async::task<core::Result<Ack>> on(Spawn request);
-  // Repeated: acknowledged; there is nothing to stop.
+  // Acknowledges a repeated request; there is nothing to stop.
   async::task<core::Result<Ack>> on(StopRole request);
 
   // Stops every role. Before the node's own host stops; may be awaited on any executor.
@@ -59,7 +60,7 @@ class NodeRole {
   async::task<void> attend();
   async::task<void> stop_here();
   void failed(const std::string& role, const core::Error& error);
-  // `epoch`: only a start of this epoch or an older one; 0: any.
+  // Stops a role if its epoch is at most `epoch`; 0: whatever its epoch.
   async::task<void> remove(std::string role, std::uint64_t epoch = 0);
 
   RoleContext context_;

@@ -1,7 +1,7 @@
 // The policy's side of its exchange with the critic: it sends an update's groups in pages of at
 // most one frame and receives their values, then sends the returns, then one request to learn.
-// Stateless coroutines on the policy role's strand. Error kPeerLost, with its name, when the critic
-// is away.
+// Stateless coroutines on the policy role's strand. Error kPeerLost, naming the critic, when it is
+// lost.
 #pragma once
 
 #include "actors/protocol/messages_critic.hpp"
@@ -16,12 +16,12 @@ namespace troupe::actors {
 
 struct CriticLink {
   std::string peer;     // "critic/0"; "" without a critic
-  bool in_turn = true;  // the critic learns before the policy does; else both at once
+  bool in_turn = true;  // the critic learns before the policy; else both learn at once
 };
 
 using TrainGroups = std::shared_ptr<std::vector<experience::Group>>;
 
-// Fills the `values` of every sample.
+// Gets the critic's values for these groups and fills the `values` of every sample.
 async::task<core::Result<void>> fetch_values(RoleContext context,
                                              std::string peer,
                                              std::uint64_t update,

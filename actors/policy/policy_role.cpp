@@ -10,7 +10,7 @@ namespace {
 
 using CriticReply = async::Oneshot<core::Result<Trained>>;
 
-// Has the critic learn while a job runs on the device thread.
+// Has the critic learn, beside whatever the policy does, and puts its reply into `to`.
 async::task<void> bring_critic_reply(RoleContext context,
                                      std::string peer,
                                      std::uint64_t update,

@@ -1,7 +1,7 @@
-// The policy role fetches an update's experience from the data role in ticket order, gets the
+// The policy role fetches an update's experience from the data role in slot order, gets the
 // critic's values where there is a critic, and has the trainer learn; it also publishes the new
 // weights and saves its state and the model. Runs on its strand; the trainer runs on the device
-// thread. One request at a time.
+// thread. One update at a time.
 #pragma once
 
 #include "actors/policy/critic_link.hpp"
@@ -27,9 +27,9 @@ class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
              CriticLink critic = {},
              store::Disk& disk = store::system_disk());
 
-  // Repeated: the same answer; nothing is learned twice.
+  // A repeated request gets the same answer; the policy does not learn twice.
   async::task<core::Result<Trained>> on(TrainUpdate request);
-  // Repeated: the version that is published already, and where to fetch it.
+  // A repeated request gets the version that is published already, and where to fetch it.
   async::task<core::Result<Published>> on(PublishWeights request);
 
   using TrainerRole::on;

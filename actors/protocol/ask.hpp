@@ -1,4 +1,5 @@
-// One typed call to another role: encode, send, wait for the answer until the deadline, decode.
+// Makes one typed call to another role: encodes the request, sends it, waits for the answer until
+// the deadline and decodes it.
 // Runs on the caller's strand. Errors are those of Transport::call and of the peer's handler.
 #pragma once
 
@@ -9,7 +10,7 @@
 
 namespace troupe::actors {
 
-// A peer's error without the peer's name in front, for texts that name it themselves.
+// A peer's error without the peer's name in front, for messages that name the peer already.
 inline core::Error without_name(const core::Error& error, const std::string& peer) {
   const std::string front = peer + ": ";
   if (!error.message.starts_with(front)) return error;

@@ -1,5 +1,5 @@
 // Encodes messages into frames and decodes them. This file has the layouts of messages whose shape
-// differs from the schema's; layout.hpp derives all others from the lists.
+// differs from the schema's; runtime/wire/layout.hpp derives all others from generated field lists.
 #include "actors/protocol/frames.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::wire {
 
-// The version runs, as the bytes in memory.
+// Version runs travel as their bytes in memory: (version, count) pairs of uint64.
 template <>
 struct Layout<capnp::Data, experience::VersionRuns> {
   static capnp::Data::Reader bytes(const experience::VersionRuns& versions) {
@@ -38,7 +38,7 @@ struct Layout<schema::Number, double> {
   }
 };
 
-// A sample has a value or a cause; a value that is not finite counts as missing.
+// Each sample has a value or the cause why it is missing. A value that is not finite is missing.
 template <>
 struct Layout<schema::Scores, actors::Scores> {
   static void write(const actors::Scores& scores, schema::Scores::Builder out) {
@@ -88,7 +88,7 @@ struct Layout<schema::AwaitPublished, actors::AwaitPublished> {
 namespace troupe::actors {
 namespace {
 
-// The arm of an envelope that carries a message.
+// Access to the union arm of an envelope that carries this message.
 template <class Message>
 struct Arm;
 

@@ -1,4 +1,4 @@
-// Runs a role's jobs on its device thread, and records in the role's activity and state what runs.
+// Runs a role's jobs on its device thread, and records for `status` which job runs.
 // Owned by a role, used on its strand; one job at a time.
 #pragma once
 

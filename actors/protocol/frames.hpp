@@ -1,5 +1,6 @@
-// Encode a message into a frame and decode it, for every message of messages*.hpp that has an arm
-// in schema/envelope.capnp. Pure functions, defined in codec.cpp, which alone knows Cap'n Proto.
+// Encodes messages into frames and decodes them, for every message of messages*.hpp that has an arm
+// in schema/envelope.capnp. Pure functions; codec.cpp, the only file of actors/ that uses Cap'n
+// Proto, defines them.
 #pragma once
 
 #include "runtime/core/result.hpp"

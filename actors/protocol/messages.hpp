@@ -1,5 +1,5 @@
 // The messages between roles, as plain values. Each request struct names its reply type; the codec
-// turns both into envelopes and back (frames.hpp). Nothing here knows Cap'n Proto. Value types;
+// turns both into envelopes and back (frames.hpp). Nothing here uses Cap'n Proto. Value types;
 // bound: wire::limits::kMessage_bytes_max.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Tickets {
 // The tickets of an update: new ones, or the open ones when asked again.
 struct IssueTickets {
   using Reply = Tickets;
-  std::uint64_t update = 0;  // of an evaluation: from the held-out prompts, in their own order
+  std::uint64_t update = 0;  // or an evaluation, which takes held-out prompts in file order
   std::uint32_t groups = 0;
   std::int32_t samples = 0;       // 0 = the run's group size
   core::Version version_min = 0;  // a delivered token from older weights is an error
@@ -53,7 +53,7 @@ struct PutGroup {
   experience::Ticket ticket;
   std::vector<experience::Trajectory> samples;
   bool cut = false;            // a straggler: fewer samples than asked for, at least two
-  std::uint32_t too_long = 0;  // samples of a group beyond kGroup_bytes_max; it comes without them
+  std::uint32_t too_long = 0;  // samples left out because together they exceed kGroup_bytes_max
 };
 
 // The ticket failed at every generator that tried it: its group counts as failed.
@@ -78,35 +78,35 @@ struct GroupStatus {
 
 struct GroupStatuses {
   std::vector<GroupStatus> groups;       // by slot
-  std::vector<std::uint64_t> staleness;  // tokens of the ready groups by age in updates
+  std::vector<std::uint64_t> staleness;  // tokens of the ready groups; index: age in updates
   std::uint64_t crossed = 0;             // samples with tokens of more than one version
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
-  std::vector<std::pair<std::string, double>> extras;   // mean of what rewards report beside scores
+  std::vector<std::pair<std::string, double>> extras;   // mean of each value reported beside scores
 };
 
 // Progress of the groups that a run waits for; counted by the data role, shown to the user.
 struct GroupCounts {
   std::uint64_t groups = 0;   // of the update, or of the evaluation
-  std::uint64_t sampled = 0;  // came from a generator
-  std::uint64_t scored = 0;   // of those, have all their scores; a group that failed counts too
+  std::uint64_t sampled = 0;  // came from a generator, or failed
+  std::uint64_t scored = 0;   // of those, have all their scores, or failed
 };
 
 // Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights
-// at the start of each of the newest updates, the update's own last; gives token ages.
+// at the start of each of the newest updates, the update's own last; token ages follow from it.
 struct AwaitGroups {
   using Reply = GroupStatuses;
   std::uint64_t update = 0;
   std::vector<core::Version> starts;
 };
 
-// A fresh attempt, with another prompt, for the slot of a failed group.
+// Asks for a fresh attempt, with another prompt, for the slot of each of these failed groups.
 struct ReissueTickets {
   using Reply = Tickets;
   std::vector<experience::Ticket> tickets;
 };
 
 struct ExperiencePage {
-  std::vector<experience::Group> groups;  // of the first of the slots asked for; at least one
+  std::vector<experience::Group> groups;  // at least one, from the first slot asked for on
 };
 
 // Asks for groups of a ready update by slot. The reply has as many as fit a page.
@@ -116,7 +116,7 @@ struct FetchExperience {
   std::vector<std::uint32_t> slots;
 };
 
-// Writes the update's rollouts and forgets it.
+// Has the data role write the update's rollouts and forget the update.
 struct CommitUpdate {
   using Reply = Ack;
   std::uint64_t update = 0;
@@ -198,20 +198,21 @@ struct PublishWeights {
   using Reply = Published;
 };
 
-// ---- to the data role and the policy ----
+// ---- to data role, policy and critic ----
 
-// Writes the role's state into an existing folder of a checkpoint that is being made.
+// Has the role write its state into the existing folder of a checkpoint that is being made.
 struct SaveState {
   using Reply = Ack;
   std::string folder;
 };
 
+// Has the role load its state from the folder of a checkpoint.
 struct LoadState {
   using Reply = Ack;
   std::string folder;
 };
 
-// A Hugging Face folder with the current weights.
+// Has policy or critic save its current weights as a Hugging Face folder.
 struct SaveModel {
   using Reply = Ack;
   std::string folder;

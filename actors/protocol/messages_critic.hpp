@@ -1,4 +1,4 @@
-// The messages from the policy to the critic, as plain values (messages.hpp has the other roles').
+// The messages from the policy to the critic, as plain values (messages.hpp has the other ones).
 // The policy sends an update's groups in pages of at most one frame and gets their values page by
 // page; then it sends the returns in pages, then one request to learn. The critic keeps the
 // update's data in between.
@@ -19,7 +19,7 @@ struct CriticValues {
   std::vector<GroupValues> groups;  // of the page, in its order
 };
 
-// The groups of an update from place `cursor` on; 0 begins anew.
+// Asks for the values of an update's groups, from place `cursor` on; cursor 0 begins anew.
 struct ScoreValues {
   using Reply = CriticValues;
   std::uint64_t update = 0;
@@ -27,6 +27,7 @@ struct ScoreValues {
   std::vector<experience::Group> groups;  // prompts and tokens alone
 };
 
+// The returns (targets of the values) of an update's groups, from place `cursor` on.
 struct PutReturns {
   using Reply = Ack;
   std::uint64_t update = 0;
@@ -34,8 +35,8 @@ struct PutReturns {
   std::vector<GroupValues> groups;
 };
 
-// Answers when the critic has taken its optimiser steps on the update. `groups`: of the whole
-// update.
+// Answers when the critic has taken its optimiser steps on the update. `groups`: how many the whole
+// update has.
 struct TrainCritic {
   using Reply = Trained;
   std::uint64_t update = 0;

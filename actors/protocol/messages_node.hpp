@@ -1,5 +1,5 @@
-// The messages between nodes and their company, as plain values (messages.hpp has the roles'). A
-// node is the role "node/NAME", its company "company/0"; both live in run 0.
+// The messages between nodes and their company, as plain values (messages.hpp has those of roles).
+// A node has the address "node/NAME", its company "company/0", both with run id 0.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -20,7 +20,7 @@ struct Joined {
 };
 
 // The first request of a node. Errors: kInvalidArgument (name taken), kUnsupported (another class
-// of arithmetic or another program version), naming both sides.
+// of arithmetic or another program version, naming both), kOverloaded (kNodes_max nodes).
 struct Join {
   using Reply = Joined;
   std::string name;     // "node/gpu1", unique in the company
@@ -28,13 +28,13 @@ struct Join {
   std::string host_id;  // equal for processes that share memory
   std::uint32_t pid = 0;
   std::uint32_t cores = 0;
-  std::string arithmetic;          // class of bits: "exact-f32"
+  std::string arithmetic;          // class of arithmetic: "exact-f32"
   std::string build;               // version of the program
   std::vector<std::string> roles;  // kinds it offers to play
 };
 
-// Sign of life, every kBeatEvery. Error kPeerLost: the company has given the node up; it ends or
-// joins again.
+// A heartbeat, every kBeatEvery. Error kPeerLost: the company has given the node up, so the node
+// ends or joins again.
 struct Beat {
   using Reply = Ack;
   std::string node;
@@ -61,16 +61,16 @@ struct QueryStatus {
 // Starts a role. Answers when the role serves requests.
 struct Spawn {
   using Reply = Ack;
-  std::string kind;  // "policy", "generator", "reference", "reward"
+  std::string kind;  // "policy", "critic", "generator", "reference", "reward"
   std::string name;  // "generator/0"
   std::uint64_t run_id = 0;
   std::uint64_t epoch = 0;
   std::uint32_t threads = 0;  // compute threads it may use
   std::string config;         // the run's resolved configuration, YAML
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<std::pair<std::string, std::string>> settings;  // "updates", hashes of files
 };
 
-// `epoch`: of the start that is meant; a later one goes on. 0: any.
+// Stops a role. `epoch`: the newest start to stop (a later one keeps running); 0: any.
 struct StopRole {
   using Reply = Ack;
   std::string name;

@@ -1,5 +1,5 @@
-// The messages to a reward role, and those that change the reward set of a live run (to the data
-// role and the controller). Plain values (messages.hpp has the other messages).
+// The messages to a reward role, and those to controller and data role that change the reward set
+// of a live run. Plain values (messages.hpp has the other messages).
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -20,14 +20,14 @@ struct Scores {
   std::vector<std::optional<double>> values;  // in the order of the samples
   std::vector<std::string> causes{};          // why a value is missing, "" otherwise
   std::vector<std::string> extras{};          // other values of a sample: a JSON object, or ""
-  // Instead of values: the reward reads this, and not all of it was sent.
+  // Set in place of values when the reward reads this and not all of it was sent.
   std::optional<RewardReads> wanted{};
 };
 
 struct Score {
   using Reply = Scores;
-  RewardGroup group;  // of an evaluation: update 0
-  RewardReads sent;   // what `group` holds, as far as the asker knows enough
+  RewardGroup group;  // for an evaluation its `update` is 0
+  RewardReads sent;   // what `group` holds beside prompt, responses and label
 };
 
 // ---- reward sets
@@ -47,9 +47,9 @@ struct RewardMember {
   friend bool operator==(const RewardMember&, const RewardMember&) = default;
 };
 
-// Groups issued from now on for updates from `from_update` on are scored by this set; a reissued
-// slot gets the set in force then. Groups that still wait for a `lost` reward fail, to be issued
-// again.
+// Adds a reward set: it scores groups that are issued from now on for `from_update` and later
+// updates; a reissued slot gets the set in force then. Groups that still wait for a `lost` reward
+// fail, and their slots are issued again.
 struct SetRewards {
   using Reply = Ack;
   std::uint64_t set = 0;
@@ -64,7 +64,9 @@ struct DrainReward {
   std::string name;
 };
 
-// To the controller. The reply names the first update whose tickets the change holds for.
+// ---- to the controller
+
+// The reply to the three requests below. `from_update`: the first update that the change holds for.
 struct RewardsChanged {
   std::uint64_t set = 0;
   std::uint64_t from_update = 0;

@@ -1,6 +1,6 @@
-// What a reward scores (the responses to one prompt, with the data that they share) and what it
-// reads beside prompt, response and label. Sent to the reward role, which passes it to its source.
-// Value types and pure functions.
+// The input of a reward (the responses to one prompt, with the data that they share), and which
+// parts of it a reward reads. Sent to the reward role, which passes it to its source. Value types
+// and pure functions.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct RewardReads {
   bool messages = false;             // the prompt as a list of messages
   bool tokens = false;               // the sampled ids
 
-  bool cover(const RewardReads& wanted) const;
+  bool cover(const RewardReads& wanted) const;  // includes all of `wanted`
   // "all columns", "nothing" or "columns tests, level; messages; tokens".
   std::string text() const;
   friend bool operator==(const RewardReads&, const RewardReads&) = default;

@@ -1,5 +1,5 @@
-// What every role is given when it is made: transport, threads, timers. A role keeps a copy and
-// uses it on its strand.
+// RoleContext, which every role is given when it is made: transport, threads, timers. A role keeps
+// a copy and uses it on its strand.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -20,12 +20,12 @@ namespace troupe::actors {
 
 struct RoleContext {
   std::shared_ptr<cluster::Transport> transport;
-  async::Scope* scope = nullptr;         // children of the role; outlives it
+  async::Scope* scope = nullptr;         // of the role's coroutines; outlives the role
   async::DeviceQueue* device = nullptr;  // long jobs; null for roles without any
   async::Timers* timers = nullptr;
   core::Duration call_deadline = limits::kRoundDeadline;
   core::TeamRunner* team = nullptr;    // the compute pool, used on the device thread
-  core::Activity* activity = nullptr;  // what the role's time goes into
+  core::Activity* activity = nullptr;  // records what the role spends its time on
 
   // A copy with another deadline for calls.
   RoleContext with_deadline(core::Duration deadline) const {

@@ -1,6 +1,6 @@
-// The common base of the policy and critic roles: a trainer on the device thread, the count of its
-// updates, and its state in a checkpoint. It never saves a state half-way through an update. A role
-// derives from it and runs on its strand.
+// The common base of the policy and critic roles: runs a trainer on the device thread, counts its
+// updates, and saves and loads its state, never in the middle of an update. A role derives from it
+// and runs on its strand.
 #pragma once
 
 #include "actors/protocol/device_work.hpp"
@@ -21,7 +21,7 @@ namespace troupe::actors {
 template <class Trainer>
 class TrainerRole {
  public:
-  // Error kInvalidArgument after an update that failed half-way. Repeated: written again.
+  // Writes again for a repeated request. kInvalidArgument: an update failed half-way.
   async::task<core::Result<Ack>> on(SaveState request) {
     if (inside_) {
       co_return core::fail(
@@ -43,7 +43,7 @@ class TrainerRole {
     co_return Ack{};
   }
 
-  // Repeated: refused; the folder is there.
+  // Refuses a repeated request: the folder exists.
   async::task<core::Result<Ack>> on(SaveModel request) {
     auto job = [trainer = trainer_, folder = std::filesystem::path(request.folder),
                 tokenizer = tokenizer_from_]() { return trainer->save_model(folder, tokenizer); };
@@ -51,7 +51,7 @@ class TrainerRole {
     co_return Ack{};
   }
 
-  // Repeated: acknowledged; what was learned since stays.
+  // Ignores a repeated request, so that what was learned since the first stays.
   async::task<core::Result<Ack>> on(LoadState request) {
     const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
     if (folder == loaded_) co_return Ack{};
@@ -85,8 +85,8 @@ class TrainerRole {
         work_(context_, "waiting for groups") {}
   ~TrainerRole() = default;
 
-  // Waits until no other request is at work on the trainer's updates, and keeps the others waiting
-  // until the returned object is destroyed.
+  // Waits until no other request works on an update, and keeps others waiting until the returned
+  // object is destroyed.
   async::task<std::shared_ptr<void>> take_turn() {
     while (std::exchange(has_turn_, true))
       co_await turn_over_.wait(async::Deadline::none());
@@ -95,8 +95,8 @@ class TrainerRole {
       turn_over_.notify_all();
     });
   }
-  // What was answered when this update was trained on; nothing for one that was not yet. Error
-  // kInvalidArgument for one before the last: it is over.
+  // The answer given when this update was trained on; nothing when it was not yet. Error
+  // kInvalidArgument for an update before the last one trained on.
   core::Result<std::optional<Trained>> answered(std::uint64_t update) const {
     if (!answer_ || update > answer_->first) return std::optional<Trained>();
     if (update == answer_->first) return std::optional(answer_->second);
@@ -129,10 +129,10 @@ class TrainerRole {
   core::Version version_ = 0;
 
  private:
-  std::filesystem::path loaded_;  // "" starts from the model
+  std::filesystem::path loaded_;  // checkpoint loaded last; "": none
   std::uint64_t updates_ = 0;
   std::optional<std::uint64_t> inside_;  // the update that is changing the trainer
-  std::optional<std::pair<std::uint64_t, Trained>> answer_;  // to the last update
+  std::optional<std::pair<std::uint64_t, Trained>> answer_;  // the last update and its answer
   bool has_turn_ = false;
 };
 

@@ -1,7 +1,7 @@
 // The reference role computes log-probs of sampled tokens under frozen weights, with the same
-// forward pass as the engine and the trainer. It scores groups that wait while the device is busy
-// together, up to `micro_rows_max` rows. Runs on its strand; the numeric work is a job of the
-// device thread.
+// forward pass as the engine and the trainer. Groups that arrive while the device is busy are
+// scored together, up to `micro_rows_max` rows (a longer group alone). Runs on its strand; the
+// numeric work runs on the device thread. Bound: kRoleInbox_frames_max groups that wait.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -18,12 +18,12 @@ namespace troupe::actors {
 
 class ReferenceRole {
  public:
-  // The context has the device thread and the team on it.
+  // `context` needs a device thread and a team.
   ReferenceRole(RoleContext context,
                 std::shared_ptr<const model::PackedWeights> weights,
                 std::int64_t micro_rows_max);
 
-  // Repeated: computed again, with the same bits.
+  // A repeated request is computed again, with the same bits.
   async::task<core::Result<Logprobs>> on(ScoreLogprobs request);
 
  private:

@@ -5,7 +5,8 @@
 
 namespace troupe::actors {
 
-// For a cause with a Python traceback: the text before it and its last line. Else unchanged.
+// For a cause with a Python traceback: the text before the traceback, and the traceback's last
+// line. Any other cause is returned unchanged.
 std::string gist_of(const std::string& cause);
 
 }  // namespace troupe::actors

@@ -52,7 +52,7 @@ class HttpReward final : public RewardSource {
             "reward server " + error.message + (late ? " (--reward.deadline_s)" : "")};
   }
 
-  // Obeys Retry-After in seconds: the server is not asked before then. Ignores other values.
+  // Obeys a Retry-After in seconds: does not ask the server before then. Ignores other values.
   void keep_silence(const net::HttpReply& reply) {
     const std::string_view text = net::find_header(reply.headers, "retry-after");
     std::uint64_t seconds = 0;

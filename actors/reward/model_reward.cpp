@@ -18,7 +18,7 @@ namespace {
 using core::ErrorCode;
 using Ids = std::vector<std::int32_t>;
 
-// Consecutive items that share their first `shared` tokens.
+// Consecutive samples (by index) that share their first `shared` tokens.
 struct Bundle {
   std::vector<std::size_t> items;
   std::size_t shared = 0;

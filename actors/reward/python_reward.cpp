@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr core::Duration kStartDeadline = std::chrono::seconds(60);  // imports may be slow
 
-// Keeps the end of a traceback, which tells most.
+// Keeps the end of a traceback, where the exception is.
 std::string tail(const std::string& text) {
   constexpr std::size_t kTail_bytes_max = 1200;
   return text.size() <= kTail_bytes_max ? text : "..." + text.substr(text.size() - kTail_bytes_max);
@@ -48,7 +48,7 @@ class PythonReward final : public RewardSource {
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration deadline) override {
-    // The file loaded before, so this may pass: it is being edited, or memory is short.
+    // The file loaded before, so this error may pass: the file is being edited, or memory is short.
     if (auto started = ensure_started(); !started) {
       return core::fail(ErrorCode::kPeerLost, started.error().message);
     }

@@ -1,8 +1,7 @@
-// A reward source that runs a user's Python function in a process of its own. The worker inherits
-// no descriptors and no environment variables but PATH, HOME, LANG and those that the function's
-// libraries need; it is killed with its children when it exceeds the deadline, and replaced after
-// kRewardWorkerCalls_max calls. Used from the reward role's thread; calls block at most for the
-// deadline.
+// A reward source that runs a user's Python function in a worker process (worker_process.hpp). The
+// worker is killed with its children when it exceeds the deadline, and replaced after
+// kRewardWorkerCalls_max calls. Used from the reward role's thread; a call blocks at most for its
+// deadline, and for up to 60 s more when it has to start a worker.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -12,8 +11,8 @@
 
 namespace troupe::actors {
 
-// Starts the worker once, to check that the file loads. Errors: kConfig naming the file and the
-// interpreter, with the end of the traceback. The worker is replaced after `calls_max` calls.
+// Starts the worker once, to check that the file loads. Errors: kConfig naming the file, with the
+// end of the traceback. The worker is replaced after `calls_max` calls.
 core::Result<std::unique_ptr<RewardSource>> make_python_reward(
     std::filesystem::path file, std::uint64_t calls_max = limits::kRewardWorkerCalls_max);
 

@@ -1,4 +1,4 @@
-"""Runs a user's reward function for Troupe; one JSON request a line in, one JSON reply a line out.
+"""Runs a user's reward function for Troupe: reads one JSON request per line, writes one JSON reply per line.
 
 Accepted signatures, told apart by parameter names (docs/write_a_reward.md has the user's view):
   OpenRLHF  reward_func(queries, prompts, labels, **kwargs) -> list | tensor | {"rewards": ..., "extra_logs": ...}
@@ -16,7 +16,7 @@ import os
 import sys
 import traceback
 
-# TRL keeps these columns of a dataset from its reward functions: they are what was sampled.
+# Dataset columns that TRL does not pass to reward functions: it uses these names for the sample itself.
 SAMPLED = ("prompt", "completion", "completion_ids")
 
 
@@ -80,7 +80,7 @@ class Function:
         self.loop = None
 
     def wishes(self):
-        """What must come with each request: names of columns (None: all), message lists, token ids."""
+        """What each request must contain: names of columns (None: all), message lists, token ids."""
         columns = None if self.style == "verl" or self.style == "trl" and self.takes_rest else []
         if self.style == "trl" and not self.takes_rest:
             columns = sorted(self.names - {"prompts", "completions", "completion_ids", "trainer_state",
@@ -145,7 +145,7 @@ def to_number(value):
 
 
 def to_list(result, extras):
-    """One number or None for each sample; what else the result holds goes to `extras`."""
+    """One number or None per sample; whatever else the result holds goes to `extras`."""
     count = len(extras.of_sample)
     if isinstance(result, dict):
         for name, value in (result.get("extra_logs") or {}).items():
@@ -170,7 +170,7 @@ def to_list(result, extras):
 
 
 def by_sample(request):
-    """The lists of a request, one entry a sample. What a group's samples share comes once."""
+    """The lists of a request, one entry per sample. In the request, samples of a group share their prompt."""
     groups = [(group, i) for group in request["groups"] for i in range(len(group["responses"]))]
     tokens = [group["tokens"][i] for group, i in groups]
     return {"id": request["id"], "update": request["update"],
@@ -179,7 +179,7 @@ def by_sample(request):
             "labels": [group["label"] for group, _ in groups],
             "columns": [dict(group["columns"]) for group, _ in groups],
             "messages": [group["messages"] for group, _ in groups],
-            # Where they are not known (texts of a file), the function gets None for all.
+            # When any sample has no token ids (texts of a file), the function gets None for all.
             "tokens": tokens if all(tokens) else None}
 
 

@@ -24,7 +24,7 @@ std::string shown(const std::string& text) {
   return text.size() > kShown_bytes_max ? part + "..." : part;
 }
 
-// Shortens a text to its beginning and a longer end: the end of a traceback tells most.
+// Shortens a text to its beginning and a longer end, since the exception ends a traceback.
 std::string both_ends(const std::string& text) {
   constexpr std::size_t kEnd_bytes = kShown_bytes_max * 3 / 4;
   if (text.size() <= kShown_bytes_max) return shown(text);

@@ -1,7 +1,7 @@
-// OpenRLHF's remote reward protocol as text, both ways: the request {"query", "prompts", "labels"}
+// Reads and writes OpenRLHF's remote reward protocol: the request {"query", "prompts", "labels"}
 // and the reply {"rewards"} (also "scores", or a bare list). Pure; any thread. JSON from the
-// network is read to a depth of kJsonDepth_max and checked: anything but a finite number is a
-// missing score.
+// network is read to a depth of kJsonDepth_max and checked: a score that is no finite number is
+// missing.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
@@ -11,11 +11,11 @@
 
 namespace troupe::actors {
 
-inline constexpr std::size_t kShown_bytes_max = 200;  // of foreign JSON quoted in an error
+inline constexpr std::size_t kShown_bytes_max = 200;  // of a peer's JSON that an error quotes
 
-// ---- asking
+// ---- for the side that asks for rewards
 
-// "query" is prompt + response, as OpenRLHF sends it.
+// The request for these groups. "query" is prompt + response, as OpenRLHF sends it.
 std::string reward_request(const std::vector<RewardGroup>& groups);
 
 // One score per item, with the sample's values from "extra_logs". Errors (kData): not JSON, no
@@ -23,7 +23,7 @@ std::string reward_request(const std::vector<RewardGroup>& groups);
 core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
                                                          std::size_t count);
 
-// ---- answering
+// ---- for the side that answers
 
 // One group with one sample for each query. Prompts and labels may be missing. The response is the
 // part of the query after the prompt; `endings` (such as "<|im_end|>") are stripped from its end
@@ -31,9 +31,9 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
 core::Result<std::vector<RewardGroup>> read_reward_request(const std::string& text,
                                                            const std::vector<std::string>& endings);
 
-// {"rewards": [...], "scores": [...], "extra_logs": {NAME: [...]}}; a missing score is null, with
-// "causes". Sends only extra values that every sample has as a number (OpenRLHF makes tensors of
-// them).
+// {"rewards": [...], "scores": [...], "extra_logs": {NAME: [...]}}; a missing score is null, and
+// then "causes" says why. Sends only extra values that every sample has as a number, because
+// OpenRLHF makes tensors of them.
 std::string reward_reply(const std::vector<RewardScore>& scores);
 
 // Adds to each sample's score its entry of `extras`, a JSON object or "". Error (kData): one is
@@ -41,7 +41,7 @@ std::string reward_reply(const std::vector<RewardScore>& scores);
 core::Result<void> add_extras(const std::vector<std::string>& extras,
                               std::vector<RewardScore>& scores);
 
-// {"error": ...}
+// The reply {"error": message}.
 std::string reward_error(const std::string& message);
 
 }  // namespace troupe::actors

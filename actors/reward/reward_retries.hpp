@@ -1,7 +1,7 @@
 // Scores a batch with immediate retries. A worker that died or did not answer is replaced before
 // the next call, so the same batch may then succeed. A hang costs one deadline, a batch at most
-// two. A function that raised is not called again, since it would raise again; a source that is
-// away is left to callers that can wait. Runs on the reward role's device thread; blocks.
+// two. A function that raised is not called again, since it would raise again. For a source that is
+// away, score_with_retries returns the error and score_patiently waits. Both block.
 #pragma once
 
 #include "actors/limits.hpp"

@@ -1,9 +1,9 @@
 // The reward role scores finished responses with one source. It scores batches one after another on
-// a device thread of their own (a Python function may block). It retries a batch that hangs or
-// loses its worker (reward_retries.hpp); then the caller gets the error and decides about the
+// its device thread, where a Python function or a server may block. It retries a batch that hangs
+// or loses its worker (reward_retries.hpp); then the caller gets the error and decides about the
 // group: kPeerLost means that the source is away, any other error is final. If a request lacks
 // columns that the source reads, the answer names them. No failure ever becomes a score. Bounds:
-// the deadline, twice for one batch; the device thread's queue.
+// two deadlines for a batch that hangs; the device thread's queue.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -22,7 +22,7 @@ class RewardRole {
   RewardRole(RoleContext context, std::unique_ptr<RewardSource> source, core::Duration deadline)
       : context_(std::move(context)), source_(std::move(source)), deadline_(deadline) {}
 
-  // Repeated: scored again by the source.
+  // For a repeated request the source scores again.
   async::task<core::Result<Scores>> on(Score request);
 
   // Counts for `status`.

@@ -1,11 +1,11 @@
-// A source of rewards: something that scores finished responses. A failure of one sample is a
-// missing score with a cause, never a 0. A failure of the whole batch is an error, with one of
-// these codes:
+// RewardSource, the interface of what scores finished responses: a rule, a Python function, a
+// server or a model. A failure of one sample is a missing score with a cause, never a 0. A failure
+// of the whole batch is an error, with one of these codes:
 //   kPeerLost   the source is away (a server refuses, gives 5xx, 429 or no answer; a worker cannot
 //               be started): this says nothing about the samples; the asker waits until it is back
 //   kClosed     the worker ended while it scored these samples; it is replaced by the next call
 //   kDeadline   the function did not answer in time; its worker is replaced by the next call
-//   others      the samples were judged, or the source is set up wrongly: asking again is of no use
+//   others      the samples are at fault, or the source is set up wrongly: a retry would not help
 // One source is used from one thread at a time (the reward role's own).
 #pragma once
 
@@ -21,7 +21,7 @@
 namespace troupe::actors {
 
 struct RewardScore {
-  std::optional<double> value;  // missing: the sample cannot be scored
+  std::optional<double> value;  // none: the sample cannot be scored
   std::string cause;            // why it is missing
   std::string extra = {};       // other values of the sample: a JSON object, or ""
 };
@@ -30,7 +30,7 @@ class RewardSource {
  public:
   virtual ~RewardSource() = default;
   virtual std::string name() const = 0;
-  // What it reads beside prompt, response and label.
+  // What the source reads beside prompt, response and label.
   virtual RewardReads reads() const { return {}; }
   // One score per sample, in order. `deadline` counts from now.
   virtual core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,

@@ -10,7 +10,7 @@
 namespace troupe::actors {
 namespace {
 
-// By kind.
+// The names of the rules, by RuleKind.
 constexpr std::array<const char*, 3> kRuleNames = {"exact", "last_number", "regex"};
 
 // std::regex recurses per character; a longer response is judged by its last part.

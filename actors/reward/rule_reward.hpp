@@ -1,9 +1,9 @@
 // Verifiable rewards by rule: 1 for a right response, 0 for a wrong one.
 //   exact        the response's first line, trimmed, equals the label, trimmed
 //   last_number  the last number in the response equals the label as a number
-//   regex        the pattern (ECMAScript) matches the response; with a capture group and a label,
-//                the first group must equal the label
-// A label that the rule needs but does not have is a missing score. Pure; any thread.
+//   regex        the pattern (ECMAScript) is found in the response (in its last 8 KiB); with a
+//                capture group and a label, the first group must also equal the label
+// A sample without the label that exact or last_number needs gets no score. Pure; any thread.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
@@ -12,7 +12,7 @@ namespace troupe::actors {
 
 enum class RuleKind { kExact, kLastNumber, kRegex };
 
-// The kind of that name ("exact", "last_number", "regex"); none for any other.
+// The kind with that name ("exact", "last_number", "regex"); none for any other name.
 std::optional<RuleKind> rule_kind(const std::string& name);
 
 // `pattern` is used by kRegex alone. Errors: kConfig for a pattern that is empty or malformed.

@@ -34,7 +34,7 @@ core::Result<Pair> make_pair() {
   return Pair{net::OwnedFd(ends[0]), net::OwnedFd(ends[1])};
 }
 
-// The few environment variables that a worker inherits.
+// The environment of a worker: the few variables that it inherits, and two that are set.
 std::vector<std::string> bare_environment() {
   std::vector<std::string> kept;
   for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV"}) {
@@ -49,7 +49,7 @@ core::TimePoint now() {
   return std::chrono::steady_clock::now();
 }
 
-// Waits until the descriptor can be read or written; false at the end of the time.
+// Waits until the descriptor can be read or written; false when the time is over.
 bool wait_until_ready(const net::OwnedFd& fd, short events, core::TimePoint until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now()).count();
   pollfd polled{fd.get(), events, 0};
@@ -65,7 +65,7 @@ core::Result<void> WorkerProcess::start(const std::vector<std::string>& command)
   core::ChildSpec spec;
   spec.words = command;
   spec.environment = bare_environment();
-  // What it prints goes to standard error.
+  // What the child prints goes to standard error.
   spec.descriptors = {{requests.child.get(), 0}, {2, 1}, {replies.child.get(), kReplyDescriptor}};
   spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 256}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
   TROUPE_TRY_SET(child_, core::ChildProcess::start("a reward worker", std::move(spec)));

@@ -1,7 +1,8 @@
-// A child process that answers lines with lines: requests on its standard input, replies on a pipe
-// of its own (descriptor 3), so that text printed by the child cannot be taken for a reply. The
-// child leads a process group, gets a bare environment and resource limits, and dies with its
-// owner. Owned by one thread. Bounded by the deadlines that each call is given.
+// A child process that answers lines with lines: requests come on its standard input, replies go
+// out on descriptor 3, so that text printed by the child cannot be taken for a reply. The child
+// leads a process group, dies with its owner, and gets resource limits and few environment
+// variables (PATH, HOME, LANG, LC_ALL, TMPDIR, VIRTUAL_ENV). Owned by one thread. Bound: each
+// call's deadline.
 #pragma once
 
 #include "runtime/core/child_process.hpp"
@@ -24,11 +25,12 @@ class WorkerProcess {
   core::Result<void> start(const std::vector<std::string>& command);
   bool running() const noexcept { return child_.pid() > 0; }
 
-  // Errors: kDeadline, kClosed (the child ended; says how), kData (a reply beyond the bound).
+  // Errors: kDeadline, kClosed (the child ended; says how), kData (a reply line beyond
+  // kJsonLine_bytes_max).
   core::Result<void> send_line(const std::string& line, core::Duration deadline);
   core::Result<std::string> read_line(core::Duration deadline);
 
-  // SIGKILL to the whole process group, then reap.
+  // Kills the whole process group by SIGKILL and reaps the child.
   void kill() noexcept;
 
  private:

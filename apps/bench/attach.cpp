@@ -1,5 +1,6 @@
 // `troupe bench attach`: attaches and detaches rewards of a running run. Measures how soon they
-// score, and checks that every sample was scored by the reward set of its ticket.
+// score, and checks that no sample was lost, doubled or scored by another reward set than its
+// ticket's.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"
@@ -32,15 +33,15 @@ constexpr std::uint64_t kPause_ms_max = 150;  // between the first score and the
 
 struct AttachCounts {
   std::vector<double> first_score_ms;  // by cycle, from the start of the command
-  std::vector<double> attached_ms;     // until the command said that its reward is attached
+  std::vector<double> attached_ms;     // until the command said that the reward is attached
   std::uint64_t reweights = 0, detaches = 0, kills = 0, overlaps = 0;
 };
 
-// Random cycles from a seed: attach a reward, perhaps re-weight it, then detach it or SIGKILL its
-// process; sometimes the next reward is attached before that. Every wait has the job's limit.
+// Goes through random cycles, drawn from a seed: attach a reward, perhaps re-weight it, then detach
+// it or SIGKILL its process; sometimes the next reward is attached before that.
 class AttachCycles {
  public:
-  // `limit_s`: of each command and wait.
+  // `limit_s`: seconds that each command and each wait may take.
   AttachCycles(const LabFiles& files,
                const LabRun& run,
                const ScoreServer& server,
@@ -54,7 +55,7 @@ class AttachCycles {
     for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
       TROUPE_TRY_ASSIGN(guest, attach(cycle));
       std::this_thread::sleep_for(std::chrono::milliseconds(rng_.next_below(kPause_ms_max)));
-      // Even a short series has every kind of event.
+      // The conditions on `cycle` make sure that a short series has every kind of event, too.
       if (cycle % 5 == 1 || drawn(kReweight_share)) TROUPE_TRY(reweight(guest.name));
       if (staying) {
         TROUPE_TRY(end(std::move(*staying)));
@@ -144,13 +145,13 @@ class AttachCycles {
 };
 
 struct SetCheck {
-  std::uint64_t attached_scores = 0;  // in the rollouts, from attached rewards
+  std::uint64_t attached_scores = 0;  // scores in the rollouts that attached rewards gave
   std::uint64_t wrong_set = 0;        // samples scored by another set than their ticket's
   std::uint64_t wrong_score = 0;      // scores that differ from their reward's
 };
 
-// Whether `set` is the newest set that holds for the update. A group issued again may have a later
-// one: the first set may have lost a reward.
+// Whether `set` is the newest set that is in force at the update. A group that was issued again
+// (`again`) may have a later set, because a reward of its first set may be gone.
 bool fits(std::uint64_t set,
           std::uint64_t update,
           bool again,
@@ -180,7 +181,8 @@ core::Result<void> check_rollouts(const std::filesystem::path& file, SetCheck& c
   return {};
 }
 
-// First update (from 0) by set, as the run printed it: "reward set 3 from update 12 on: ...".
+// The first update (counted from 0) of each set, read from the run's output, which counts from 1:
+// "reward set 3 from update 12 on: ...".
 std::map<std::uint64_t, std::uint64_t> printed_sets(const std::string& output) {
   std::map<std::uint64_t, std::uint64_t> sets;
   std::istringstream lines(output);
@@ -195,8 +197,9 @@ std::map<std::uint64_t, std::uint64_t> printed_sets(const std::string& output) {
   return sets;
 }
 
-// Checks that each ledger record names the reward set of its ticket, and that each score in the
-// rollouts is its reward's. `run`: the run folder. Error: kData.
+// Counts the samples whose ledger record names another reward set than their ticket's, and the
+// rollouts' scores that their reward did not give. `run`: the run folder. Error kData: a line
+// cannot be read.
 core::Result<SetCheck> check_sets(const std::filesystem::path& run,
                                   const std::map<std::uint64_t, std::uint64_t>& first_updates) {
   SetCheck check;
@@ -225,14 +228,15 @@ struct AttachJob {
   std::string keep;
 };
 
+// The smallest value that at least `share` of the values do not exceed.
 double at_share(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   const double place = std::ceil(share * static_cast<double>(values.size()));
   return values[static_cast<std::size_t>(std::max(place, 1.0)) - 1];
 }
 
-// During the last updates no reward is attached or detached, so that none of their slots is issued
-// again late: a slot missing in the ledger is lost.
+// No reward comes or goes during the last updates, so that no slot waits to be issued again when
+// the run ends: a slot that is missing in the ledger is lost.
 core::Result<nlohmann::ordered_json> measure(const AttachJob& job) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({}, job.keep));
   TROUPE_TRY_ASSIGN(server, ScoreServer::open());

@@ -1,4 +1,5 @@
-// A tokenizer for tiny models of benchmarks and tests: token b is byte b, token 256 the end.
+// A tokenizer for the tiny models of benchmarks and tests: token b (0 to 255) is the byte b, and
+// token 256 ends a text.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +12,7 @@ inline constexpr unsigned kByteTokenizer_end = 256;
 inline constexpr const char* kByteTokenizerConfig =
     R"({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|end|>"})";
 
-// The content of its tokenizer.json; kByteTokenizerConfig is that of tokenizer_config.json.
+// The content of the tokenizer.json; kByteTokenizerConfig is that of tokenizer_config.json.
 inline nlohmann::json byte_tokenizer() {
   nlohmann::json tokenizer = nlohmann::json::parse(R"({
     "version": "1.0",
@@ -29,7 +30,7 @@ inline nlohmann::json byte_tokenizer() {
               "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
               "vocab": {"<|end|>": 256}, "merges": []}
   })");
-  // GPT-2's alphabet: bytes that do not print stand as letters from U+0100 on.
+  // GPT-2's alphabet: a byte that is no printable character stands as a letter from U+0100 on.
   unsigned next = 0x100;
   for (unsigned byte = 0; byte < 256; ++byte) {
     const bool prints =

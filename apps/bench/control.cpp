@@ -1,6 +1,6 @@
-// `troupe bench control`: the processor time that a sample costs the head of a run over several
-// processes (controller, prompts, tickets, rewards' answers, rollouts, ledger), and the memory that
-// a node without a model takes.
+// `troupe bench control`: measures how much processor time one sample costs the head of a run of
+// several processes (controller, prompts, tickets, scores, rollouts, ledger), and the memory of the
+// head and of a node without a model.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"

@@ -1,7 +1,7 @@
-// `troupe bench exact`: shows that the log-probs which the engine reports are the trainer's, bit
-// for bit. The engine samples in this process, a second process of the same program computes the
-// same log-probs with the training forward, and the scorer without gradients computes them a third
-// time.
+// `troupe bench exact`: shows that the engine reports the same log-probs as the trainer computes,
+// bit for bit. The engine samples in this process; the scorer without gradients computes the
+// log-probs again here, and a second process of this program computes them with the training
+// forward.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/exact_engine.hpp"
 #include "apps/bench/exact_soak.hpp"
@@ -112,7 +112,7 @@ ordered_json range_json(const Coverage::Range& range) {
   return ordered_json::array({range.min, range.max});
 }
 
-// Names of the conditions that this run really covered.
+// The names of the conditions that this run covered.
 std::vector<std::string> covers(const Coverage& seen) {
   std::vector<std::string> names;
   const auto add = [&](const char* name, bool happened) {

@@ -51,10 +51,10 @@ struct Round {
   std::int32_t samples_max = 1;  // of a group: 1 .. samples_max
   std::int32_t prompt_min = 1, prompt_max = 1;
   engine::SamplingParams sampling;  // max_new_tokens is set group by group
-  bool scarce_blocks = false;       // KV blocks for about half of what the batch grows to
+  bool scarce_blocks = false;       // too few KV blocks for the batch: samples are preempted
   std::int32_t event_tokens = 0;    // an event every so many sampled tokens; 0 = never
   bool shared_prefixes = false;     // prompts share prefixes
-  std::int64_t weight = 1;          // share of the tokens
+  std::int64_t weight = 1;          // share of the tokens, over the sum of all weights
 };
 
 struct RoundInputs {
@@ -79,8 +79,8 @@ class RoundRun {
     const std::int64_t context = std::min(spec_.context, kContext_max);
     prompt_max_ = static_cast<std::int32_t>(std::min<std::int64_t>(round.prompt_max, context / 2));
     prompt_min_ = std::min(round.prompt_min, prompt_max_);
-    // Lengths are 1 .. response_max_, so a short round still fills its batch with a wave and a
-    // third.
+    // Responses have 1 .. response_max_ tokens, half of it on average. At 3/2 of tokens / batch
+    // even a short round has a third more samples than its batch holds.
     const std::int64_t wave = std::max(kResponse_max_least, 3 * inputs.tokens / (2 * round.batch));
     response_max_ =
         static_cast<std::int32_t>(std::min({wave, kResponse_max, context - prompt_max_}));
@@ -135,7 +135,7 @@ class RoundRun {
     return static_cast<std::int32_t>(rng_.next_below(static_cast<std::uint64_t>(bound)));
   }
 
-  // Never plans more tokens than are left; `take` returns what a sample did not use.
+  // Never plans more tokens than are left; `take` gives back what a sample did not use.
   engine::GroupRequest next_request() {
     engine::GroupRequest request;
     request.id.value = ++groups_;
@@ -169,7 +169,7 @@ class RoundRun {
     return random_prompt(family, shared, rng_, length, spec_.vocab);
   }
 
-  // A sample of a resubmitted group may be known already: then it must be equal.
+  // A sample of a resubmitted group may be in the transcript already; then both must be equal.
   core::Result<void> take(engine::Sample sample) {
     const auto at = live_.find(sample.group.value);
     LiveGroup& live = at->second;
@@ -208,9 +208,10 @@ class RoundRun {
   std::map<std::uint64_t, LiveGroup> live_;  // by group id
 };
 
-// Columns: batch, rows a step, threads, group size, prompt lengths, sampler, scarce blocks, tokens
-// between events, shared prefixes, weight. Batches smaller and larger than the rows of a step;
-// prompts around the edges of KV blocks (16) and attention blocks (64).
+// Columns: batch, rows of a step, threads, group size, least and greatest prompt length, sampler,
+// scarce blocks, tokens between events, shared prefixes, weight. Some batches are smaller and some
+// larger than the rows of a step; some prompts end around the edges of KV blocks (16 tokens) and
+// attention blocks (64).
 std::span<const Round> exact_rounds() {
   static const Round kRounds[] = {
       {1, 1, 1, 1, 1, 9, sampling(1.0f), false, 0, false, 2},

@@ -20,11 +20,12 @@
 
 namespace troupe::app {
 
-// Loads and packs the model's weights, and other numbers in the same shape.
+// Loads the model and packs two sets of weights: its own, and the same ones scaled. Error kData:
+// the model's context is too short.
 core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
                                           core::TeamRunner& team);
 
-// The ranges and counts that the rounds actually covered; Range::add extends a range.
+// The ranges and counts of conditions that the rounds actually covered. Range::add extends a range.
 struct Coverage {
   struct Range {
     std::int64_t min = std::numeric_limits<std::int64_t>::max(), max = 0;
@@ -33,23 +34,24 @@ struct Coverage {
       max = std::max(max, value);
     }
   };
-  Range batch;        // most samples running at once, by round
-  Range step_tokens;  // rows that a step may have
+  Range batch;        // over the rounds: the most samples that ran at once
+  Range step_tokens;  // over the rounds: the most rows that a step may have
   Range threads, samples_per_group, prompt_tokens, response_tokens;
   std::set<float> temperatures;
   std::uint64_t steps = 0, preempted = 0;
   std::uint64_t prefix_hit_tokens = 0, evicted_blocks = 0, chunked_prompts = 0;
-  std::map<std::string, std::uint64_t> events;  // how often each happened
+  std::map<std::string, std::uint64_t> events;  // how often each event happened, by name
 };
 
 struct EngineSide {
   Transcript transcript;
   Coverage coverage;
-  Difference scorer;  // between engine and scorer
+  Difference scorer;  // between the engine's log-probs and the scorer's
   std::int64_t rounds = 0;
   double engine_s = 0, scorer_s = 0;
 };
 
+// `tokens`: response tokens to sample, over all rounds.
 core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
                                          std::int64_t tokens,
                                          std::uint64_t seed);

@@ -8,7 +8,7 @@
 namespace troupe::app {
 namespace {
 
-constexpr std::uint64_t kOtherIds = 1ull << 40;  // ids of groups whose samples are dropped
+constexpr std::uint64_t kOtherIds = 1ull << 40;  // marks ids of groups whose samples are dropped
 constexpr std::int32_t kOtherTokens = 3;
 constexpr std::size_t kOtherGroups = 2;
 
@@ -96,15 +96,15 @@ core::Result<void> ExactEvents::sleep(engine::SleepParts parts) {
   return {};
 }
 
-// No step between the swaps: the KV cache must be computed again nevertheless.
+// There is no step between the swaps; the KV cache must be computed again nevertheless.
 core::Result<void> ExactEvents::swap_there_and_back() {
   TROUPE_TRY(driver_.set_weights(two_.other, engine::KvAction::kRecompute));
   ++counts_["weight_swap_recompute"];
   return driver_.set_weights(two_.weights, engine::KvAction::kRecompute);
 }
 
-// Aborts all groups and lets other weights compute some of the same prompts, so that a stale cache
-// would hold their keys; then goes on with the first weights.
+// Aborts all groups and lets the other weights compute some of the same prompts, so that a prefix
+// cache which is not emptied holds keys of the other weights. Then goes on with the first weights.
 core::Result<void> ExactEvents::other_weights(Live& live) {
   if (!may_cut(live)) return {};
   driver_.pause(engine::PauseMode::kAbort);

@@ -22,12 +22,12 @@ namespace {
 using core::Result;
 
 constexpr std::size_t kRequests = 48;
-constexpr std::size_t kWaiting_max = 24;          // groups queued beyond those that run
-constexpr std::uint64_t kEventEvery_tokens = 60;  // on the average
-constexpr std::uint64_t kEventsUntilStart = 40;   // every kind has happened several times
+constexpr std::size_t kWaiting_max = 24;          // groups in the engine, running or waiting
+constexpr std::uint64_t kEventEvery_tokens = 60;  // on average
+constexpr std::uint64_t kEventsUntilStart = 40;   // by then every kind has happened several times
 constexpr std::uint64_t kFirstFlood = 5;
 constexpr double kGrowth_max = 1.03;
-constexpr double kGrowth_max_mb = 12;  // of small processes: the allocator's own pages
+constexpr double kGrowth_max_mb = 12;  // beyond kGrowth_max: the allocator's own pages
 
 class Soak {
  public:
@@ -74,7 +74,8 @@ class Soak {
   }
 
  private:
-  // A third share prefixes; prompts and responses are each up to half of the context.
+  // A prompt shares a random number of its first tokens with one of three fixed sequences. Prompt
+  // and response each take up to half of the context.
   engine::GroupRequest make_request(std::size_t number, std::int64_t context) {
     const auto half = static_cast<std::uint64_t>(context / 2);
     engine::GroupRequest request;
@@ -145,7 +146,8 @@ class Soak {
            bits(a.prompt_logprobs, b.prompt_logprobs);
   }
 
-  // Submits more groups than the queue takes: the rest must be refused with that error. Aborts all.
+  // Submits more groups than the queue takes; the engine must refuse the rest with kOverloaded.
+  // Then aborts those that it took.
   Result<void> flood() {
     ++events_["flood"];
     std::vector<core::GroupId> taken;
@@ -220,8 +222,7 @@ class Soak {
   std::map<std::uint64_t, LiveGroup> live_;
   std::uint64_t groups_ = 0, samples_ = 0, tokens_ = 0, refused_groups_ = 0, differing_ = 0;
   std::map<std::string, std::uint64_t> events_;
-  // Proportional set size: the most until each kind of event had happened a few times, and the most
-  // of all.
+  // Largest pss_own_mb() during the first kEventsUntilStart events, and of the whole test.
   double pss_start_mb_ = 0, pss_max_mb_ = 0;
 };
 

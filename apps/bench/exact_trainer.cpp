@@ -23,8 +23,9 @@ using core::ErrorCode;
 constexpr std::int64_t kActivation_bytes_max = std::int64_t{320} << 20;
 constexpr std::array<std::int64_t, 6> kRowLimits = {48, 1024, 200, 512, 96, 700};
 
-// Moves one weight by one unit in the last place; its name. A norm's weight is in every later sum,
-// where one of a projection's may be lost in the rounding of all but a few tokens.
+// Moves one weight up by one unit in the last place and returns its name. The weight is one of a
+// norm, because every token's result depends on it; rounding would hide a change in one weight of a
+// projection for all but a few tokens.
 std::string plant_ulp(model::ParamStore& params) {
   const std::string name = "model.layers.0.input_layernorm.weight";
   float& weight = params.view(name).front();
@@ -32,7 +33,7 @@ std::string plant_ulp(model::ParamStore& params) {
   return name + "[0]";
 }
 
-// Rows of a micro-batch whose kept activations take about `bytes`.
+// The number of rows whose activations, kept for the backward pass, take about `bytes`.
 std::int64_t rows_within(const model::ModelSpec& spec, std::int64_t bytes) {
   const std::int64_t per_row =
       spec.layers *
@@ -127,7 +128,7 @@ class TrainerRun {
   Difference difference_;
   std::int64_t micro_batches_ = 0;
   std::int64_t rows_min_ = 0, rows_max_ = 0;  // of a micro-batch
-  double grad_norm_ = 0;                      // of one backward pass, to prove that the graph lives
+  double grad_norm_ = 0;                      // of one backward pass: shows that autograd was on
 };
 
 }  // namespace

@@ -13,9 +13,10 @@
 
 namespace troupe::app {
 
-// Returns the object "trainer" of the benchmark's line. `plant_ulp`: first moves one weight by one
-// unit in the last place. Errors: those of reading model and transcript; kNumeric when the backward
-// pass gives no gradient.
+// Returns the object "trainer" of the benchmark's JSON line. `seed`: of the order of samples.
+// `plant_ulp`: first moves one weight by one unit in the last place, a difference that must be
+// found. Errors: those of reading model and transcript; kNumeric when the backward pass gives no
+// gradient.
 core::Result<nlohmann::ordered_json> run_trainer_side(const std::filesystem::path& model,
                                                       const std::filesystem::path& transcript,
                                                       std::uint64_t seed,

@@ -1,6 +1,6 @@
-// The file: magic, then per group temperature, threads, sizes, prompt and samples, all as words of
-// 32 bits in this machine's order; a CRC-32C of everything before it ends the file. It never leaves
-// the machine.
+// The file format: a magic number, the number of groups, for each group temperature, threads,
+// prompt and samples (lists follow their lengths), and a CRC-32C of everything before it. All are
+// 32-bit words in this machine's byte order, because the file never leaves the machine.
 #include "apps/bench/exact_transcript.hpp"
 
 #include "runtime/core/check.hpp"
@@ -29,7 +29,7 @@ std::uint32_t checksum(std::span<const std::uint32_t> words) {
   return core::crc32c(words.data(), words.size_bytes());
 }
 
-// Appends words.
+// Appends values to `words`.
 struct WordWriter {
   template <class T>
   void value(T value) {
@@ -46,7 +46,7 @@ struct WordWriter {
   Words32 words;
 };
 
-// Reads words from the front; fails at a list longer than the rest.
+// Reads values from the front of `words`. Sets `good` to false at a list longer than the rest.
 struct WordReader {
   template <class T>
   void value(T& value) {
@@ -70,7 +70,7 @@ struct WordReader {
   bool good = true;
 };
 
-// Writes or reads all of a transcript: one walk, so that both have the same order.
+// Visits all of a transcript, with a WordWriter or a WordReader, so that both use the same order.
 template <class Io, class AnyTranscript>
 void walk(Io& io, AnyTranscript& transcript) {
   io.size(transcript.groups);

@@ -1,7 +1,7 @@
 // The record that the engine's side of `troupe bench exact` writes and the trainer's side checks:
-// prompts, sampled tokens, the bits of their log-probs, and the engine's settings. Value types;
-// passed between processes in a file of 32-bit words with a checksum. Bounds: the limits below,
-// checked when a file is read.
+// prompts, sampled tokens, the bits of their log-probs, temperature and threads. Value types; the
+// processes exchange them as a file of 32-bit words with a checksum, of at most
+// kTranscript_bytes_max.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,12 +16,12 @@ inline constexpr std::uint64_t kTranscript_bytes_max = 1ull << 30;
 
 struct TranscriptSample {
   std::vector<std::int32_t> tokens;
-  std::vector<float> logprobs;  // by token
+  std::vector<float> logprobs;  // one per token
 };
 
 struct TranscriptGroup {
   float temperature = 1.0f;  // of the log-probs
-  std::int32_t threads = 1;  // of the engine that sampled it
+  std::int32_t threads = 1;  // of the engine that sampled the group
   std::vector<std::int32_t> prompt;
   std::vector<TranscriptSample> samples;
 };

@@ -10,13 +10,13 @@
 
 namespace troupe::app {
 
-inline constexpr int kRepetitions = 3;
+inline constexpr int kRepetitions = 3;  // of a measurement, of which the median is printed
 
-// Seconds on the steady clock.
 class Stopwatch {
  public:
+  // Seconds since the last lap began, or since the stopwatch was made.
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  // Seconds since the last lap, or since the stopwatch was made.
+  // The same; then begins the next lap.
   double lap() {
     const Clock::time_point now = Clock::now();
     return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
@@ -27,10 +27,10 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-// Nanoseconds of the steady clock, which all processes of a machine share.
+// Nanoseconds on the steady clock, which all processes of a machine share.
 std::int64_t clock_ns();
 
-// The middle one of `values`, or the mean of the middle two; at least one.
+// The middle one of `values`, or the mean of the middle two. `values` must not be empty.
 double median(std::vector<double> values);
 
 // Prints one JSON line or, for people, one line per figure.

@@ -1,5 +1,5 @@
-// `troupe bench gemm`: a model's matrix products with weights read from memory, not from a cache:
-// copies of each weight that fill 256 MiB are used in turn.
+// `troupe bench gemm`: times a model's matrix products with weights that are read from memory, not
+// from a cache: uses copies of each weight, 256 MiB in all, in turn.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/machine.hpp"
@@ -27,7 +27,7 @@ struct Shape {
   std::int64_t k = 0, n = 0;
 };
 
-// The products of one layer and of the head.
+// The shapes of the products of one layer and of the head.
 std::vector<Shape> shapes_of(const model::ModelSpec& spec) {
   return {{spec.hidden, spec.qkv_width()},
           {spec.q_width(), spec.hidden},
@@ -36,11 +36,11 @@ std::vector<Shape> shapes_of(const model::ModelSpec& spec) {
           {spec.hidden, spec.vocab}};
 }
 
-// SmolLM2-135M's, when no model is named.
+// The shapes of SmolLM2-135M, for when no model is named.
 constexpr Shape kUsualShapes[] = {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}, {576, 49152}};
 
-// Fills with uniform numbers in [-0.5, 0.5) on all threads: drawing 64 million on one would take
-// longer than the benchmark. A device gets the host's numbers.
+// Fills with random numbers in [-3.5, 3.5) on all threads. Draws one for every 64 elements, because
+// drawing 64 million would take longer than the benchmark. A device gets the host's numbers.
 void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
   const bool on_host = team.memory().on_host();
   std::vector<float> drawn(on_host ? 0 : static_cast<std::size_t>(buffer.size()));
@@ -57,7 +57,7 @@ void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
   if (!on_host) buffer.upload(drawn);
 }
 
-// The copies of one packed matrix.
+// Copies of one packed matrix; `turn` returns them in turn.
 class Copies {
  public:
   Copies(core::TeamRunner& team, const Shape& shape, kernels::PanelDtype dtype)
@@ -91,7 +91,7 @@ class Copies {
   core::Buffer<float> data_, scale_;
 };
 
-// Seconds of one product, the median of the repetitions.
+// Seconds of one product, the median of kRepetitions measurements.
 double time_product(core::TeamRunner& team,
                     std::int64_t m,
                     const Shape& shape,
@@ -132,7 +132,7 @@ double time_product(core::TeamRunner& team,
   return median(std::move(seconds));
 }
 
-// The machine's limits; on a device tensor cores bound bf16-compute.
+// The machine's limits. On a GPU the multiply-add limit of bf16-compute is that of tensor cores.
 kernels::MachineLimits limits_of(core::TeamRunner& team, kernels::PanelDtype dtype) {
   kernels::MachineLimits limits = measure_limits(team);
   auto* const on_device = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);

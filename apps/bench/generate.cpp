@@ -1,5 +1,5 @@
-// `troupe bench generate`: the engine on random prompts. Prefill is timed on requests for one
-// token, decoding on the steps in which the whole batch decodes and nothing is prefilled.
+// `troupe bench generate`: times the engine on random prompts. Prefill is timed on requests for one
+// token, decoding on the steps in which the whole batch decodes and no prompt is computed.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/machine.hpp"
@@ -24,8 +24,8 @@ namespace {
 using core::Result;
 
 constexpr std::int64_t kSpareBlocks = 32;
-constexpr int kPairs = 7;                            // of one sample and a group
-constexpr std::uint64_t kFirstGroupId = 1ull << 32;  // apart from the ids of the other figures
+constexpr int kPairs = 7;                            // timed pairs of one sample and one group
+constexpr std::uint64_t kFirstGroupId = 1ull << 32;  // above all ids that `submit` gives
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in JSON
 
 struct GenerateJob {
@@ -41,8 +41,8 @@ double product_weights(const model::ModelSpec& spec) {
   return static_cast<double>(spec.active_weights() + spec.hidden * spec.vocab);
 }
 
-// Weights that a step of `rows` tokens reads: of experts the expected number chosen by at least one
-// row when all are equally likely.
+// Weights that a step of `rows` tokens reads. Of the experts: the expected number that at least one
+// row chooses, if all are equally likely.
 double read_weights(const model::ModelSpec& spec, double rows) {
   const model::MoeSpec& moe = spec.moe;
   if (!moe.any()) return product_weights(spec);
@@ -54,13 +54,13 @@ double read_weights(const model::ModelSpec& spec, double rows) {
          static_cast<double>(moe.sparse_layers(spec.layers)) * (seen - chosen) * one;
 }
 
-// The least operations and bytes that some work needs, for the share of the limit. Products of
-// pairs count half.
+// The least operations and bytes of memory that some work needs, for the share of the limit. With
+// bf16-compute a product counts half, because one instruction multiplies pairs.
 struct Work {
   double flops = 0, bytes = 0;
 };
 
-// `tokens` prompt tokens in `steps` steps; the head runs for the last row of each prompt alone.
+// Of computing a batch's prompts in `steps` steps. The head runs only for the last row of each.
 Work prefill_work(const model::ModelSpec& spec, const GenerateJob& job, double steps) {
   const double tokens = static_cast<double>(job.batch * job.prompt_tokens);
   const double head = static_cast<double>(spec.hidden * spec.vocab);
@@ -73,7 +73,7 @@ Work prefill_work(const model::ModelSpec& spec, const GenerateJob& job, double s
               ((read_weights(spec, tokens / steps) - head) * steps + head)};
 }
 
-// One decode step with `context` keys for each sample.
+// Of one decode step with `context` keys for each sample.
 Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double context) {
   const double rows = static_cast<double>(job.batch);
   return {rows * (2 * product_weights(spec) / kernels::products_of_lane(job.panels) +
@@ -82,8 +82,8 @@ Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double co
               4 * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
 }
 
-// Measures the members' time in parallel regions and their waits in barriers; the rest of a step is
-// time outside the kernels. Wraps another team, which must outlive it; regions start on one thread.
+// Measures how long the members of a team are in parallel regions, and how long they wait there in
+// barriers. Wraps another team, which must outlive it. One thread starts all regions.
 class MeteredTeam final : public core::TeamRunner {
  public:
   explicit MeteredTeam(core::TeamRunner& team)
@@ -106,7 +106,7 @@ class MeteredTeam final : public core::TeamRunner {
     });
   }
 
-  // Since the team was made, means over the members.
+  // Seconds since this object was made, means over the members.
   double region_s() const { return mean(&Member::region_s); }
   double wait_s() const { return mean(&Member::wait_s); }
 
@@ -130,7 +130,7 @@ class GenerateRun {
   GenerateRun(engine::EngineDriver& driver, const GenerateJob& job, const MeteredTeam& team)
       : driver_(driver), engine_(*driver.engine()), job_(job), team_(team) {}
 
-  // Seconds until every prompt has its first token, and the steps that it took.
+  // Seconds until every prompt has its first token, and the number of steps until then.
   Result<std::pair<double, double>> prefill() {
     TROUPE_TRY(submit(1));
     const auto before = engine_.counters().steps;
@@ -177,14 +177,14 @@ class GenerateRun {
     return out;
   }
 
-  // How much longer a group takes until all its samples have their first token than one sample
-  // alone. The prompt is computed once for all, so the ratio should be close to 1.
+  // Seconds from submission to the first token: of one sample alone, and of all samples of a group.
+  // A group's prompt is computed once, so the ratio should be close to 1.
   struct FirstTokens {
     double one_s = 0, all_s = 0;  // medians
     double ratio() const { return all_s / one_s; }
   };
-  // New prompts each time, one sample and a group in turn. Error kInternal: a prompt was computed
-  // more than once.
+  // Times one sample and a group in turn, with a new prompt each time. Error kInternal: a prompt
+  // was not computed exactly once.
   Result<FirstTokens> first_tokens() {
     std::vector<double> one, all;
     std::uint64_t id = kFirstGroupId;
@@ -235,7 +235,7 @@ class GenerateRun {
   }
 
   engine::EngineDriver& driver_;
-  const engine::Engine& engine_;  // that is driven
+  const engine::Engine& engine_;  // the engine of driver_
   const GenerateJob& job_;
   const MeteredTeam& team_;
   std::uint64_t next_id_ = 0;
@@ -244,8 +244,8 @@ class GenerateRun {
 struct GenerateFigures {
   double decode_tokens_per_s = 0, prefill_tokens_per_s = 0;
   double decode_share = 0, prefill_share = 0;
-  // Of a decode step: outside the parallel region (schedule, plan, bookkeeping), and in its
-  // barriers.
+  // Shares of a decode step's time: outside its parallel region (schedule, plan, bookkeeping), and
+  // in the region's barriers.
   double serial_share = 0, barrier_share = 0;
 };
 
@@ -253,11 +253,11 @@ Result<GenerateFigures> measure(GenerateRun& bench,
                                 const model::ModelSpec& spec,
                                 const GenerateJob& job,
                                 MeteredTeam& team) {
-  // A warm-up round: after it KV blocks are reused, as in an engine that has run for long.
+  // A warm-up round, after which KV blocks are reused, as in an engine that has run for long.
   TROUPE_TRY(bench.prefill());
   TROUPE_TRY(bench.decode());
-  std::vector<double> prefill_s, decode_s;            // of all prompts, of one step
-  std::vector<double> prefill_shares, decode_shares;  // of the better limit before and after
+  std::vector<double> prefill_s, decode_s;            // of all prompts; of one step
+  std::vector<double> prefill_shares, decode_shares;  // of the better limit of before and after
   std::vector<double> serial, barrier;                // shares of a step
   const bool known = !job.no_limits;
   kernels::MachineLimits limits;
@@ -306,7 +306,7 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
   limits.sequences_max =
       static_cast<std::int32_t>(std::max({job.batch, job.group, std::int64_t{1}}));
   limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
-  // As many blocks as the samples need, so that from the second round on every one was used before.
+  // Only as many blocks as the samples need, so that the warm-up round uses every block.
   limits.kv_blocks = limits.sequences_max * (tokens / kernels::kKvBlock + 2) + kSpareBlocks;
   return engine::Engine::create(std::move(packed), limits, {}, nullptr, team);
 }

@@ -167,7 +167,8 @@ RoleTimes role_times(const json& before, const json& after, const std::string& r
 }
 
 pid_t pid_of_role(const json& status, const std::string& role) {
-  // "cast" lists every role from the start; the roles' reports follow half a second later.
+  // "cast" lists every role from the start; "roles" only those that have reported, half a second
+  // later.
   const json part = part_named(status.value("cast", json::array()), role);
   const json node = part_named(status.value("nodes", json::array()), part.value("node", ""));
   return node.value("pid", 0);

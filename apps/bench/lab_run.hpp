@@ -1,6 +1,6 @@
 // Starts a real `troupe train ppo` of a tiny random model in processes of its own, watches it
-// through its files and `troupe status`, and stops it. Owned by the benchmark, on its thread; the
-// destructor ends the run. Every wait has a limit; past it the error shows the run's last output.
+// through its files and `troupe status`, and stops it. Owned by a benchmark, on its thread; the
+// destructor kills the run. Every wait has a limit; past it the error shows the run's last output.
 #pragma once
 
 #include "apps/bench/logged_process.hpp"
@@ -18,16 +18,17 @@ struct LabShape {
   std::int64_t layers = 2, hidden = 64, heads = 4, kv_heads = 2, ffn = 160, context = 256;
 };
 
-// The tiny model, a tokenizer of bytes, a data set and a configuration in one folder. Bounded by
-// the shape.
+// The files of a run in one folder: the tiny model with a tokenizer of bytes, a dataset and a
+// configuration.
 class LabFiles {
  public:
-  // `keep`: a folder that stays, or "" for a temporary one. Errors: kResources.
+  // `keep`: the folder to use, which stays; "" makes a temporary one. Errors: kResources.
   static core::Result<LabFiles> make(const LabShape& shape, const std::string& keep = "");
 
-  // "model" and "train.jsonl"; "run.yaml", whose run goes on until it is interrupted.
+  // The path of a file in the folder: "model", "train.jsonl", or "run.yaml", the configuration of a
+  // run that goes on until it is interrupted.
   std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
-  std::string run() const { return *this / "run"; }
+  std::string run() const { return *this / "run"; }  // the run folder
 
  private:
   LabFiles() = default;
@@ -37,7 +38,7 @@ class LabFiles {
 };
 
 // Sizes of an update: `groups` prompts, `samples` responses to each, of at most `new_tokens`
-// tokens.
+// tokens. `staleness_max` is train.staleness_max, in updates.
 struct LabSizes {
   std::int64_t groups = 4, samples = 4, new_tokens = 16;
   std::int64_t staleness_max = 1;
@@ -45,7 +46,7 @@ struct LabSizes {
 
 class LabRun {
  public:
-  // `more`: further words of the command line. `limit_s`: of every wait.
+  // `more`: further words of the command line. `limit_s`: seconds that each wait may take.
   static core::Result<LabRun> start(const LabFiles& files,
                                     const LabSizes& sizes,
                                     const std::vector<std::string>& more,
@@ -54,7 +55,7 @@ class LabRun {
   std::uint64_t updates() const;  // done so far
   // Waits until `updates` are done.
   core::Result<void> reach(std::uint64_t updates);
-  // The output of `troupe status --json`.
+  // What `troupe status --json` prints.
   core::Result<nlohmann::json> status() const;
   // Interrupts the run: it ends after the current update, with a checkpoint.
   core::Result<void> interrupt();

@@ -1,6 +1,6 @@
-// Runs a program in the background with its output in a file; every wait has a limit. For
-// benchmarks and tests that start whole runs and commands on them. The process is killed with its
-// owner, on whose thread all calls are made.
+// Runs a program as a child process with its output in a file; every wait has a limit. For
+// benchmarks and tests that start whole runs and commands on them. The destructor kills the
+// process. Owned by one thread.
 #pragma once
 
 #include "runtime/core/child_process.hpp"
@@ -14,23 +14,25 @@
 
 namespace troupe::app {
 
-// Polls until the condition holds; false at the limit.
+// Polls every 5 ms until the condition holds; false if it does not hold within `limit_s` seconds.
 bool holds_within(double limit_s, const std::function<bool()>& condition);
 
 class LoggedProcess {
  public:
   LoggedProcess() = default;
-  // `program`: a path, or "" for this very program. Error: kResources.
+  // `program`: a path, or "" for this very program. `network`: descriptor of a network namespace to
+  // run in; -1: ours. Error: kResources.
   static core::Result<LoggedProcess> start(const std::string& program,
                                            std::vector<std::string> arguments,
                                            const std::filesystem::path& log,
                                            int network = -1);
 
-  // The exit status, 128 + signal for one that was killed; nothing when it still runs at the limit.
+  // Waits for the end. The exit status, or 128 + the signal that killed it; nullopt if it still
+  // runs after `limit_s` seconds.
   std::optional<int> wait(double limit_s);
   bool running() { return child_.running(); }
   void signal(int number) { child_.signal(number); }
-  void kill() { child_.kill(); }  // kills its process group and waits for its end
+  void kill() { child_.kill(); }  // kills the process group and waits for the process
 
   pid_t pid() const noexcept { return child_.pid(); }
   std::string output() const;
@@ -40,20 +42,20 @@ class LoggedProcess {
   core::ChildProcess child_;
 };
 
-// The command's output; error kPeerLost with that output when it fails or takes longer, after which
-// it is killed.
+// Runs `troupe ARGUMENTS` and returns its output. Error kPeerLost, with the output: the command
+// failed, or ran longer than `limit_s` seconds and was killed.
 core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
                                              const std::filesystem::path& log,
                                              double limit_s);
 
-// Figures of a running process from /proc; 0 when it is gone. Seconds of processor time in user and
-// system mode; a field of its status in MiB, by default its resident memory.
+// Seconds of processor time that the process has used in user and system mode; 0 when it is gone.
 double processor_seconds(pid_t pid);
+// A field of /proc/PID/status in MiB, by default the resident memory; 0 when the process is gone.
 double memory_mb(pid_t pid, const std::string& field = "VmRSS:");
-// Proportional set size of this process now, MiB: pages shared with others count by their share.
+// Proportional set size of this process in MiB: a page that n processes share counts 1/n.
 double pss_mb();
 // The same without mapped files (program and libraries), whose share changes when other processes
-// that map them come and go.
+// start or end.
 double pss_own_mb();
 
 }  // namespace troupe::app

@@ -13,7 +13,7 @@ constexpr std::int64_t kHostBytes = std::int64_t{512} << 20;  // well above any 
 }  // namespace
 
 kernels::MachineLimits measure_limits(core::TeamRunner& team, std::int64_t bytes, int passes) {
-  const kernels::Ops* level = nullptr;  // a device's inside a region of its team
+  const kernels::Ops* level = nullptr;  // within a region kernels::ops() is the team's device's
   team.run([&](core::Team member) {
     if (member.rank == 0) level = &kernels::ops();
   });

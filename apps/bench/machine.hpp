@@ -1,4 +1,5 @@
-// The machine's limits at the active kernel level, measured in the run that needs them.
+// Measures the machine's limits, multiply-adds per second and bytes read per second, at the active
+// kernel level; benchmarks print their results as shares of them.
 #pragma once
 
 #include "kernels/calibrate.hpp"
@@ -6,7 +7,8 @@
 
 namespace troupe::app {
 
-// `bytes`: how many to read; 0: enough to measure memory and not a cache.
+// `bytes`: size of the buffer to read; 0: large enough to measure memory and not a cache. `passes`:
+// over that buffer; the best counts.
 kernels::MachineLimits measure_limits(core::TeamRunner& team,
                                       std::int64_t bytes = 0,
                                       int passes = 2);

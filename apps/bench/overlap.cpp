@@ -1,5 +1,6 @@
-// `troupe bench overlap`: three runs of the same sizes in turn, one asynchronous, one synchronous
-// on the same share of the cores, one synchronous on all of them.
+// `troupe bench overlap`: compares the time of an asynchronous update with the longest of its sides
+// (sampling, training, reward) and with synchronous updates. Does three runs of the same sizes in
+// turn: asynchronous, synchronous on half of the cores, synchronous on all cores.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"
@@ -22,13 +23,13 @@ struct OverlapJob {
   double limit_s = 240;
 };
 
-// Times over the updates after the warm-up.
+// What one run did in the updates after the warm-up.
 struct Sides {
-  double step_s = 0;  // of an update
+  double step_s = 0;  // mean of an update
   RoleTimes generator, policy, reward;
-  double together_share = 0;
+  double together_share = 0;  // of the time in which generator and policy were busy at once
 
-  // Seconds of an update in which the role was busy. The roles were watched as long as the policy.
+  // Seconds of an update in which the role was busy. All roles were watched as long as the policy.
   double busy_s(const RoleTimes& role) const { return role.busy_s * step_s / policy.wall_s; }
   double longer_s() const { return std::max({busy_s(generator), busy_s(policy), busy_s(reward)}); }
   // The generator's idle shares by cause, without negligible ones.
@@ -50,8 +51,8 @@ std::string slow_reward(std::int64_t reward_ms) {
   return out.str();
 }
 
-// Times are differences between two status answers, both during the run. A role's report is up to
-// half a second old, so the time between is long.
+// Does one run and takes the roles' times from two answers of `troupe status` during it. A role's
+// report is up to half a second old, so the updates between the answers must take much longer.
 core::Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::int64_t threads) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({job.layers, job.hidden, 4, 2, 2 * job.hidden, 512}));
   TROUPE_TRY(store::write_file(files / "slow.py", slow_reward(job.reward_ms)));

@@ -1,7 +1,7 @@
-// `troupe bench push`: new weights from this process to an engine in another, beside the machine's
-// limits, in three parts: bare transfers, pushes while the receiver's engine decodes, and a check
-// that every token has the bits of the version that it claims. docs/weights.md and
-// docs/performance.md say what the figures mean.
+// `troupe bench push`: measures the transfer of new weights from this process to an engine in
+// another, against the machine's limit. Three parts: bare transfers, pushes while that engine
+// decodes, and a check that every token has the bits of the version that it claims. docs/weights.md
+// and docs/performance.md say what the figures mean.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/push_receiver.hpp"
@@ -30,7 +30,7 @@ namespace {
 using core::Result;
 using nlohmann::json;
 
-// The trainer's side: changes the master weights and publishes them by the measured path.
+// The trainer's side: changes the master weights and publishes them by the path job.path.
 class Sender {
  public:
   Sender(const PushJob& job,
@@ -94,7 +94,7 @@ class PushBench {
     TROUPE_TRY_ASSIGN(checked, decode("recompute", job_.checked));
     TROUPE_TRY(channel_.say({{"do", "end"}}));
     figures.update(checked);
-    figures.update(decoded);  // whose swap_ms counts
+    figures.update(decoded);  // last, so that its swap_ms is the one that stays
     return figures;
   }
 
@@ -123,7 +123,8 @@ class PushBench {
                 {"publish_gb_per_s", median(publishing)}};
   }
 
-  // The receiver's answer, and swap_ms.
+  // Publishes `pushes` versions while the receiver decodes. Returns the receiver's last answer,
+  // with swap_ms added.
   Result<json> decode(const std::string& kv, std::int64_t pushes) {
     async::CpuPool team(
         static_cast<int>(std::max<std::int64_t>(job_.threads - job_.engine_threads, 1)),
@@ -164,7 +165,7 @@ Result<json> measure(const PushJob& job, const model::ParamStore& base) {
   if (job.path == "local") {
     const PushChannel theirs(std::move(sockets.second));
     const std::jthread receiver([&] { run_push_receiver(job, base, local, theirs); });
-    const PushChannel mine(std::move(sockets.first));  // closed before the receiver is waited for
+    const PushChannel mine(std::move(sockets.first));  // closes before the receiver is joined
     return PushBench(job, base, local, mine).run();
   }
   core::ChildSpec spec;
@@ -190,7 +191,7 @@ core::Failure no_loopback() {
                     std::string("a loopback connection to measure: ") + std::strerror(errno));
 }
 
-// Two ends of a blocking connection; an empty descriptor when there is none.
+// Both ends of a blocking loopback connection; `to` is empty when it could not be made.
 struct Loopback {
   net::OwnedFd from, to;
 };
@@ -211,8 +212,8 @@ Loopback connect_loopback() {
   return pair;
 }
 
-// The machine's limit for the same bytes in the same run, in GB/s, medians of 3 after a warm-up:
-// copies in memory with the same threads.
+// The machine's limit for shm and local: GB/s of copying `bytes` in memory with the team's threads,
+// each byte counted once; the median of 3 rounds after a warm-up.
 double copy_gb_per_s(core::TeamRunner& team, std::int64_t bytes) {
   core::Buffer<char> from(bytes), to(bytes);
   team.run([&](core::Team member) {
@@ -231,7 +232,8 @@ double copy_gb_per_s(core::TeamRunner& team, std::int64_t bytes) {
   return median(rates);
 }
 
-// A bare loopback socket from one thread to another.
+// The machine's limit for tcp: GB/s of a bare loopback socket from one thread to another; the
+// median of 3 rounds after a warm-up.
 Result<double> loopback_gb_per_s(std::int64_t bytes) {
   core::Buffer<char> from(bytes), to(bytes);
   std::memset(from.data(), 1, static_cast<std::size_t>(bytes));
@@ -263,7 +265,7 @@ struct Limits {
   double copy_gb_per_s = 0, loopback_gb_per_s = 0;
 };
 
-// Measures the limits again and keeps the better ones.
+// Measures the copy limit, for tcp also the loopback limit, and keeps the better of old and new.
 Result<void> raise_limits(Limits& limits, const PushJob& job, std::int64_t bytes) {
   async::CpuPool team(static_cast<int>(job.threads));
   limits.copy_gb_per_s = std::max(limits.copy_gb_per_s, copy_gb_per_s(team, bytes));

@@ -1,7 +1,6 @@
 // Carries JSON messages between `troupe bench push` and its receiver over a pair of sockets. The
-// receiver is a second process of this program, or a thread when the channel within one process is
-// measured. Each end is used by one thread. Bounds: kPushMessage_bytes a message, kPushWait for an
-// answer.
+// receiver is a second process of this program, or a thread of the same one with --path local. One
+// thread uses each end. Bounds: kPushMessage_bytes for a message, kPushWait for an answer.
 #pragma once
 
 #include "runtime/net/socket.hpp"
@@ -20,13 +19,14 @@ inline constexpr std::chrono::seconds kPushWait{600};
 class PushChannel {
  public:
   explicit PushChannel(net::OwnedFd socket) : socket_(std::move(socket)) {}
-  // Both ends. Error: kResources.
+  // Makes the two connected ends. Error: kResources.
   static core::Result<std::pair<net::OwnedFd, net::OwnedFd>> make_sockets();
 
   core::Result<void> say(const nlohmann::json& message) const;
-  // The next message. Errors: kPeerLost, kDeadline; that of {"error": TEXT} is its text.
+  // Waits for the next message. Errors: kDeadline; kPeerLost when the other end is gone or has sent
+  // {"error": TEXT}, with TEXT in the message.
   core::Result<nlohmann::json> hear() const;
-  bool waiting() const;  // `hear` would not block: a message or the end is there
+  bool waiting() const;  // `hear` would not block: a message is there, or the other end is gone
 
  private:
   net::OwnedFd socket_;

@@ -53,9 +53,9 @@ double p99(std::vector<double> values) {
   return values[(values.size() - 1) * 99 / 100];
 }
 
-// Decodes while new weights arrive: measures the pauses, and checks that no token was computed with
-// two versions. Steps run on the caller's thread; each fetch has a thread of its own, as in a
-// generator.
+// Decodes while new weights arrive: times the steps, and checks that every token was computed with
+// the version that it claims. Steps run on the caller's thread; each fetch has a thread of its own,
+// as in a generator.
 class PushDecode {
  public:
   PushDecode(const PushJob& job,
@@ -69,9 +69,9 @@ class PushDecode {
         location_(std::move(location)),
         team_(team) {}
 
-  // Sends {"ready": true}. Then each push lasts from {"do": "begin"} to {"do": "version",
-  // "version": V}, whose answer {"swapped_ns"} is the end of the first step on V; until {"do":
-  // "stop"}.
+  // Sends {"ready": true}, then decodes until {"do": "stop"}. A push begins with {"do": "begin"};
+  // {"do": "version", "version": V} says that V can be fetched. Its answer {"swapped_ns": T}, the
+  // end of the first step on V, ends the push.
   core::Result<void> run(const PushChannel& channel, engine::KvAction action) {
     engine::EngineLimits limits;
     limits.sequences_max = static_cast<std::int32_t>(job_.batch);
@@ -112,8 +112,8 @@ class PushDecode {
     }
   }
 
-  // step_ms, step_ms_p99_alone, step_ms_p99_during and steps_during, of decode steps without and
-  // during pushes.
+  // The figures step_ms, step_ms_p99_alone, step_ms_p99_during and steps_during: "alone" of decode
+  // steps without a push, "during" of those during one.
   nlohmann::json times() const {
     return {{"step_ms", 1e-6 * median(alone_ns_)},
             {"step_ms_p99_alone", 1e-6 * p99(alone_ns_)},
@@ -244,7 +244,7 @@ class Receiver {
   }
 
  private:
-  // Each side uses all cores in turn.
+  // Sender and receiver take turns, so each may use all cores.
   core::Result<void> transfer(core::Version version) {
     if (pool_ == nullptr) {
       pool_ = std::make_unique<async::CpuPool>(static_cast<int>(job_.threads),
@@ -261,7 +261,7 @@ class Receiver {
       TROUPE_TRY_ASSIGN(packed, intake->advance(*pool_, kPushWait));
       done = packed;
     }
-    held_ = intake->take();  // as an engine would, until the next
+    held_ = intake->take();  // until the next transfer, as an engine would
     return channel_.say({{"verified_ns", verified}, {"pack_ns", clock_ns() - verified}});
   }
 

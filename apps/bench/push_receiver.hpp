@@ -1,9 +1,12 @@
-// The receiving side of `troupe bench push`: carries out the messages of its channel until the
-// message "end". Runs in a process of its own, or on a thread when the channel within one process
-// is measured. docs/weights.md describes the transfer that is measured.
+// The receiving side of `troupe bench push`: does what the messages of its channel say, until the
+// message "end". Runs in a process of its own, or on a thread of the sender's process with --path
+// local. docs/weights.md describes the transfer that is measured.
 //
-//   {"do": "transfer", "version": V, "location": L}  fetches and packs: {"verified_ns", "pack_ns"}
-//   {"do": "decode", "kv": "keep", "location": L}    decodes meanwhile, see PushDecode
+//   {"do": "transfer", "version": V, "location": L}
+//     Fetches and packs V. Answers {"verified_ns": clock_ns() when all of V was verified,
+//     "pack_ns": nanoseconds of packing after that}.
+//   {"do": "decode", "kv": "keep" or "recompute", "location": L}
+//     Decodes while weights arrive; PushDecode::run lists the messages in between.
 //   {"do": "end"}
 #pragma once
 
@@ -16,23 +19,23 @@
 
 namespace troupe::app {
 
-// The benchmark's job. Both processes compute the weights of each version themselves, so that the
-// receiver can tell which version a token came from.
+// What to measure. Sender and receiver each compute the weights of a version themselves, so that
+// the receiver can check which version a token came from.
 struct PushJob {
   std::string model;  // a folder; empty: a random model of about `bytes`
   std::int64_t bytes = std::int64_t{256} << 20;
-  std::string path = "shm";
-  std::int64_t threads = 0, engine_threads = 0;
-  std::int64_t pushes = 100, checked = 8;
-  std::int64_t batch = 4, slice_us = 2000;
+  std::string path = "shm";                      // shm, tcp or local
+  std::int64_t threads = 0, engine_threads = 0;  // of a transfer; of the engine that decodes
+  std::int64_t pushes = 100, checked = 8;        // while decoding; with every token checked
+  std::int64_t batch = 4, slice_us = 2000;       // samples at once; packing between two steps
 };
 // The fields that the receiver needs, sent as its first message.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PushJob, model, bytes, threads, engine_threads, batch, slice_us)
 
-// The loaded or random weights, version 0.
+// The weights of version 0: those of job.model, or random ones.
 core::Result<std::unique_ptr<model::ParamStore>> base_weights(const PushJob& job);
 
-// `out` becomes version `version` of `base`: every weight scaled by its own factor.
+// Writes version `version` of `base` to `out`: all weights scaled by a factor of that version.
 void write_version(core::TeamRunner& team,
                    const model::ParamStore& base,
                    core::Version version,
@@ -40,16 +43,18 @@ void write_version(core::TeamRunner& team,
 
 inline constexpr int kReceiverSocket = 3;  // descriptor of the channel in a process of its own
 
-// Serves until the end. `base`: the weights of version 0. Sends an error as {"error": TEXT} and
-// ends.
+// Serves until the message "end". `base`: the weights of version 0. Sends an error as
+// {"error": TEXT} and returns.
 void run_push_receiver(const PushJob& job,
                        const model::ParamStore& base,
                        weights::WeightSubscriber& subscriber,
                        const PushChannel& channel);
 
-// `troupe bench push receiver`: the first message is the job.
+// `troupe bench push receiver`: the receiver as a process of its own, which gets the job as its
+// first message.
 core::Result<void> bench_push_receiver();
 
+// A weight location as the L of the messages above.
 nlohmann::json location_json(const weights::WeightLocation& location);
 
 }  // namespace troupe::app

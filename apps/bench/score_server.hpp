@@ -1,6 +1,6 @@
-// A reward server of the benchmarks: the path of a request alone decides the score of its samples.
-// The server remembers when each path first scored. Its handler runs on the server's strand; the
-// other functions may be called from any thread. Bounded by the paths that are asked for.
+// A reward server for benchmarks: a request's path alone decides the score of its samples. The
+// server remembers when each path first scored. The handler runs on the server's strand; the other
+// functions may be called from any thread. Memory: one entry per path that scored.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -15,10 +15,10 @@
 
 namespace troupe::app {
 
-// "lab-12" names an attached reward and its path, and determines its score: 7, one more than half
-// of the number.
+// The name of an attached reward and of its path: "lab-12" for 12.
 std::string lab_reward(std::uint64_t number);
-std::optional<double> lab_score(const std::string& name);  // none for another name
+// The score that such a reward gives: 1 + number / 2. nullopt for another name.
+std::optional<double> lab_score(const std::string& name);
 
 class ScoreServer {
  public:
@@ -26,7 +26,7 @@ class ScoreServer {
   ~ScoreServer();
 
   std::string url(const std::string& name) const;
-  // clock_ns() at the answer to its first samples.
+  // clock_ns() when reward `name` scored its first samples; nullopt before that.
   std::optional<std::int64_t> first_ns(const std::string& name) const;
 
  private:
@@ -36,7 +36,7 @@ class ScoreServer {
   async::IoThreads io_;
   std::unique_ptr<net::HttpServer> http_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::int64_t> first_ns_;  // by path
+  std::map<std::string, std::int64_t> first_ns_;  // by reward name
 };
 
 }  // namespace troupe::app

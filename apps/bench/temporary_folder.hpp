@@ -1,4 +1,4 @@
-// A folder of our own in the system's temporary folder, removed with its owner.
+// A new folder in the system's temporary folder; the destructor removes it with its content.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -15,7 +15,7 @@ namespace troupe::app {
 
 class TemporaryFolder {
  public:
-  // TMP/NAME-XXXXXX. Error: kResources.
+  // Makes TMP/NAME-XXXXXX, with random letters for the X. Error: kResources.
   static core::Result<TemporaryFolder> make(const std::string& name) {
     std::error_code error;
     std::string path = (std::filesystem::temp_directory_path(error) / (name + "-XXXXXX")).string();

@@ -1,5 +1,6 @@
-// `troupe bench train`: the speed of the policy's trainer against the limit of this machine's
-// multiply-adds, and the time of each phase.
+// `troupe bench train`: measures the speed of an update of the policy (for ppo also of the critic)
+// or of a supervised step, as a share of this machine's multiply-add peak. For a policy without a
+// critic on the CPU also the time of each phase.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/train_steps.hpp"
@@ -59,13 +60,13 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
           {"update_cpu_s", figures.cost.cpu_s}};
 }
 
-// Whether the objective trains on sequences or pairs in place of sampled groups.
+// Whether the objective trains on given sequences or pairs and not on sampled groups.
 bool is_supervised(const std::string& objective) {
   return objective == "sft" || objective == "dpo" || objective == "rm";
 }
 
-// Fills in the sizes that were not given: groups of 4 x 8 samples, 32 + 64 tokens; for ppo 32 x 1;
-// for sft 16 sequences of 256 tokens; for dpo and rm 8 pairs of 32 + 96.
+// Fills in the sizes that are 0: 4 prompts with 8 samples each (ppo: 32 with 1), 32 tokens and 64
+// new ones; for sft 16 sequences of 256 tokens; for dpo and rm 8 pairs, 32 tokens and 96 new ones.
 void choose_sizes(TrainJob& job) {
   const bool pairs = job.objective == "dpo" || job.objective == "rm";
   const bool alone = job.objective == "ppo" || is_supervised(job.objective);
@@ -78,8 +79,8 @@ void choose_sizes(TrainJob& job) {
   choose(job.new_tokens, job.objective == "sft" ? 256 : pairs ? 96 : 64);
 }
 
-// PPO with a critic, GRPO, Dr. GRPO, RLOO or REINFORCE with a baseline, by the names of
-// algo.advantage.estimator.
+// Settings for an objective that trains on sampled groups: PPO with a critic, GRPO, Dr. GRPO, RLOO
+// or REINFORCE with a baseline.
 core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
   static constexpr std::pair<std::string_view, std::string_view> kEstimators[] = {
       {"grpo", "group_norm"},
@@ -100,15 +101,15 @@ core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
                         "'; use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
 }
 
-// Times of the phases of an update, measured on the trainer's own parts: forward and backward of
-// every micro-batch, and the optimiser's step. Memory: four stores of the model, packed weights and
-// one micro-batch, as in the trainer.
+// Times of the phases of an update: forward and backward of all its micro-batches, and the
+// optimiser's steps. PhaseRun measures them on the parts that the trainer is made of.
 struct TrainPhases {
   double forward_s = 0;
   double backward_s = 0;
   double optimizer_s = 0;  // gradients zeroed, their norm, AdamW, panels packed again
 };
 
+// Memory as in the trainer: four stores of the model, packed weights and one micro-batch.
 class PhaseRun {
  public:
   PhaseRun(const learn::Trainers& trainers,
@@ -170,7 +171,7 @@ class PhaseRun {
   model::GroupPlan plan_;
 };
 
-// Medians, after a warm-up pass.
+// Medians of kTimedSteps passes after a warm-up pass.
 core::Result<TrainPhases> measure_phases(const TrainJob& job,
                                          const learn::TrainerSettings& settings,
                                          const std::vector<experience::Group>& groups,
@@ -189,7 +190,7 @@ core::Result<TrainPhases> measure_phases(const TrainJob& job,
   return TrainPhases{median(forward), median(backward), median(optimizer)};
 }
 
-// Only an update of sampled groups by one trainer is also timed in pieces.
+// Phases are timed only for an update of the policy without a critic, on the CPU.
 core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team) {
   if (is_supervised(job.objective)) {
     TROUPE_TRY_ASSIGN(figures, time_supervised(job, team));
@@ -199,7 +200,7 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
   std::vector<experience::Group> groups;
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
   ordered_json line = line_of(job, figures);
-  // A device enqueues: its pieces cannot be told apart by the host's clock.
+  // A GPU only enqueues work, so the host's clock cannot tell its phases apart.
   if (job.objective == "ppo" || !team.memory().on_host()) return line;
   TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, team));
   line["forward_s"] = phases.forward_s;

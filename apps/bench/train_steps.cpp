@@ -24,7 +24,7 @@
 namespace troupe::app {
 namespace {
 
-constexpr std::int64_t kCalibration_bytes = std::int64_t{64} << 20;  // only its FMA peak is used
+constexpr std::int64_t kCalibration_bytes = std::int64_t{64} << 20;  // only the FMA peak is used
 constexpr std::uint64_t kSeed = 20240607, kSupervisedSeed = 20261122;
 
 rusage own_usage() {
@@ -33,7 +33,7 @@ rusage own_usage() {
   return usage;
 }
 
-// The cost so far, without wall time.
+// What this process has cost so far, without wall time.
 StepCost used_so_far() {
   const rusage usage = own_usage();
   const auto seconds = [](const timeval& time) {
@@ -66,7 +66,8 @@ core::Result<void> check_context(const TrainJob& job, const model::ModelSpec& sp
                         ", the model has a context of " + std::to_string(spec.context));
 }
 
-// Weights that a forward pass over so many rows multiplies with, times the rows.
+// Multiply-adds of the matrix products of a forward pass over `rows` rows; the head computes only
+// `logit_rows` of them.
 double weights_by_rows(const model::ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows) {
   const std::int64_t outputs = spec.head == model::HeadKind::kScore ? 1 : spec.vocab;
   return static_cast<double>(rows) * static_cast<double>(spec.active_weights()) +
@@ -120,9 +121,8 @@ core::Result<void> record_behaviour(std::vector<experience::Group>& groups,
   return {};
 }
 
-// Floating-point operations of the matrix products of one update: 2 a weight and row forward, 4
-// backward; the head's only for rows whose next token is learnt. Attention and what the backward
-// pass computes a second time are not counted.
+// Floating-point operations of the matrix products of one update: for each weight and row 2 forward
+// and 4 backward. Attention, and what the backward pass computes a second time, are not counted.
 core::Result<double> product_flops(const std::vector<experience::Group>& groups,
                                    const model::ModelSpec& spec,
                                    const learn::TrainerSettings& settings) {
@@ -141,8 +141,8 @@ core::Result<double> product_flops(const std::vector<experience::Group>& groups,
 
 using StepCall = std::function<core::Result<void>(int)>;
 
-// Calls `before`, which is not timed, and `step` with 0, 1, ... kTimedSteps, and fills in all but
-// the counts.
+// For i from 0 to kTimedSteps calls `before(i)`, which is not timed, and `step(i)`; i = 0 warms up.
+// Fills in the figures except `flops` and the counts.
 core::Result<TrainFigures> time_steps(core::TeamRunner& team,
                                       const StepCall& before,
                                       const StepCall& step) {
@@ -277,7 +277,7 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   };
   TROUPE_TRY_ASSIGN(figures, time_steps(team, nothing, step));
   const bool sequences = job.objective == "sft";  // of new_tokens, without a prompt
-  // The reference's forward pass is a part of the step.
+  // With a reference, its forward pass is part of the step.
   const double passes = settings.loss.method->reference ? 8.0 : 6.0;
   figures.flops = passes * static_cast<double>(job.prompts) *
                   weights_by_rows(spec, plan.plan.rows(),

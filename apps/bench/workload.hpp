@@ -1,4 +1,4 @@
-// Random prompts for benchmarks, and packed weights of a model. Pure functions.
+// Makes random prompts and packed weights for benchmarks. Pure functions.
 #pragma once
 
 #include "runtime/core/rng.hpp"
@@ -13,15 +13,15 @@ namespace troupe::app {
 
 std::vector<std::int32_t> random_tokens(core::Rng& rng, std::int64_t count, std::int64_t vocab);
 
-// `length` tokens: the first `shared` of them from `family`, whose other prompts begin like this
-// one, the rest from `own`.
+// A prompt of `length` tokens: the first `shared` ones drawn from `family`, the rest from `own`.
+// Prompts made with equal copies of `family` begin alike.
 std::vector<std::int32_t> random_prompt(core::Rng& family,
                                         std::int64_t shared,
                                         core::Rng& own,
                                         std::int64_t length,
                                         std::int64_t vocab);
 
-// Panels of `params`, in the team's memory.
+// Packs `params` as weights of the given version, in the team's memory.
 std::shared_ptr<const model::PackedWeights> packed_weights(
     const model::ParamStore& params,
     core::Version version,

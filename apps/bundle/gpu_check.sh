@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# gpu-check [--torch DIR] [--model FOLDER] [--out FILE]: every test and measurement that needs a GPU,
-# in at most nine minutes, as one JSON line each in FILE (default gpu_check.json): first that it is
-# right (device kernels, engine and trainer against the CPU), then how fast, as shares of limits
-# measured in the same run. Stops early, and says so, when the time is up. Runs from a bundle, or by
-# `./dev gpu-check` from a build. Exit: 0 all right, 1 something failed, 3 no GPU.
+# gpu-check [--torch DIR] [--model FOLDER] [--out FILE]: runs every test and measurement that needs a
+# GPU, in at most nine minutes, and writes one JSON line for each to FILE (default gpu_check.json).
+# First come tests of correctness (device kernels, engine and trainer against the CPU), then speed, as
+# shares of limits measured in the same run. What does not finish in time counts as failed. Runs from a
+# bundle, or by `./dev gpu-check` from a build. Exit: 0 all passed, 1 something failed, 3 no GPU.
 set -uo pipefail
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 readonly seconds_max=540
@@ -21,7 +21,7 @@ while (($#)); do
   shift
 done
 
-run() { # PROGRAM ARG..: by the bundle's launcher, killed when the time is up
+run() { # PROGRAM ARG..: runs it by the bundle's launcher; kills it when the time is up
   local program=$1 left=$((seconds_max - SECONDS))
   shift
   ((left > 0)) || return 124
@@ -37,7 +37,7 @@ if ! run "$here/bin/troupe" doctor --gpus --json >>"$out"; then
   exit 3
 fi
 
-# Right? The tests are packed, to keep the bundle small.
+# Correctness. The test programs are packed to keep the bundle small.
 checks=$(mktemp -d)
 trap 'rm -rf "$checks"' EXIT
 tar -C "$checks" -xzf "$here/checks.tar.gz" || exit 1
@@ -56,8 +56,8 @@ for test in test_kernels_cuda test_model test_engine test_learn test_weights; do
   say "$test: exit $rc: ${broken:-see $out.$test.log}"
 done
 
-# Fast?
-measure() { # arguments of `troupe bench`
+# Speed.
+measure() { # ARG..: runs `troupe bench` with these arguments
   local rc
   run "$here/bin/troupe" bench "$@" --json >>"$out" 2>"$out.log"
   rc=$?
@@ -67,8 +67,8 @@ measure() { # arguments of `troupe bench`
   say "bench $*: exit $rc: $(tail -n 1 "$out.log")"
 }
 for dtype in f32 bf16 bf16-compute; do
-  measure gemm --device cuda --dtype $dtype                    # SmolLM2-135M's products
-  measure gemm --device cuda --dtype $dtype --n 4096 --k 14336 # one of an 8B model
+  measure gemm --device cuda --dtype $dtype                    # the products of SmolLM2-135M
+  measure gemm --device cuda --dtype $dtype --n 4096 --k 14336 # a product of an 8B model
   measure gemm --device cuda --dtype $dtype --n 9728 --k 896 --m 8192
 done
 if [[ -n $model ]]; then

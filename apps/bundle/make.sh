@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# make.sh BUILD OUT [PROGRAM..]: packs what BUILD holds into the folder OUT, to be copied to machines
-# that have nothing else of ours (to train, a LibTorch 2.11): bin/troupe, checks.tar.gz (the PROGRAMs
-# of BUILD/bin, for gpu-check), lib/ (libtroupe_learn.so, libtroupe_cuda.so for all GPUs if BUILD has
-# it, and every shared library they need except LibTorch's and the system's own), the launcher
-# `troupe` and `gpu-check`. Replaces OUT. Fails above 60 MiB.
+# make.sh BUILD OUT [PROGRAM..]: packs the program built in BUILD into the folder OUT, which runs on
+# other machines (to train, they need LibTorch 2.11): bin/troupe, checks.tar.gz (the PROGRAMs of
+# BUILD/bin, for gpu-check), lib/ (libtroupe_learn.so, libtroupe_cuda.so for all GPUs if BUILD has it,
+# and every shared library they need except LibTorch's and the system's own), the launcher `troupe`
+# and `gpu-check`. Replaces OUT. Fails above 60 MiB.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$1 out=$2
@@ -26,7 +26,7 @@ if [[ -e $build/cuda_all/libtroupe_cuda.so ]]; then
   strip -o "$out/lib/libtroupe_cuda.so" "$build/cuda_all/libtroupe_cuda.so"
 fi
 
-# LibTorch with what it brings, and what every glibc system has.
+# Libraries that are not packed: LibTorch with what it brings, and what every glibc system has.
 readonly not_ours='^(libtorch|libc10|libgomp|libcud|libcupti|libnv|libshm|ld-linux|linux-vdso|libc\.|libm\.|libdl\.|librt\.|libpthread\.|libutil\.|libstdc\+\+|libgcc_s)'
 for program in "$build/troupe" "${@/#/$build/bin/}"; do
   ldd "$program"

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Troupe beside a LibTorch of this machine: ./troupe [--torch DIR] COMMAND ...
+# Runs this bundle's Troupe with a LibTorch of the machine: ./troupe [--torch DIR] COMMAND ...
 #
-# DIR is an unpacked LibTorch 2.11 or the folder `torch` of an installed PyTorch 2.11; without it
-# TROUPE_TORCH, then what `python3 -c "import torch"` finds. Without any of them the program does
-# all but train. Everything else is in this folder.
+# DIR is an unpacked LibTorch 2.11 or the folder `torch` of an installed PyTorch 2.11. Without
+# --torch the launcher takes the folder in TROUPE_TORCH, else the one that `python3 -c "import torch"`
+# finds. Without any of them the program does everything except training.
 here=$(dirname "$(readlink -f "$0")")
 say() {
   echo "troupe: $*" >&2
   exit 3
 }
-# Why the folder is no LibTorch that fits; nothing when it is one.
+# Prints why the folder is no LibTorch 2.11; prints nothing when it is one.
 misfit() {
   [ -e "$1/lib/libtorch_cpu.so" ] || {
     echo "$1 has no lib/libtorch_cpu.so; --torch names a LibTorch or PyTorch 2.11"

@@ -1,5 +1,6 @@
-// Measures the device speeds that bound our kernels: memory reads and copies, copies to and from
-// the host, multiply-adds. Uses the device's own probes (kernels/ops.hpp), medians of 3.
+// Measures the speeds of a GPU that bound our kernels: memory reads and copies, copies to and from
+// the host, multiply-adds. Reads and f32 multiply-adds are the best of several runs
+// (kernels/calibrate.hpp), the other figures medians of 3.
 #pragma once
 
 #include "kernels/cuda/device.hpp"
@@ -14,21 +15,21 @@ struct DeviceSpeeds {
   double copy_gb_per_s = 0;  // bytes read plus bytes written
   double upload_gb_per_s = 0, download_gb_per_s = 0;
   double fma_gflops = 0;
-  double mma_gflops = 0;  // bf16 products of tensor cores, by the instruction that our kernels use
+  double mma_gflops = 0;  // bf16 products on tensor cores, by the instruction that our kernels use
 };
 
-// Size of the buffer for measuring reads: larger than any GPU's caches, at most a quarter of the
-// free memory.
+// Size of the buffers to measure with: 1 GiB, which exceeds any GPU's caches, but at most a quarter
+// of the free memory.
 std::int64_t probe_bytes(const kernels::cuda::Device& device);
 
-// Measures on buffers of `probe_bytes`, which it frees. The device stays the thread's current one.
+// Takes buffers of `probe_bytes` and frees them. The device stays the thread's current one.
 DeviceSpeeds measure_speeds(kernels::cuda::Device& device);
 
-// The rate of tensor-core products alone.
+// DeviceSpeeds::mma_gflops alone.
 double measure_mma_gflops(kernels::cuda::Device& device);
 
-// Device seconds of one call of `work`, which enqueues: median of 3 runs of as many repetitions as
-// take `seconds_min` together.
+// Seconds that one call of `work` keeps the device busy; `work` only enqueues. Calls it so often
+// that all calls together take `seconds_min`, three times over, and returns the median.
 double seconds_of(kernels::cuda::Device& device,
                   const std::function<void()>& work,
                   double seconds_min = 0.02);

@@ -1,4 +1,5 @@
-// Which tokens end a response: the tokenizer's own, then those that only config.json names. Pure.
+// Which tokens end a response: those that the tokenizer's files name, then any others that the
+// model's config.json names. Pure.
 #pragma once
 
 #include "runtime/model/spec.hpp"
@@ -9,7 +10,7 @@
 
 namespace troupe::app {
 
-// `ends`: those that the tokenizer's files name.
+// `ends`: Tokenizer::eos_ids(), or SpecialTokens::eos_ids without a tokenizer.
 inline std::vector<std::int32_t> end_tokens(std::vector<std::int32_t> ends,
                                             const model::ModelSpec& spec) {
   for (const std::int32_t id : spec.eos) {

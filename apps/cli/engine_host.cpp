@@ -26,7 +26,7 @@ core::Result<std::optional<text::Tokenizer>> load_tokenizer(const std::filesyste
   return tokenizer;
 }
 
-// The end tokens; without a tokenizer those that the folder's files give as ids.
+// The tokens that end a response. Without a tokenizer: those that the folder's files give as ids.
 core::Result<std::vector<std::int32_t>> end_tokens_of(
     const std::filesystem::path& folder,
     const std::optional<text::Tokenizer>& tokenizer,

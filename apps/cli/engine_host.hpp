@@ -1,5 +1,6 @@
-// A model ready to generate: tokenizer, chat template, packed weights, team and engine, for
-// the commands that sample without a run. Owned by the command, used on its thread.
+// A model ready to generate: tokenizer, chat template, packed weights, team and engine, for the
+// commands that sample (`generate`, `chat`, `eval`, `serve`). Owned by the command, used on its
+// thread.
 #pragma once
 
 #include "actors/generator/tokenizer_text.hpp"
@@ -17,16 +18,16 @@
 
 namespace troupe::app {
 
-// Whether a model is used without its tokenizer, by token ids alone.
+// Whether to load the model's tokenizer; without one, prompts and responses are token ids.
 enum class TokenizerUse {
   kNeeded,
-  kIfThere,  // when the folder has a tokenizer.json
+  kIfThere,  // load it when the folder has a tokenizer.json
   kNone,
 };
 
 class EngineHost {
  public:
-  // `name`: a folder or org/name. `dtype`: how the weights are stored, by pack_weights as well.
+  // `name`: a folder or org/name. `dtype`: how the weights are stored, also by pack_weights.
   static core::Result<std::unique_ptr<EngineHost>> load(
       const std::string& name,
       const Placement& placement,
@@ -48,7 +49,7 @@ class EngineHost {
   // `driver` after this.
   std::unique_ptr<engine::EngineDriver> take_driver() { return std::move(driver_); }
   core::TeamRunner& team() { return *team_; }
-  // The weights of the folder, packed anew.
+  // Loads the weights from the folder and packs them.
   core::Result<std::shared_ptr<const model::PackedWeights>> pack_weights();
   bool has_tokenizer() const { return tokenizer_.has_value(); }
   // Only when has_tokenizer(), as always with kNeeded.
@@ -60,7 +61,7 @@ class EngineHost {
   const text::ChatTemplate* chat() const { return chat_ ? &*chat_ : nullptr; }
   const std::string& no_chat() const { return no_chat_; }  // why there is none
 
-  // Token ids of a completion prompt.
+  // Token ids of a completion prompt. Error kData: it has none. Only when has_tokenizer().
   core::Result<std::vector<std::int32_t>> encode(const std::string& prompt) const;
   // Token ids of a dialogue, ready for the model's answer. Error: the model has no chat template.
   core::Result<std::vector<std::int32_t>> encode_chat(

@@ -60,8 +60,8 @@ core::Error unknown(std::string_view command,
                             : "did you mean " + std::string(near) + "?")};
 }
 
-// Unknown flags, and words that belong to none; the words after an unknown flag are taken for its
-// value.
+// Adds an error for each unknown flag, and for each stray word before the first unknown flag; stray
+// words after it may be its values.
 void add_unknown(std::string_view command,
                  const std::vector<Flag>& flags,
                  const std::vector<std::string>& rest,
@@ -82,7 +82,7 @@ bool is_bool_flag(const std::vector<Flag>& flags, std::string_view word) {
   });
 }
 
-// Switches as `--json=true`, whichever way they were written: `--json`, `--json yes`, `--json=1`.
+// Rewrites each boolean flag, given as `--json`, `--json yes` or `--json=1`, to `--json=true`.
 std::vector<std::string> with_plain_switches(std::string_view command,
                                              const std::vector<Flag>& flags,
                                              Words words,

@@ -1,6 +1,6 @@
-// The plain flags of a subcommand: `--max-new-tokens 32`, `--json`, repeated `--stop X`. A command
-// lists its flags with the variables they fill; help, parsing and messages come from that list. The
-// one source that includes CLI11 is flags.cpp.
+// Parses the flags of a subcommand: `--max-new-tokens 32`, `--json`, repeated `--stop X`. A command
+// lists its flags with the variables they fill; help, parsing and messages follow from that list.
+// Only flags.cpp includes CLI11.
 #pragma once
 
 #include "apps/cli/words.hpp"
@@ -15,7 +15,7 @@
 namespace troupe::app {
 
 struct Flag {
-  std::string_view name;  // "--max-new-tokens"
+  std::string_view name;  // "--max-new-tokens"; several names with commas: "--model,model"
   std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*> target;
   std::string_view help;
   bool required = false;
@@ -25,8 +25,9 @@ struct Flag {
 enum class FlagsOutcome { kRun, kHelpShown };
 
 // Fills the targets from `words`. `title` heads the help page: "troupe generate: ...". A bool may
-// stand alone or be followed by true, false, yes, no, on, off, 1 or 0. Error kConfig, listing all
-// mistakes: unknown flags (with the nearest), missing or malformed value, out of range.
+// stand alone or be followed by true, false, yes, no, on, off, 1 or 0. Error kConfig, with all
+// mistakes found: unknown flags (and the nearest known one), missing or malformed values, and
+// numbers out of range.
 core::Result<FlagsOutcome> parse_flags(std::string_view title,
                                        const std::vector<Flag>& flags,
                                        Words words);

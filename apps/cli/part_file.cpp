@@ -62,7 +62,7 @@ Result<void> check_same(const fs::path& out, const PartSettings& settings) {
                   "--overwrite to begin anew");
 }
 
-// Bytes and number of the complete bundles at the beginning of `text`.
+// Length in bytes and number of the complete bundles at the beginning of `text`.
 std::pair<std::uint64_t, std::uint64_t> whole_bundles(const std::string& text,
                                                       std::uint64_t bundle) {
   std::uint64_t lines = 0, bundles = 0, length = 0;

@@ -1,7 +1,7 @@
 // A resumable output file of JSON lines: OUT.part grows, OUT.part.json records the settings, and
 // OUT appears complete at the end. The same command resumes where a killed one stopped and ends
-// with the same bytes. One process at a time (a file lock that ends with it). Owned by a command;
-// one thread.
+// with the same bytes. A file lock, held until the process ends, keeps other processes out. Owned
+// by a command; one thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,15 +16,15 @@
 
 namespace troupe::app {
 
-// The settings that the content depends on, by the name that an error shows. A part is only
-// continued with equal settings.
+// The settings that the content depends on: name, as errors show it, and value. A part is continued
+// only with equal settings.
 using PartSettings = std::vector<std::pair<std::string, std::string>>;
 
 class PartFile {
  public:
-  // Lines come in bundles of `bundle` that belong together; an unfinished one is cut off. Errors:
-  // kConfig when `out` is there already (unless `overwrite`) or a part was made with other
-  // settings, naming them; kResources when another process writes it.
+  // Every `bundle` lines belong together; an incomplete bundle at the end of a part is cut off.
+  // Errors: kConfig when `out` exists already (unless `overwrite`), is a folder, or has a part made
+  // with other settings, which the message names; kResources when another process writes it.
   static core::Result<PartFile> open(const std::filesystem::path& out,
                                      const PartSettings& settings,
                                      std::uint64_t bundle,
@@ -34,9 +34,9 @@ class PartFile {
   std::uint64_t bundles() const { return bundles_; }
   // Appends whole bundles.
   core::Result<void> append(std::string_view lines, std::uint64_t bundles);
-  // What the part holds.
+  // The bytes of the part.
   core::Result<std::string> content() const;
-  // Gives `out` the content of the part, or `content`, and removes the part.
+  // Creates `out` from the part's content, or from `content`, and removes the part.
   core::Result<void> finish();
   core::Result<void> finish(std::string_view content);
 
@@ -53,11 +53,12 @@ class PartFile {
   std::uint64_t bundles_;
 };
 
-// "path (bytes, sha256)" of a file, for settings.
+// A setting that identifies a file: its path, size and the beginning of its SHA-256.
 core::Result<std::string> file_identity(const std::filesystem::path& file);
-// Of each file of a list with commas.
+// The same for a list of files, separated by commas.
 core::Result<std::string> files_identity(const std::string& files);
-// Of a model folder: the names, sizes and times of its weight, tokenizer and configuration files.
+// A setting that identifies a model folder: its path and a hash of the names, sizes and times of
+// its weight, tokenizer and configuration files.
 std::string model_identity(const std::filesystem::path& folder);
 
 }  // namespace troupe::app

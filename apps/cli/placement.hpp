@@ -1,6 +1,6 @@
-// Where a command or a role computes: the one place that makes a team from a device's name.
-// Stateless; any thread. A GPU's team is used by one thread at a time and outlives what took memory
-// from it.
+// Where a command or a role computes: makes a team (CPU threads or a GPU) from a device's name. The
+// functions have no state; call them on any thread. One thread at a time uses a GPU's team, which
+// outlives whatever took memory from it.
 #pragma once
 
 #include "runtime/core/device_name.hpp"
@@ -22,23 +22,23 @@ struct Placement {
   std::int64_t threads = 0;  // of the CPU; 0: all usable cores
 };
 
-// `what` stands before messages: a flag or key, with its value. Errors: kConfig for a name that is
-// none; kResources when there is no such GPU, saying what is missing and what helps.
+// `what`: the flag or key with its value, which begins error messages. Errors: kConfig when
+// placement.device is no device name; kResources when there is no such GPU, with what is missing.
 core::Result<std::unique_ptr<core::TeamRunner>> make_team(const std::string& what,
                                                           const Placement& placement);
 
-// The same, with --device as the flag that messages name; also flushes denormals in the calling
-// thread.
+// The same for the flag --device; also makes the calling thread flush denormals to zero.
 core::Result<std::unique_ptr<core::TeamRunner>> make_team(const Placement& placement);
 
-// Whether `make_team` would find the device, without opening it. The same errors.
+// Whether `make_team` would find the device; does not open it. Error kResources as there.
 core::Result<void> check_device(const std::string& what, const core::DeviceName& device);
 
-// The teams of roles that compute on one thread, one per device. Owned by the owner of the thread,
-// used on it.
+// The teams of roles that share one device thread: one team per device. Owned by the owner of that
+// thread and used on it.
 class Teams {
  public:
-  // The device's team, made at the first call, which sets `threads`. Valid as long as this object.
+  // The device's team. The first call for a device makes it, with that call's `threads`. Valid as
+  // long as this object.
   core::Result<core::TeamRunner*> get(const std::string& what, const Placement& placement);
 
  private:

@@ -1,5 +1,5 @@
-// The flags that `generate`, `chat` and `eval` share: how tokens are sampled, and how much an
-// engine takes. Plain values; the main thread.
+// Flags that several commands share: how tokens are sampled (`generate`, `chat`, `eval`), and how
+// much an engine may hold (`generate`, `eval`). Plain values; the main thread.
 #pragma once
 
 #include "apps/cli/flags.hpp"
@@ -23,13 +23,13 @@ struct SamplingFlags {
   // Appends the flags that fill this object, which must outlive their parsing.
   void add_to(std::vector<Flag>& flags);
 
-  // Escapes (\n) in stop strings are resolved.
+  // Replaces escapes in stop strings, such as \n by a newline.
   engine::SamplingParams params() const;
 };
 
-// `troupe serve` has the same flags and more.
+// `troupe serve` defines the same flags itself, beside others.
 struct EngineFlags {
-  std::int64_t sequences = 256, kv_bytes = 1ll << 30;
+  std::int64_t sequences = 256, kv_bytes = 1ll << 30;  // running samples; bytes of KV cache
 
   // Appends the flags that fill this object, which must outlive their parsing.
   void add_to(std::vector<Flag>& flags) {

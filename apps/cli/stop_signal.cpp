@@ -1,4 +1,5 @@
-// The handler touches only lock-free atomics, write(2), _exit(2) and one hook that does the same.
+// The signal handler is async-signal-safe: lock-free atomics, write(2), _exit(2) and a hook that
+// must be so, too.
 #include "apps/cli/stop_signal.hpp"
 
 #include <signal.h>

@@ -1,26 +1,27 @@
-// Handles SIGINT and SIGTERM: the first asks the program to stop at the next safe point, the second
-// ends it at once with status 130. Installed by main before any thread; `stop_requested` is safe on
-// any.
+// Handles SIGINT and SIGTERM: the first signal asks the program to stop at the next safe point, the
+// second ends it at once with status 130. Main installs the handlers before it starts threads;
+// `stop_requested` is safe on any thread.
 #pragma once
 
 #include <atomic>
 
 namespace troupe::app {
 
-// Installs the handlers.
+// Installs the handlers, and ignores SIGPIPE.
 void install_stop_signal();
 
-// Sets a function that the handler of the second signal calls before the program ends, to end what
-// would outlive it. Null: none.
+// Sets a function that the handler of the second signal calls before it ends the program, such as
+// one that restores the terminal. It must be async-signal-safe. Null: none.
 void before_forced_end(void (*hook)()) noexcept;
 
-// Restores the default: the first signal ends the program. For commands without work to finish.
+// Restores the default, by which the first signal ends the program: for commands that have nothing
+// to finish.
 void leave_stop_signal();
 
-// True once a signal came in. The reference is good for the life of the process.
+// True once a signal has arrived. The reference stays valid until the process ends.
 const std::atomic<bool>& stop_requested() noexcept;
 
-// For `chat`: a request that only ended one answer is over.
+// Forgets the signal. `chat` calls this when the signal only ended one answer.
 void clear_stop_request() noexcept;
 
 }  // namespace troupe::app

@@ -32,7 +32,7 @@ std::uint64_t memory_line_bytes(std::string_view key) {
   return value.empty() ? 0 : std::stoull(value) * 1024;
 }
 
-// Cores of the control group's quota, rounded up; 0 without one. Tries cgroups v2, then v1.
+// The control group's CPU quota in cores, rounded up; 0 without one. Tries cgroups v2, then v1.
 int quota_cores() {
   std::ifstream in("/sys/fs/cgroup/cpu.max");
   double quota = 0, period = 0;
@@ -49,7 +49,7 @@ int quota_cores() {
 
 std::string processor_name() {
   const std::string value = value_in("/proc/cpuinfo", "model name");
-  return value.empty() ? "" : value.substr(1);  // after a blank
+  return value.empty() ? "" : value.substr(1);  // without the blank after the colon
 }
 
 int usable_cores() {

@@ -1,5 +1,5 @@
-// What this process may use of the machine: cores, memory, disk. Read from the kernel when asked;
-// values that cannot be read are 0 or empty.
+// What this process may use of the machine: cores, memory, disk. Each call asks the kernel; values
+// that cannot be read are 0 or empty (cores: 1).
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct DiskFacts {
 };
 
 std::string processor_name();
-// Cores in the affinity mask, cut to the control group's quota.
+// Cores in the affinity mask, but at most the control group's quota.
 int usable_cores();
-// Threads as a flag names them: 0 for all usable cores.
+// The number of threads that a flag asks for, where 0 means all usable cores.
 int cores_for(std::int64_t threads);
 MemoryFacts memory_facts();
 // Of the file system that holds `path` or its nearest existing parent.
 DiskFacts disk_facts(std::filesystem::path path);
 
-// "1.5 GiB".
+// A size for people: "1.5 GiB".
 std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace troupe::app

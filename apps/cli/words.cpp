@@ -8,7 +8,7 @@
 namespace troupe::app {
 namespace {
 
-// Formats one message, with the advice at its end on a line of its own.
+// Formats one message; the advice at its end gets a line of its own.
 std::string message_text(std::string_view message) {
   const auto cut = message.rfind("; ");
   // A ';' inside parentheses belongs to the sentence.

@@ -1,4 +1,4 @@
-// The words of a command line, and output for the user. On the main thread.
+// The words of a command line, and text for the user. On the main thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -10,14 +10,15 @@ namespace troupe::app {
 
 using Words = std::span<const std::string>;
 
-// True when one of the words asks for help.
+// True when one of the words is --help or -h.
 bool wants_help(Words words);
 
-// `error: what` and, when the message ends in "; advice", `  hint: advice` below it, for each thing
-// that is wrong. An interruption is what the user asked for: its message alone.
+// The text that shows an error: for each mistake in it a line `error: what` and, when its message
+// ends in "; advice", a line `  hint: advice`. For an interruption, which the user asked for, only
+// its message.
 std::string error_text(const core::Error& error);
 
-// A line on standard output, at once.
+// Prints `text` and a newline on standard output and flushes it.
 void say(const std::string& text);
 
 }  // namespace troupe::app

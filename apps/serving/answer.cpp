@@ -34,7 +34,7 @@ const char* finish_word(FinishReason reason) {
 // before a stop string.
 class SampleText {
  public:
-  // Without a tokenizer there is no text, and tokens are only counted.
+  // Without a tokenizer the text stays empty, and tokens are only counted.
   SampleText(const std::optional<text::Tokenizer>& tokenizer,
              const engine::SamplingParams& params,
              bool skip_special,
@@ -43,8 +43,8 @@ class SampleText {
   // Takes the next tokens of an unfinished response; returns the new text that can no longer
   // change.
   core::Result<std::string> go_on(std::span<const std::int32_t> tokens);
-  // Takes the last tokens; returns the rest of the text. The end token has no text, unless it is
-  // kept.
+  // Takes the last tokens; returns the rest of the text. An end token adds no text, unless
+  // `include_stop` is set.
   core::Result<std::string> end(std::span<const std::int32_t> tokens, engine::FinishReason reason);
 
   std::size_t taken() const noexcept { return taken_; }  // tokens so far
@@ -108,7 +108,7 @@ core::Result<std::string> SampleText::end(std::span<const std::int32_t> tokens,
   return out;
 }
 
-// The stop string or stop token that ended the sample, null for an end token; vLLM's field.
+// vLLM's field "stop_reason": the stop string or stop token that ended the sample, else null.
 Json stop_reason(const SampleText& text,
                  const engine::Sample& sample,
                  const engine::SamplingParams& params) {
@@ -121,23 +121,22 @@ Json stop_reason(const SampleText& text,
   return nullptr;
 }
 
-// Log-probs are at temperature 1, over the whole vocabulary. Without a tokenizer a token's text is
-// "token_id:5".
-
-// One token of a sequence: without a log-prob when it is the first of a prompt.
+// One token of a sequence with its log-prob at temperature 1, over the whole vocabulary. The first
+// token of a prompt has none.
 struct ScoredToken {
   std::int32_t token = 0;
   std::optional<float> logprob{};
-  std::span<const engine::TokenLogprob> top{};  // the likeliest tokens there; empty: not asked for
+  std::span<const engine::TokenLogprob> top{};  // most likely tokens there; empty if not asked for
 };
 
-// JSON has no infinity.
+// What is shown instead of minus infinity, which JSON does not have.
 constexpr float kLeast = -9999.0f;
 
 double shown(float logprob) {
   return static_cast<double>(std::max(logprob, kLeast));
 }
 
+// Without a tokenizer a token's text is "token_id:5".
 std::string text_of(const std::optional<text::Tokenizer>& tokenizer, std::int32_t token) {
   if (!tokenizer) return "token_id:" + std::to_string(token);
   auto text = tokenizer->decode(std::span(&token, 1), false);
@@ -149,7 +148,7 @@ std::size_t characters(const std::string& text) {
       text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0u) != 0x80u; }));
 }
 
-// {"token", "logprob", "bytes"} of a chat.
+// A token as a chat shows it: {"token", "logprob", "bytes"}.
 Json chat_entry(const std::optional<text::Tokenizer>& tokenizer,
                 std::int32_t token,
                 float logprob) {
@@ -160,9 +159,10 @@ Json chat_entry(const std::optional<text::Tokenizer>& tokenizer,
   return {{"token", text}, {"logprob", shown(logprob)}, {"bytes", std::move(bytes)}};
 }
 
-// {"text_offset": [], "tokens": [], "token_logprobs": [], "top_logprobs": []}. Offsets count
-// characters from `offset` on, which becomes that behind the last token. The alternatives of a
-// token are null where there are none.
+// The log-probs of a completion: {"text_offset": [], "tokens": [], "token_logprobs": [],
+// "top_logprobs": []}. `offset` is the position of the first token in the text, in characters; it
+// becomes the position after the last token. "top_logprobs" is null for a token without
+// alternatives.
 Json completion_logprobs(const std::optional<text::Tokenizer>& tokenizer,
                          std::span<const ScoredToken> tokens,
                          std::size_t& offset) {
@@ -177,8 +177,7 @@ Json completion_logprobs(const std::optional<text::Tokenizer>& tokenizer,
       tops.push_back(nullptr);
       continue;
     }
-    // Tokens with the same text share a key: the likeliest of them stays, as a client that looks
-    // for the best alternative expects.
+    // Tokens with the same text share a key; it shows the most likely of them.
     Json best = Json::object();
     const auto put = [&best](const std::string& key, double value) {
       if (!best.contains(key) || best[key].get<double>() < value) best[key] = value;
@@ -196,6 +195,7 @@ Json completion_logprobs(const std::optional<text::Tokenizer>& tokenizer,
           {"top_logprobs", std::move(tops)}};
 }
 
+// The log-probs of a chat:
 // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}.
 Json chat_logprobs(const std::optional<text::Tokenizer>& tokenizer,
                    std::span<const ScoredToken> tokens) {
@@ -216,7 +216,7 @@ struct Answer::State {
   std::size_t offset = 0;  // characters of the tokens whose log-probs were sent
   bool opened = false;     // the first event was sent
   std::size_t tokens = 0;
-  Json whole{};  // the choice, when finished
+  Json whole{};  // the finished choice, if the answer is not streamed
 };
 
 Answer::Answer(const ServedModel& model,
@@ -271,7 +271,7 @@ Json Answer::logprobs(State& state,
   if (with_prompt && request_.echo) {
     const auto& prompt = prompt_of(state).tokens;
     tokens.push_back({.token = prompt[0]});
-    const std::vector<float>& known = sample.prompt_logprobs;  // fewer when it was aborted
+    const std::vector<float>& known = sample.prompt_logprobs;  // fewer if the sample was aborted
     for (std::size_t i = 1; i < prompt.size(); ++i) {
       tokens.push_back({.token = prompt[i]});
       if (i > known.size()) continue;
@@ -291,7 +291,7 @@ void Answer::add_end(Json& choice, const State& state, const engine::Sample& sam
   if (!request_.sampling.routed_experts) return;
   const auto layers = static_cast<std::size_t>(model_.moe_layers);
   const auto each = static_cast<std::size_t>(model_.experts_per_token);
-  const std::size_t rows = state.tokens;  // none of a prompt that was only scored
+  const std::size_t rows = state.tokens;  // 0 if the prompt was only scored
   const std::span<const std::uint16_t> chosen(sample.routed_experts);
   choice["routed_experts"] = npy_text(chosen.first(rows * layers * each), {rows, layers, each});
 }
@@ -365,7 +365,8 @@ std::string Answer::event(Json choice) const {
   return "data: " + dump(out) + "\n\n";
 }
 
-// Precedes a choice's first text: its role, or the prompt to be echoed.
+// The event that precedes a choice's first text: the role (chat) or the echoed prompt. Empty if
+// there is none or it was sent.
 std::string Answer::opening(std::size_t choice) {
   if (std::exchange(states_[choice].opened, true)) return {};
   if (request_.chat) return event(chunk(choice, "", nullptr, true));

@@ -34,9 +34,9 @@ class Answer {
 
   // Adds a finished sample to an answer that is not streamed.
   core::Result<void> finish(std::size_t choice, const engine::Sample& sample);
-  // A finished sample as events, without the tokens that grow_event has already sent.
+  // The events for a finished sample, without the tokens that grow_event has already sent.
   core::Result<std::string> finish_event(std::size_t choice, const engine::Sample& sample);
-  // Events for the new tokens of an unfinished sample.
+  // The events for new tokens of an unfinished sample; `part` holds only these.
   core::Result<std::string> grow_event(std::size_t choice, const engine::Sample& part);
 
   // Call these once all choices are finished.
@@ -46,14 +46,14 @@ class Answer {
   static std::string error_event(const ApiError& error);
 
  private:
-  struct State;  // of a choice
+  struct State;  // of one choice
   const EncodedPrompt& prompt_of(const State& state) const;
   void note_version(const engine::Sample& sample);
   core::Result<std::string> end_text(State& state, const engine::Sample& sample);
   nlohmann::ordered_json head(const char* object) const;
   nlohmann::ordered_json usage() const;
-  // Log-probs of tokens [from, end) of `sample`, whose first token is number `from` of its
-  // response.
+  // The log-probs of the tokens [from, end) that `sample` holds. Before them, if `with_prompt` and
+  // the request echoes its prompt, those of the prompt. Null if the request wants none.
   nlohmann::ordered_json logprobs(State& state,
                                   const engine::Sample& sample,
                                   std::size_t from,
@@ -62,7 +62,7 @@ class Answer {
   void add_end(nlohmann::ordered_json& choice,
                const State& state,
                const engine::Sample& sample) const;
-  // "token_ids" of a choice or a piece of one, where there is no text to tell.
+  // Adds "token_ids" to a choice or a part of one, if the server has no tokenizer.
   void add_ids(nlohmann::ordered_json& choice, std::span<const std::int32_t> ids) const;
   nlohmann::ordered_json chunk(std::size_t choice,
                                const std::string& text,

@@ -1,4 +1,5 @@
-// Calls that change what the engine does, under vLLM's names: /pause, /resume, /sleep, /wake_up.
+// Handles the paths that change the engine's state, named as in vLLM: /pause, /resume, /sleep and
+// /wake_up.
 #include "apps/serving/api_service.hpp"
 
 #include <nlohmann/json.hpp>
@@ -17,9 +18,8 @@ using News = std::vector<engine::GroupNews>;
 
 namespace {
 
-// The values of `name` in the part of an address after '?', as
-// "mode=keep&tags=weights&tags=kv_cache". They are taken as they stand: none of those that are
-// asked for needs escapes.
+// The values of `name` in a URL's query, such as "mode=keep&tags=weights&tags=kv_cache". Does not
+// decode percent escapes, since no accepted value needs them.
 std::vector<std::string> query_values(std::string_view query, std::string_view name) {
   std::vector<std::string> values;
   for (const auto part : std::views::split(query, '&')) {
@@ -31,7 +31,7 @@ std::vector<std::string> query_values(std::string_view query, std::string_view n
   return values;
 }
 
-// The first of those values.
+// The first value of `name`, or `fallback`.
 std::string query_value(std::string_view query, std::string_view name, std::string fallback) {
   const std::vector<std::string> values = query_values(query, name);
   return values.empty() ? std::move(fallback) : values.front();
@@ -46,7 +46,7 @@ Json json_of(const engine::MemoryReport& report) {
           {"weights_held_elsewhere", report.weights_held_elsewhere}};
 }
 
-// keep is the default: it loses nothing.
+// The mode of /pause. The default is keep, which loses nothing.
 Result<engine::PauseMode> pause_mode(const std::string& query) {
   const std::string mode = query_value(query, "mode", "keep");
   if (mode == "abort") return engine::PauseMode::kAbort;
@@ -55,7 +55,7 @@ Result<engine::PauseMode> pause_mode(const std::string& query) {
   return fail(ErrorCode::kInvalidArgument, "mode=" + mode + "; it is abort, keep or recompute");
 }
 
-// Level 1 gives the blocks of keys and values back, level 2 the weights, too.
+// The parts that /sleep releases: level 1 the KV blocks, level 2 also the weights.
 Result<engine::SleepParts> sleep_parts(const std::string& query, bool can_reload) {
   const std::string level = query_value(query, "level", "1");
   if (level != "1" && level != "2") {
@@ -113,7 +113,7 @@ async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRe
     const engine::EngineState state = driver.engine()->state();
     if (wanted.weights && state.weights == engine::WeightsState::kAsleep) {
       TROUPE_TRY_ASSIGN(weights,
-                        reload());  // before anything changes: it may fail, and be repeated
+                        reload());  // first, so that a failure changes nothing
       TROUPE_TRY_ASSIGN(memory, driver.wake({true, false}));
       memory.weights.after = weights->bytes();
       TROUPE_TRY(driver.set_weights(std::move(weights), engine::KvAction::kRecompute));

@@ -6,7 +6,7 @@ namespace troupe::app {
 
 namespace {
 
-// The word of OpenAI's API for a status.
+// OpenAI's error type for an HTTP status.
 std::string error_type(int status) {
   switch (status) {
     case 401:

@@ -1,5 +1,5 @@
-// A refusal or failure in the form of OpenAI's API: {"error": {message, type, param, code}} with
-// its HTTP status. Values; pure functions; any thread.
+// Errors in the format of OpenAI's API: {"error": {message, type, param, code}} and an HTTP status.
+// Values and pure functions; any thread.
 #pragma once
 
 #include "runtime/core/error.hpp"
@@ -12,16 +12,17 @@ namespace troupe::app {
 struct ApiError {
   int status = 400;
   std::string message{};
-  std::string param{};  // the field at fault; null in the JSON when empty
-  std::string code{};   // as "model_not_found"; null when empty
-  int retry_after_s = 0;
+  std::string param{};    // the field at fault; null in the JSON when empty
+  std::string code{};     // such as "model_not_found"; null in the JSON when empty
+  int retry_after_s = 0;  // Retry-After in seconds; 0: no such header, or 1 s for status 503
 };
 
 std::string api_error_json(const ApiError& error);
 net::HttpResponse api_error_response(const ApiError& error);
 
-// Translates an error of the engine or the tokenizer for a client: kOverloaded is 503, kData and
-// kInvalidArgument are 400 (the advice of the message stays), the rest is 500.
+// Translates an error of the engine or the tokenizer for a client, keeping its message. The status
+// is 400 for kInvalidArgument, kData and kResources, 501 for kUnsupported, 503 for kOverloaded and
+// kClosed, 504 for kDeadline, and 500 for all others.
 ApiError api_error_of(const core::Error& error);
 
 }  // namespace troupe::app

@@ -1,5 +1,5 @@
-// The API keys that admit a client (`Authorization: Bearer KEY`), compared in constant time.
-// Immutable; any thread.
+// The API keys of a server: checks a client's `Authorization: Bearer KEY` against them, in constant
+// time. Immutable; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -15,13 +15,14 @@ class ApiKeys {
   ApiKeys() = default;  // no keys: every client is admitted
   explicit ApiKeys(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
-  // From `--api-key`s, the lines of `--api-key-file` and TROUPE_API_KEY. Errors kConfig: an
-  // unreadable or empty file, a key with white space.
+  // Collects the keys of the `--api-key` flags, of the lines of `--api-key-file` (`file`, may be
+  // empty) and of the environment variable TROUPE_API_KEY. Error kConfig: a file that cannot be
+  // read or has no key, or a key that is empty or has white space.
   static core::Result<ApiKeys> gather(const std::vector<std::string>& flags,
                                       const std::string& file);
 
   bool any() const noexcept { return !keys_.empty(); }
-  // Whether this value of the Authorization header holds one of the keys.
+  // True if this value of the Authorization header holds one of the keys, or if there are no keys.
   bool admits(std::string_view authorization) const;
 
  private:

@@ -35,7 +35,7 @@ HttpResponse json_response(const Json& value) {
 struct Path {
   std::string_view path, method;
 };
-constexpr std::string_view kModels = "/v1/models/";  // and a name
+constexpr std::string_view kModels = "/v1/models/";  // followed by a name
 constexpr std::array kPaths = {
     Path{"/v1/models", "GET"},       Path{kModels, "GET"},
     Path{"/v1/completions", "POST"}, Path{"/v1/chat/completions", "POST"},
@@ -51,7 +51,7 @@ bool is_index(const std::string& path) {
   return path == "/" || path == "/v1" || path == "/v1/";
 }
 
-// The method that a path takes; empty for an unknown path.
+// The HTTP method of a path; empty if the path is unknown.
 std::string_view method_of(const std::string& path) {
   if (is_index(path)) return "GET";
   for (const Path& one : kPaths) {
@@ -60,7 +60,7 @@ std::string_view method_of(const std::string& path) {
   return "";
 }
 
-// A list of the paths, for people who open the server in a browser.
+// The list of all paths, for people who open the server in a browser.
 HttpResponse index_page() {
   Json list = Json::array();
   for (const Path& one : kPaths) {

@@ -1,6 +1,7 @@
-// The HTTP side of `troupe serve`: routes paths, checks keys and limits, and forms the refusals.
-// Requests run on the server's strand; texts are parsed and tokenized on threads of their own, so
-// that a long one delays no other request. Owned by the command, outlives the server.
+// The request handler of `troupe serve`: routes paths to their functions, checks API keys, and
+// formats errors. Requests run on the HTTP server's strand; bodies are parsed and tokenized on
+// other threads (TextThreads), so that a long one delays no other request. Owned by the command;
+// outlives the HTTP server.
 #pragma once
 
 #include "apps/serving/api_key.hpp"
@@ -22,10 +23,10 @@ struct ApiServiceParts {
   EnginePump& pump;
   ApiKeys keys;
   ServeBounds bounds = {};
-  bool loopback = true;                                  // nobody beyond this machine can connect
+  bool loopback = true;                                  // only this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
-  // Reloads the weights after a sleep that freed them; called on the engine's thread. Null: such a
-  // sleep is refused.
+  // Loads the weights again after a sleep that freed them (level 2); called on the engine's thread.
+  // If null, such a sleep is refused.
   std::function<core::Result<std::shared_ptr<const model::PackedWeights>>()> reload = nullptr;
 };
 
@@ -36,9 +37,9 @@ class ApiService {
   ApiService(const ApiService&) = delete;
   ApiService& operator=(const ApiService&) = delete;
 
-  // The server's handler.
+  // The handler for net::HttpServer.
   static async::task<net::HttpResponse> respond(ApiService* self, net::HttpRequest request);
-  // Formats the refusals of the HTTP server itself.
+  // Formats errors of the HTTP server itself (HttpServerOptions::complaint).
   static net::HttpResponse complaint(int status, const std::string& why);
 
  private:
@@ -48,8 +49,9 @@ class ApiService {
   static async::task<Response> tokenize(ApiService* self, net::HttpRequest request, bool back);
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
   Response models(const std::string& path) const;
+  // The error if the server has no model of this name.
   std::optional<ApiError> check_model(const std::string& name) const;
-  // The same for a request, which need not name a model.
+  // The same for a request's model, which may be empty.
   std::optional<ApiError> check_wanted(const std::string& name) const;
 
   const ApiServiceParts parts_;

@@ -1,5 +1,5 @@
-// One coroutine on the pump's strand collects submitted work, runs a turn of the engine on the
-// engine's thread, and passes that turn's news to the listeners.
+// The pump is one coroutine on its own strand. Again and again it collects the submitted work, runs
+// a turn of the engine driver on the engine's thread, and passes the turn's news to the listeners.
 #include "apps/serving/engine_pump.hpp"
 
 #include "kernels/ops.hpp"
@@ -52,10 +52,10 @@ struct EnginePump::Impl {
   };
   struct Turn {
     std::vector<GroupNews> news;
-    std::vector<core::Result<void>> calls;  // outcomes, in their order
+    std::vector<core::Result<void>> calls;  // the outcome of each of Work::calls
     std::optional<core::Version> swapped;
     std::optional<core::Error> intake_error;
-    bool busy = false;  // there is more to compute
+    bool busy = false;  // the engine has more to compute
   };
 
   static async::task<void> loop(Impl* self);
@@ -69,22 +69,22 @@ struct EnginePump::Impl {
            !work.calls.empty();
   }
 
-  const std::unique_ptr<engine::EngineDriver> driver;  // on the engine's thread
+  const std::unique_ptr<engine::EngineDriver> driver;  // used on the engine's thread only
 
   async::SteadyTimers timers;
   net::StrandScope strand_scope;
   async::Notifier changed;
   async::DeviceThread thread{"engine", &kernels::flush_denormals};
 
-  // On the strand.
-  Work work;
+  // Used on the strand only.
+  Work work;  // for the next turn
   std::unordered_map<std::uint64_t, Client> clients;
   std::shared_ptr<weights::WeightIntake> intake;
   engine::KvAction kv = engine::KvAction::kRecompute;
   Swapped swapped;
   bool busy = false;
 
-  mutable std::mutex mutex;  // of `counters`
+  mutable std::mutex mutex;  // guards `counters`
   PumpCounters counters;
   bool stopped = false;
 };
@@ -123,7 +123,8 @@ void EnginePump::Impl::count() {
   counters.ready = true;
 }
 
-// The turn after an exception: the engine's state is unknown, so that every group fails.
+// The result of a turn that threw an exception. The engine's state is unknown, so every group
+// fails.
 EnginePump::Impl::Turn EnginePump::Impl::broken(const core::Error& error) const {
   Turn turn;
   for (const auto& [id, client] : clients) {

@@ -16,7 +16,8 @@ using nlohmann::json;
 
 namespace {
 
-// Parses a body. `fill(fields, out)` reads its fields; a field that it does not read is an error.
+// Parses a body. `fill(fields, out)` reads its fields; a field that `fill` does not read is an
+// error.
 template <class Out, class Fill>
 std::variant<Out, ApiError> read_body(const std::string& body,
                                       const ServeBounds& bounds,
@@ -32,7 +33,7 @@ std::variant<Out, ApiError> read_body(const std::string& body,
   return out;
 }
 
-// A list of token ids; complains of anything else.
+// Reads a list of token ids; complains about anything else in it.
 std::vector<std::int32_t> read_tokens(JsonFields& fields, std::string_view name, const json& list) {
   std::vector<std::int32_t> tokens;
   tokens.reserve(list.size());
@@ -51,7 +52,7 @@ void read_stops(JsonFields& fields, engine::SamplingParams& out) {
     const json list = stop->is_array() ? *stop : json::array({*stop});
     for (const json& one : list) {
       if (!one.is_string()) return fields.complain("stop", "must be a string or a list of strings");
-      // An empty one would match at once; clients send it for "none".
+      // Skip empty strings: clients send them to mean "none".
       if (!one.get_ref<const std::string&>().empty()) out.stop_strings.push_back(one);
     }
   }
@@ -64,7 +65,7 @@ void read_stops(JsonFields& fields, engine::SamplingParams& out) {
   }
 }
 
-// {"50256": -100}: OpenAI's form, ids as keys.
+// Reads logit_bias in OpenAI's format, with token ids as keys: {"50256": -100}.
 void read_bias(JsonFields& fields, engine::SamplingParams& out) {
   const json* bias = fields.find("logit_bias");
   if (bias == nullptr) return;
@@ -96,7 +97,7 @@ void read_sampling(JsonFields& fields, engine::SamplingParams& out) {
   }
   out.top_p = fields.number("top_p", 1, 1e-6, 1);
   out.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(
-      0, fields.integer("top_k", 0, -1, INT32_MAX)));  // vLLM's -1 is off, too
+      0, fields.integer("top_k", 0, -1, INT32_MAX)));  // vLLM's -1 turns it off, too
   out.min_p = fields.number("min_p", 0, 0, 1);
   out.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
   out.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
@@ -178,7 +179,8 @@ void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest&
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 
-// The text of a message; none after an error. Only an answer that calls tools may lack it.
+// The text of a message, with content parts joined; nullopt after an error. Only an assistant
+// message with tool_calls may lack it.
 std::optional<std::string> content_of(JsonFields& fields,
                                       const std::string& name,
                                       const json& message) {
@@ -210,8 +212,8 @@ std::optional<std::string> content_of(JsonFields& fields,
   return joined;
 }
 
-// Dialogue: roles and texts; parts of type text are joined. Errors: an unknown role; a message
-// without content, unless it is an answer with tool calls. Returns JSON for the template.
+// Checks the messages of a chat (roles and contents), and returns them as JSON for the chat
+// template, each with its content as one string.
 std::string read_messages(JsonFields& fields, const json& messages) {
   json out = json::array();
   if (!messages.is_array() || messages.empty()) {
@@ -239,7 +241,7 @@ std::string read_messages(JsonFields& fields, const json& messages) {
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Names that a template's variables may not take: what the server itself gives it.
+// Names that chat_template_kwargs may not set, since the server itself sets them for the template.
 constexpr std::array<std::string_view, 12> kReserved = {
     "messages",      "tools",     "add_generation_prompt",
     "chat_template", "documents", "bos_token",
@@ -265,7 +267,8 @@ void read_template(JsonFields& fields, GenerateRequest& out) {
   out.template_variables_json = variables->dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// A string, a list of strings, a list of token ids, a list of lists of them.
+// Reads `prompt`: a string, a list of strings, a list of token ids, or a list of lists of token
+// ids.
 void read_prompts(JsonFields& fields, GenerateRequest& out) {
   const json* prompt = fields.find("prompt");
   if (prompt == nullptr) return fields.complain("prompt", "is missing");

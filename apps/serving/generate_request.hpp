@@ -1,7 +1,7 @@
 // Parses the JSON bodies of POST /v1/completions, /v1/chat/completions, /tokenize and /detokenize,
-// and checks whatever needs no tokenizer. Field names and meanings are OpenAI's; where OpenAI has
-// none they are vLLM's. Values; pure functions; any thread. Bounds: kJsonDepth_max, those of
-// ServeBounds and the engine's.
+// and checks everything that needs no tokenizer. Field names and meanings are OpenAI's, or vLLM's
+// for fields that OpenAI does not have. Values and pure functions; any thread. Bounds:
+// kJsonDepth_max, ServeBounds, and those of engine/request_check.hpp.
 #pragma once
 
 #include "apps/serving/api_error.hpp"
@@ -16,38 +16,39 @@
 
 namespace troupe::app {
 
-// One prompt: text, or the tokens themselves.
+// One prompt: a text, or token ids.
 using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
 
 struct GenerateRequest {
   bool chat = false;
-  std::string model;            // empty: the served one
-  std::vector<Prompt> prompts;  // of a completion
-  std::string messages_json;    // of a chat, content parts joined
-  std::string template_variables_json;
+  std::string model;                    // empty: the served one
+  std::vector<Prompt> prompts;          // of a completion
+  std::string messages_json;            // of a chat, content parts joined
+  std::string template_variables_json;  // chat_template_kwargs
   bool add_generation_prompt = true;
 
-  engine::SamplingParams sampling;         // max_new_tokens is set once the prompt's size is known
-  std::optional<std::int64_t> max_tokens;  // 0: the prompt alone is wanted (echo)
-  std::int32_t n = 1;
+  engine::SamplingParams sampling;         // max_new_tokens is set later, from max_tokens
+  std::optional<std::int64_t> max_tokens;  // 0: only echo the prompt; none: what fits
+  std::int32_t n = 1;                      // samples per prompt
   std::optional<std::uint64_t> seed;
   bool echo = false;
-  bool logprobs = false;  // how many alternatives: sampling.top_logprobs
+  bool logprobs = false;  // sampling.top_logprobs says with how many alternatives
   bool stream = false, include_usage = false;
   bool add_special_tokens = true, skip_special_tokens = true;
   bool include_stop = false;  // keep the matched stop string in the text
 
-  // The prompt's tokens are scored, and nothing is sampled.
+  // True if the answer holds only the prompt (echo), without sampled tokens.
   bool scores_only() const { return max_tokens == 0; }
 };
 
+// The server's bounds on a request.
 struct ServeBounds {
   std::int32_t n_max = 256;
   std::int32_t prompts_max = limits::kServePrompts_max;
   std::int32_t logprobs_max = limits::kServeLogprobs;
-  bool routed_experts = false;        // default for requests without the field
-  std::size_t tokens_max = 1u << 20;  // of a list of token ids
-  std::size_t values_max = 1u << 16;  // of the JSON, token ids of prompts not counted
+  bool routed_experts = false;        // default of return_routed_experts
+  std::size_t tokens_max = 1u << 20;  // ids in one list of token ids
+  std::size_t values_max = 1u << 16;  // values in the JSON, not counting token ids of prompts
 };
 
 using Read = std::variant<GenerateRequest, ApiError>;
@@ -56,7 +57,7 @@ using Read = std::variant<GenerateRequest, ApiError>;
 Read read_completion(const std::string& body, const ServeBounds& bounds);
 Read read_chat(const std::string& body, const ServeBounds& bounds);
 
-// POST /tokenize (text or messages) and /detokenize.
+// The body of POST /tokenize (a prompt or messages) or /detokenize (tokens).
 struct TokenizeRequest {
   std::string model, messages_json;
   std::optional<std::string> prompt;

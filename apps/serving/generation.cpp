@@ -30,7 +30,7 @@ double seconds(core::Duration span) {
 
 }  // namespace
 
-// The stream of a response: produces events at the rate at which the client reads them.
+// The body of a streamed response: returns new events each time the server asks for a piece.
 class Generation::Events final : public net::HttpStream {
  public:
   explicit Events(std::shared_ptr<Generation> generation) : generation_(std::move(generation)) {}
@@ -162,7 +162,7 @@ async::task<net::HttpResponse> Generation::respond(std::shared_ptr<Generation> s
   net::HttpResponse response;
   while (!self->over() && !(self->request_.stream && !self->events_.empty())) {
     const bool there = co_await advance(self.get());
-    if (!there) co_return response;  // nobody will read it
+    if (!there) co_return response;  // the client has disconnected; nobody reads this
   }
   if (self->error_ && self->events_.empty()) {
     co_return api_error_response(*self->error_);

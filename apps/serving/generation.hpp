@@ -1,6 +1,6 @@
-// One request in progress: submits a group of samples for each prompt, builds the answer from their
-// news, and aborts unfinished groups when the client disconnects or the request fails. Shared by
-// the handler and the stream of its response; on the HTTP server's strand.
+// Runs one request for completions or a chat: submits a group of samples for each prompt, builds
+// the answer from the groups' news, and aborts unfinished groups when the client disconnects or the
+// request fails. Shared by the handler and the stream of its response; on the HTTP server's strand.
 #pragma once
 
 #include "apps/serving/answer.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe::app {
 
-// The parts that all generations share; they outlive them.
+// What all generations share. These objects outlive every Generation.
 struct GenerationParts {
   const ServedModel& model;
   EnginePump& pump;
@@ -32,29 +32,30 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // The whole answer, or a stream that begins with the first news; an error in OpenAI's format.
-  // `client` may be null.
+  // Runs the request. Returns the whole answer, or a stream as soon as it has its first events, or
+  // an error in OpenAI's format. `client` may be null.
   static async::task<net::HttpResponse> respond(std::shared_ptr<Generation> self,
                                                 std::shared_ptr<net::HttpPresence> client);
 
  private:
   class Events;
+  // What the listeners of the groups have received and `advance` has not handled yet.
   struct Mail {
     explicit Mail(async::Timers& timers) : changed(timers) {}
     std::vector<engine::GroupNews> news;
-    bool gone = false;
+    bool gone = false;  // the client has disconnected
     async::Notifier changed;
   };
   struct GroupPlace {
-    std::size_t prompt = 0;
-    std::int32_t left = 0;  // samples
+    std::size_t prompt = 0;  // index of the group's prompt
+    std::int32_t left = 0;   // samples that have not finished
   };
 
   std::size_t choice_of(std::size_t prompt, const engine::Sample& sample) const {
     return prompt * static_cast<std::size_t>(request_.n) + static_cast<std::size_t>(sample.index);
   }
   void submit(async::Executor executor);
-  // Waits for news and adds them to the answer. False: the client has disconnected.
+  // Waits for news and adds it to the answer. Returns false once the client has disconnected.
   static async::task<bool> advance(Generation* self);
   void take(engine::GroupNews news);
   void take_sample(std::size_t prompt, const engine::Sample& sample);
@@ -67,8 +68,8 @@ class Generation {
   const core::TimePoint began_;
   Answer answer_;
   std::shared_ptr<Mail> mail_;
-  std::map<std::uint64_t, GroupPlace> groups_;  // unfinished
-  std::string events_;                          // not sent yet
+  std::map<std::uint64_t, GroupPlace> groups_;  // unfinished groups, by id
+  std::string events_;                          // events that were not sent yet
   std::optional<ApiError> error_;
 };
 

@@ -22,9 +22,10 @@ std::string number_text(double value) {
   return text;
 }
 
-// Counts values while the JSON is parsed and stops at the first excess, so that no body costs more
-// than its bytes and a bounded number of values. Bounded are the lists that the engine bounds
-// (logit_bias, stop, stop_token_ids), prompts and the token ids of each, and all values together.
+// Counts values while the JSON is parsed, and stops the parser when a bound is exceeded, so that a
+// body costs no more than its bytes and a bounded number of values. There are bounds for the lists
+// that the engine bounds (logit_bias, stop, stop_token_ids), for the number of prompts, for each
+// list of token ids, and for all other values together.
 class BodyWatch final : public parse::JsonWatch {
  public:
   explicit BodyWatch(const ServeBounds& bounds) : bounds_(bounds) {}
@@ -77,9 +78,9 @@ class BodyWatch final : public parse::JsonWatch {
       ListBound{"stop", engine::kStopStrings_max, "strings"},
       ListBound{"stop_token_ids", engine::kStopTokens_max, "tokens"},
       ListBound{"prompt", static_cast<std::size_t>(bounds_.prompts_max), "prompts"}};
-  std::vector<std::size_t> counts_;  // of the open lists and objects
-  std::string field_;                // of the body's own
-  std::size_t values_ = 0;
+  std::vector<std::size_t> counts_;  // values so far in each list and object that is still open
+  std::string field_;                // the field of the body that is being parsed
+  std::size_t values_ = 0;           // all values except token ids
   std::optional<ApiError> error_;
 };
 

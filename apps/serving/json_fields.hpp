@@ -1,4 +1,5 @@
-// Parses the JSON body of a request within bounds and reads it field by field. One thread.
+// Parses the JSON body of a request within bounds, and reads it field by field with checks. One
+// thread.
 #pragma once
 
 #include "apps/serving/generate_request.hpp"
@@ -14,20 +15,20 @@
 
 namespace troupe::app {
 
-// The body as an object, at most kJsonDepth_max deep.
+// Parses a body that must be a JSON object, at most kJsonDepth_max deep and within `bounds`.
 std::variant<nlohmann::json, ApiError> read_object(const std::string& body,
                                                    const ServeBounds& bounds);
 
-// Reads the fields of one JSON object. Each read checks type and range and treats null as absent;
-// `end` refuses fields that were not read. Keeps the first error with its field's name; a failed
-// read returns its fallback. A view of the object, which must outlive it.
+// Reads the fields of one JSON object, which must outlive the reader. Each read checks type and
+// range, and treats null as absent; `end` refuses fields that were not read. Keeps the first error,
+// which names its field; a failed read returns its fallback.
 class JsonFields {
  public:
-  // `where`: put in front of names, as "stream_options.".
+  // `where` precedes field names in errors, such as "stream_options.".
   explicit JsonFields(const nlohmann::json& object, std::string where = "")
       : object_(object), where_(std::move(where)) {}
 
-  // The value, whatever its type; null when absent or null.
+  // The value of any type; a null pointer if it is absent or JSON null.
   const nlohmann::json* find(std::string_view name);
 
   bool boolean(std::string_view name, bool fallback);
@@ -41,10 +42,11 @@ class JsonFields {
   // Accepts these fields without reading them: they have no effect here.
   void ignore(std::initializer_list<std::string_view> names);
 
+  // Sets the error "'name' why", unless there is one.
   void complain(std::string_view name, const std::string& why);
-  void take_over(const JsonFields& inner);  // takes its error
+  void take_over(const JsonFields& inner);  // takes the error of `inner`, unless there is one
 
-  // Sets an error for the first field that was not read, naming the most similar known one.
+  // Sets an error for the first field that was not read; it suggests the most similar known field.
   void end();
 
   const std::optional<ApiError>& error() const noexcept { return error_; }

@@ -1,4 +1,4 @@
-// Bounds of the server of OpenAI's API, and the defaults of those that a flag sets. Constants only.
+// The constants of limits.def: bounds of `troupe serve`, and defaults of bounds that its flags set.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,5 +1,6 @@
-// The format: numpy.lib.format (magic, version, length of the header, a Python dict padded with
-// spaces so that the data begin at a multiple of 64 bytes), then little-endian numbers.
+// Encodes arrays in the .npy format and in base64. A .npy file (numpy.lib.format) has a magic
+// string, a version, the length of the header, the header (a Python dict, padded with spaces so
+// that the data begins at a multiple of 64 bytes), and the numbers in little-endian order.
 #include "apps/serving/npy_text.hpp"
 
 #include "runtime/core/check.hpp"

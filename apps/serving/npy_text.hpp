@@ -1,5 +1,5 @@
-// An array of small integers as text for JSON: NumPy's .npy format (version 1.0, int32, C order) in
-// base64, the form in which vLLM sends routed experts. A client reads it by
+// Encodes an array of small integers as text for JSON: NumPy's .npy format (version 1.0, int32, C
+// order) in base64, as vLLM sends routed experts. A client decodes it by
 // `np.load(io.BytesIO(base64.b64decode(text)))`. Pure functions; any thread.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace troupe::app {
 
-// RFC 4648, with padding.
+// Base64 of RFC 4648, with padding.
 std::string base64(std::string_view bytes);
 
-// `values` has shape[0] * shape[1] * shape[2] numbers.
+// `values` has shape[0] * shape[1] * shape[2] numbers, in C order.
 std::string npy_text(std::span<const std::uint16_t> values,
                      const std::array<std::size_t, 3>& shape);
 

@@ -28,26 +28,27 @@ async::task<core::Result<wire::Frame>> RunFollower::handle(wire::Frame) {
 
 async::task<core::Result<void>> RunFollower::run() {
   executor_ = co_await boost::asio::this_coro::executor;
-  std::string last;          // error that was last reported
-  std::size_t failures = 0;  // in a row
+  std::string last;          // the last error reported; empty after a success or a first failure
+  std::size_t failures = 0;  // consecutive
   for (;;) {
     auto taken = co_await take_next();
     const std::string complaint = taken ? std::string() : taken.error().message;
     failures = complaint.empty() ? 0 : failures + 1;
     if (failures > 1 && complaint != last) note_(complaint + "; trying again");
     last = failures > 1 ? complaint : std::string();
-    // The controller delays its answer until there is news; after a failure this pause does.
+    // The controller answers only when it has a newer version or a timeout passes, so this loop
+    // needs no pause of its own except after a failure.
     if (!taken) co_await async::sleep_for(*context_.timers, actors::limits::kBeatEvery);
   }
 }
 
-// Asks for a newer version; fetches it if there is one.
+// Asks the controller for a newer version, and fetches it if there is one.
 async::task<core::Result<void>> RunFollower::take_next() {
   actors::AwaitPublished request;
   request.held = weights_->version();
   auto newest = co_await actors::ask(context_, "controller/0", request);
   if (!newest) {
-    // Not errors: the run has published nothing yet; the controller is gone, so the run has ended.
+    // Do not report these: kNotFound, the run has published nothing yet; kPeerLost, it has ended.
     core::Error error = newest.error();
     if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPeerLost) {
       error.message.clear();
@@ -66,7 +67,8 @@ async::task<core::Result<void>> RunFollower::take_next() {
   co_return core::Result<void>();
 }
 
-// The pump answers on its own strand, perhaps after this role is destroyed.
+// Hands the fetched weights to the pump. The pump reports the outcome on its own strand, perhaps
+// after this role is destroyed.
 void RunFollower::hand_over() {
   EnginePump::Swapped told = [executor = executor_, follower = std::weak_ptr(weights_)](
                                  const core::Result<core::Version>& outcome) {

@@ -1,7 +1,7 @@
-// Keeps a server at the newest weights of a training run: asks the run's controller for a version
-// newer than its own, fetches it over the weight channel and hands it to the pump, one version at a
-// time; versions published meanwhile are skipped. A role that gets no requests and that the run
-// never waits for. Lives on its host's strand. Bound: one fetch at a time.
+// Keeps a server at the newest weights of a training run (`troupe serve --join`). Again and again
+// it asks the run's controller for a version newer than its own, fetches the newest one over the
+// weight channel, and hands it to the pump. A role (a guest of the run) that accepts no requests.
+// Lives on its host's strand. Bound: one fetch at a time.
 #pragma once
 
 #include "actors/generator/weight_follower.hpp"
@@ -16,8 +16,9 @@ namespace troupe::app {
 
 class RunFollower final : public cluster::Role {
  public:
-  // `pump` and `fetch_thread` outlive it. `note` is called for new versions, and for an error that
-  // occurs twice: the first may be the run's end, which the node learns by itself.
+  // `pump` and `fetch_thread` outlive the follower. `note` is called with a message for each new
+  // version, and for errors from the second consecutive failure on: a single failure may be the end
+  // of the run, which the node reports by itself.
   RunFollower(EnginePump& pump,
               std::shared_ptr<weights::WeightSubscriber> subscriber,
               async::DeviceQueue& fetch_thread,

@@ -13,7 +13,7 @@ std::string number(double value) {
   return text;
 }
 
-// 1, 2, 5, 10 ... up to a million, as vLLM's sizes.
+// Bucket bounds 1, 2, 5, 10, ... 5e6, as vLLM has for token counts.
 std::vector<double> size_bounds() {
   std::vector<double> bounds;
   for (double ten = 1; ten <= 1e6; ten *= 10) {
@@ -23,6 +23,7 @@ std::vector<double> size_bounds() {
   return bounds;
 }
 
+// Builds a page in Prometheus's text format.
 class Page {
  public:
   explicit Page(const std::string& model)
@@ -35,7 +36,7 @@ class Page {
     head(name, type, help);
     line(name, "", value);
   }
-  // `more`: labels beside the page's own, after a comma.
+  // `more`: further labels, beginning with a comma.
   void line(const std::string& name, const std::string& more, double value) {
     text += name + "{" + labels_ + more + "} " + number(value) + "\n";
   }

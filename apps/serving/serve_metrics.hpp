@@ -1,5 +1,5 @@
-// The metrics of /metrics, under vLLM's names so that dashboards made for vLLM work. Requests
-// update them. Thread-safe. Bound: a fixed set of series.
+// Collects the server's metrics and renders them for /metrics in Prometheus's format, mostly under
+// vLLM's names so that dashboards made for vLLM work. Thread-safe. Bound: a fixed set of series.
 #pragma once
 
 #include "apps/serving/engine_pump.hpp"
@@ -12,18 +12,19 @@
 
 namespace troupe::app {
 
-// Counts of values by bucket. Not thread-safe.
+// A Prometheus histogram: counts values by bucket. Not thread-safe.
 class Histogram {
  public:
+  // `bounds`: the upper bounds of the buckets, ascending.
   explicit Histogram(std::vector<double> bounds)
       : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
   void observe(double value);
-  // Prometheus text: cumulative buckets, sum and count. `labels` without braces.
+  // Appends the histogram to `out`: cumulative buckets, sum and count. `labels` is without braces.
   void render(std::string& out, const std::string& name, const std::string& labels) const;
 
  private:
   std::vector<double> bounds_;
-  std::vector<std::uint64_t> counts_;  // of each bucket alone, the last one beyond all bounds
+  std::vector<std::uint64_t> counts_;  // by bucket, not cumulative; the last is above all bounds
   double sum_ = 0;
 };
 
@@ -31,14 +32,14 @@ class ServeMetrics {
  public:
   ServeMetrics();
 
-  void prompt(std::size_t tokens);  // of a submitted group
-  void first_token(double seconds);
-  // A finished sample: its tokens, why it ended, and the seconds since its request came in.
-  void finished(std::size_t tokens, engine::FinishReason reason, double seconds);
-  void aborted(std::size_t samples);  // whose client disconnected
-  void refused();                     // a request answered with an error
+  // Each call records one event. Seconds count from the arrival of the request.
+  void prompt(std::size_t tokens);   // a group with a prompt of this length was submitted
+  void first_token(double seconds);  // a group has its first token
+  void finished(std::size_t tokens, engine::FinishReason reason, double seconds);  // a sample
+  void aborted(std::size_t samples);  // unfinished samples of a client that disconnected
+  void refused();                     // a request was answered with an error
 
-  // Text format 0.0.4.
+  // The page of /metrics, in Prometheus's text format 0.0.4.
   std::string render(const PumpCounters& pump, const std::string& model) const;
 
  private:

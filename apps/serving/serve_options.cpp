@@ -128,7 +128,8 @@ std::string ServeOptions::address(std::uint16_t bound) const {
 
 namespace {
 
-// The folder's last name, then --model as given; "org/name" is the only name of such a model.
+// The names of a model without --served-model-name. A folder has two: its last component, and
+// --model as given. A model given as "org/name" has only that name.
 std::vector<std::string> default_names(const std::string& model,
                                        const std::filesystem::path& folder) {
   std::error_code error;

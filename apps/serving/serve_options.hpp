@@ -1,4 +1,5 @@
-// The flags of `troupe serve`, their checks and the settings made from them. Main thread.
+// The flags of `troupe serve`: declares them, checks them, and makes the settings of engine and
+// HTTP server from them. Main thread.
 #pragma once
 
 #include "apps/cli/engine_host.hpp"
@@ -29,21 +30,22 @@ struct ServeOptions {
 
   std::vector<Flag> flags();
 
+  // True if --host is a loopback address.
   bool loopback() const;
-  // Warns when other hosts can reach the port. Error kConfig: they can, without --insecure.
+  // If other hosts can reach the port: warns with --insecure, else returns kConfig.
   core::Result<void> check_listen(const ApiKeys& keys) const;
   // Checks the flags against the model before its weights are read. Error kConfig, naming the flag.
   core::Result<void> check_model(const model::ModelSpec& spec) const;
-  // Error kConfig, naming the flag: the flags need a tokenizer that is missing or switched off.
+  // Error kConfig, naming the flag, if the flags need a tokenizer that is missing or switched off.
   core::Result<void> check_tokenizer(const std::filesystem::path& folder) const;
   TokenizerUse tokenizer_use() const {
     return no_tokenizer ? TokenizerUse::kNone : TokenizerUse::kNeeded;
   }
   engine::EngineLimits limits() const;
   net::HttpServerOptions listen() const;
-  // "http://127.0.0.1:8000/v1".
+  // The base URL of the API: "http://127.0.0.1:8000/v1". `bound`: the port in use.
   std::string address(std::uint16_t bound) const;
-  // After `check_model`. Error: --chat-template.
+  // Call it after `check_model`. Error kConfig: the file of --chat-template is bad.
   core::Result<ServedModel> served_model(EngineHost& engine_host) const;
 };
 

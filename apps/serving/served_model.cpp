@@ -71,7 +71,8 @@ std::optional<ApiError> check_tokens(const ServedModel& model, const Tokens& tok
   return std::nullopt;
 }
 
-// How many tokens may follow; a request without max_tokens gets what is left of the context.
+// How many tokens may follow a prompt of `prompt` tokens. A request without max_tokens gets what
+// the context and the KV memory leave.
 std::variant<std::int32_t, ApiError> room_for(const ServedModel& model,
                                               const GenerateRequest& request,
                                               std::size_t prompt) {

@@ -12,7 +12,7 @@ std::string StopFilter::push(std::string_view piece, bool may_stop) {
   const std::string* match = nullptr;
   for (const std::string& stop : stops_) {
     if (!may_stop || stop.empty()) continue;
-    // A match that ended in an earlier piece was not wanted then (min_tokens) and is not now.
+    // Ignore a match that ended in an earlier piece: it came before min_tokens.
     const std::size_t from = old >= stop.size() ? old - stop.size() + 1 : 0;
     const std::size_t found = held_.find(stop, from);
     if (found == std::string::npos || found > first) continue;
@@ -35,7 +35,7 @@ std::string StopFilter::finish() {
   return std::exchange(held_, std::string());
 }
 
-// The longest end of the text that a stop string begins with.
+// The length of the longest end of held_ that is the beginning of a stop string.
 std::size_t StopFilter::held_back() const {
   std::size_t most = 0;
   const std::string_view text = held_;

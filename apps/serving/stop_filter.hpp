@@ -1,7 +1,7 @@
-// Cuts the streamed text of one response before its first stop string: text that might begin one is
-// held back until it cannot, so no part of a stop string and nothing after it is shown. Owned by
-// one sample; one thread. State: fewer bytes than the longest stop string (at most
-// kStopString_bytes_max).
+// Cuts the streamed text of one response before its first stop string. Holds back text that may be
+// the beginning of a stop string until more text decides, so no part of one, and nothing after it,
+// is shown. One thread. Holds back fewer bytes than the longest stop string (at most
+// kStopString_bytes_max) has.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,18 @@ namespace troupe::app {
 
 class StopFilter {
  public:
-  // `keep_match`: show the matched string itself, too.
+  // `keep_match`: also show the matched stop string.
   explicit StopFilter(std::vector<std::string> stops, bool keep_match = false)
       : stops_(std::move(stops)), keep_match_(keep_match) {}
 
-  // Adds a piece; returns the text that may be shown now. `may_stop` false: this piece completes no
-  // match (min_tokens), though it may be the beginning of one.
+  // Adds a piece of text; returns the text that may be shown now. With `may_stop` false (before
+  // min_tokens) this piece cannot complete a stop string, but a later piece can complete one that
+  // begins in it.
   std::string push(std::string_view piece, bool may_stop = true);
-  // The text still held back, once the response is over.
+  // Call it when the response has ended: returns the text that was held back.
   std::string finish();
 
-  // The stop string that ended the text; nothing gets through after it.
+  // The stop string that ended the text; `push` returns nothing after it.
   const std::optional<std::string>& matched() const noexcept { return matched_; }
 
  private:

@@ -1,6 +1,6 @@
-// The two threads that parse and tokenize the bodies of requests: one for short bodies and one for
-// long ones, so that a short request never waits behind a long one. Owned by the service. Bound:
-// each queues as many jobs as there may be requests.
+// Parses and tokenizes the bodies of requests on two threads: one for short bodies and one for long
+// ones, so that a short request never waits behind a long one. Owned by the ApiService. Bound: each
+// thread queues up to `requests_max` jobs.
 #pragma once
 
 #include "runtime/async/device_thread.hpp"
@@ -17,16 +17,16 @@ namespace troupe::app {
 
 class TextThreads {
  public:
-  // Longer bodies go to the thread of the long ones.
+  // Longer bodies go to the thread for long bodies.
   static constexpr std::size_t kShortBody_bytes_max = 64u << 10;
-  // From this size on, returning their memory is worth the cost of malloc_trim.
+  // From this body size on, returning the freed memory is worth the cost of malloc_trim.
   static constexpr std::size_t kBigBody_bytes_min = 1u << 20;
 
   explicit TextThreads(std::size_t requests_max)
       : short_("text", nullptr, requests_max), long_("long text", nullptr, requests_max) {}
 
-  // Runs `job(body)`, which returns a Result, on one of them. After a big body, returns freed
-  // memory to the system, which the allocator would otherwise keep.
+  // Runs `job(body)`, which returns a Result, on one of the two threads. After a big body, returns
+  // the freed memory to the system, since the allocator would otherwise keep it.
   template <class Job>
   static async::task<std::invoke_result_t<Job&, const std::string&>> run(TextThreads* self,
                                                                          std::string body,

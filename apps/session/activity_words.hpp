@@ -1,4 +1,4 @@
-// Words for the progress line: which role works, or what the run waits for. Pure functions.
+// Makes the text of the progress line: which role works, or what the run waits for. Pure functions.
 #pragma once
 
 #include "actors/protocol/messages.hpp"

@@ -1,6 +1,6 @@
-// Measures how long a generator and the policy were busy at once, the aim of asynchronous training.
-// Callers add finished spans in batches, in order of time within each role. Pure; all spans must
-// come from one clock (one host). Memory: one stretch per idle gap of a role.
+// Measures how long generators and the policy were busy at the same time, the aim of asynchronous
+// training. Callers add finished spans (in nanoseconds) in batches, in order of time within each
+// role. Pure; all spans must come from one clock (one host). Memory: one entry per busy stretch.
 #pragma once
 
 #include "runtime/wire/role_report.hpp"
@@ -14,7 +14,7 @@ namespace troupe::app {
 class BusyTogether {
  public:
   void add(const std::string& role, const std::vector<wire::Span>& spans);
-  double seconds() const;
+  double seconds() const;  // in which the policy and at least one generator were busy
 
  private:
   struct Stretch {

@@ -151,7 +151,8 @@ void CompanyPlane::give_up(const core::Error& error) {
   if (session_ != nullptr) session_->end(error);
 }
 
-// Introduces policy and critic to each other: they exchange messages without this process between.
+// When policy or critic comes up, introduces the two to each other, so that their messages need not
+// pass through this process.
 void CompanyPlane::role_up(const std::string& role) {
   status_->role_up(role);
   if (role == actors::kPolicyRole || role == actors::kCriticRole)
@@ -212,7 +213,7 @@ async::task<void> CompanyPlane::end_session() {
 }
 
 CompanyPlane::~CompanyPlane() {
-  if (company_) {  // before the gateway closes: remote nodes, too
+  if (company_) {  // before the gateway closes, so that nodes of other hosts hear of it
     const auto deadline = async::Deadline::after(timers_, cluster::limits::kShutdownDeadline);
     own_io_.run(async::run_on(strand_, company_->dismiss_all(deadline, over_)));
   }

@@ -1,6 +1,6 @@
-// The control plane of a run over several processes: in the head process it owns the network, the
-// gateway for other hosts, the node processes of this host, the company role and the status
-// service. Opened once, for all sessions of a run. Owned by the `train` command.
+// CompanyPlane, the control plane of a run over several processes. It lives in the head process and
+// owns the network, the gateway for other hosts, the node processes of this host, the company role
+// and the status service. Opened once, for all sessions of a run. Owned by the `train` command.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -28,7 +28,7 @@ struct CompanyPlaneOptions {
   std::uint64_t updates = 0;  // of the whole run
   std::filesystem::path run_folder;
   CorePlan cores;
-  // Returns the run's content hashes. May block: called on the thread `hashing_`.
+  // Returns the hashes of the run's files. May block: called on a thread of its own.
   std::function<core::Result<Hashes>()> contents;
   // Shows a line to the user. Called on any thread until the plane is destroyed.
   std::function<void(const std::string&)> note;
@@ -39,7 +39,7 @@ class CompanyPlane final : public ControlPlane {
   // Opens the ports and starts the local processes. Errors: kConfig (addresses, token), kResources
   // (ports).
   static core::Result<std::unique_ptr<CompanyPlane>> open(CompanyPlaneOptions options);
-  ~CompanyPlane() override;  // dismisses every node
+  ~CompanyPlane() override;  // asks the nodes to end and waits for those of this host
 
   async::IoThreads& io() override { return role_io_; }
   core::Result<std::shared_ptr<cluster::Endpoint>> join(const std::string& name) override;
@@ -51,7 +51,7 @@ class CompanyPlane final : public ControlPlane {
 
   // Where other commands reach this company: "127.0.0.1:4711".
   std::string address() const { return address_of(*gateway_, options_.config); }
-  // "; status at http://127.0.0.1:4712/metrics"; empty without a status port.
+  // "; http://127.0.0.1:4712/metrics"; empty without a status port.
   std::string status_text() const;
 
  private:
@@ -73,9 +73,9 @@ class CompanyPlane final : public ControlPlane {
 
   const CompanyPlaneOptions options_;
   const std::uint64_t run_id_;
-  std::atomic<std::uint64_t> sessions_{0};
+  std::atomic<std::uint64_t> sessions_{0};  // begun so far; the epoch of controller and data
   async::SteadyTimers timers_;
-  async::IoThreads own_io_;                  // of the company: heartbeats never wait for a role
+  async::IoThreads own_io_;                  // of the company, so no role delays a heartbeat
   async::IoThreads role_io_;                 // controller, data, status
   async::DeviceThread hashing_{"contents"};  // waits for the run's hashes
   actors::Admission admission_;

@@ -1,7 +1,7 @@
-// Interface that a run session stands on: gives it a network, and starts and supervises all roles
-// but the session's own (controller, data). CompanyPlane runs them in several processes,
-// LoopbackPlane in this one. Called on the thread of the `train` command, which the functions
-// block.
+// ControlPlane, the interface under a run session: it gives the session a network, and starts and
+// watches all roles but the session's own (controller, data). CompanyPlane runs them in several
+// processes, LoopbackPlane in this one. Unless it says otherwise, a function is called on the
+// thread of the `train` command and blocks it.
 #pragma once
 
 #include "actors/controller/controller.hpp"
@@ -25,9 +25,9 @@ class ControlPlane {
 
   // Starts all roles that a session needs and waits for them. Error: why a role could not start.
   virtual core::Result<void> start_roles() = 0;
-  // Called on the strand of the session's controller when that has been made but not started.
+  // Sets up the session's new controller before it starts. Called on the controller's strand.
   virtual void prepare(actors::Controller& controller) = 0;
-  // From now on tells `session` which roles come and go, and which error ends it.
+  // From now on tells `session` which roles come and go, and of an error that must end it.
   virtual void attach(RunSession& session) = 0;
   // Writes the session's status report to the run folder. Call while the roles still run.
   virtual void write_report() = 0;

@@ -35,8 +35,8 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   const bool learners = !gpu("policy") || critic_learns;
   const bool others = !gpu("generator") || (reference && !gpu("reference")) ||
                       (reward_models > 0 && !gpu("reward"));
-  // Training takes longer than sampling on a processor, so with two cores the policy takes both and
-  // the generators run in between.
+  // Training takes longer than sampling on a CPU, so with two cores the policy takes both and the
+  // generators run in between.
   std::uint32_t learning = left <= 2 ? left : std::max(1u, left / 2);
   if (!learners) learning = 0;
   if (!others) learning = left;

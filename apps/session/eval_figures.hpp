@@ -1,6 +1,7 @@
 // Computes an evaluation's metrics from the samples of each problem: pass@1, pass@k, maj@k, mean
 // score, share of truncated responses, mean length; over all problems and for each data source.
-// Used by `troupe eval` and by a run's evaluations, which are read back from its folder. Stateless.
+// Used by `troupe eval`, and for a run's evaluations, which it reads back from the run folder.
+// Stateless.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
@@ -20,8 +21,8 @@ struct EvalProblem {
   std::string source;  // value of the column `datasource`; empty: none
   std::vector<double> scores;
   std::vector<std::string> answers;  // for majority votes; empty: no answer
-  std::vector<bool> cut;             // ended by length
-  std::vector<double> lengths;       // tokens
+  std::vector<bool> cut;             // the response was ended by the token limit
+  std::vector<double> lengths;       // of the responses, in tokens
   std::vector<double> rated;         // scores of an extra reward model; empty: none
 };
 

@@ -72,7 +72,7 @@ class Look {
     return false;
   }
 
-  // "a.jsonl,b.csv".
+  // `names`: separated by commas, "a.jsonl,b.csv".
   void files(const std::string& key, const std::string& names) {
     for (const std::string& name : data::split_files(names))
       is_there(key, name);

@@ -1,6 +1,6 @@
-// Checks the files that a configuration names without starting a run: models (configuration, weight
-// headers, tokenizer), data sets (every row, read as a run would), reward files. Reads on the
-// caller's thread.
+// Checks the files that a configuration names, without starting a run: models (configuration,
+// weight headers, tokenizer), datasets (reads the rows as the run would, except
+// data.pretrain_dataset), and that the reward's Python file exists. Reads on the caller's thread.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -11,8 +11,9 @@
 
 namespace troupe::app {
 
-// Returns one line for each thing checked, or skipped and why. The error lists all problems found,
-// each with its key: kNotFound for a missing file, kData for a malformed one.
+// Returns one line for each thing that was checked or skipped. The error lists all bad models and
+// missing files, each with its key; if there are none, it is the first error of reading the rows.
+// kNotFound for a missing file, kData for a malformed one.
 core::Result<std::vector<std::string>> look_at_input_files(const config::TrainConfig& config);
 
 }  // namespace troupe::app

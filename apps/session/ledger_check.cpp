@@ -50,7 +50,8 @@ core::Result<std::vector<GroupRecord>> read_groups(const std::filesystem::path& 
   return groups;
 }
 
-// Checks every slot of each update between the first and the last; the widest update says how many.
+// Checks every slot of each update between the first and the last. The highest slot of any record
+// says how many slots an update has.
 void check_slots(const std::vector<GroupRecord>& groups, LedgerCheck& check) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> records;
   std::uint64_t slots = 0;
@@ -112,7 +113,7 @@ std::filesystem::path rollouts_file(const std::filesystem::path& folder, std::ui
   return folder / "rollouts" / (store::step_name(step) + ".jsonl");
 }
 
-// `records`: the ledger's records of this step, by slot.
+// Compares one rollout file with `records`, the ledger's records of its step, by slot.
 core::Result<void> check_rollouts(const std::filesystem::path& file,
                                   const std::map<std::uint64_t, const GroupRecord*>& records,
                                   LedgerCheck& check) {

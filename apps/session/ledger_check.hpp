@@ -1,6 +1,6 @@
-// Reads a run's ledger and rollouts and counts what was lost or duplicated, and how many samples
-// each reward set scored. Read only; may be used during the run. For benchmarks, tests and people.
-// Memory: the ledger's records and one rollout file at a time.
+// Compares a run's ledger with its rollouts: counts what was lost or duplicated, and how many
+// samples each reward set scored. Read only; may be used during the run. For benchmarks and tests.
+// Memory: the ledger's records, and sample numbers of one rollout file at a time.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,4 +1,4 @@
-// Time limits of the status service, not configurable. Constants only.
+// The time limits of the status service as constants; the configuration cannot change them.
 #pragma once
 
 #include "runtime/core/limit.hpp"

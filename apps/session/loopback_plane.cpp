@@ -14,8 +14,8 @@ using core::Result;
 
 constexpr core::RunId kRun{1};  // any number will do: no other run is on this network
 
-// Weights are passed by pointer where policy and engines share a memory: on the processor, or on
-// one thread with one GPU.
+// Passes weights by pointer where policy and engines share a memory: on the CPU, or on one GPU with
+// one thread.
 OneProcess shared_by_roles(const config::TrainConfig& config,
                            std::unique_ptr<model::ParamStore> params,
                            std::unique_ptr<actors::RewardSource> reward) {
@@ -23,7 +23,8 @@ OneProcess shared_by_roles(const config::TrainConfig& config,
   shared.config = config;
   shared.params = std::move(params);
   shared.reward = std::move(reward);
-  // One generator of a synchronous run takes turns with the trainer.
+  // Generators get threads of their own. Only a single generator of a synchronous run takes turns
+  // with the trainer.
   shared.generator_threads = config.train.staleness_max > 0 || config.rollout.generators > 1;
   const bool one_memory = config.actor.device == config.rollout.device;
   const bool by_pointer = one_memory && (!config.actor.device.gpu || !shared.generator_threads);

@@ -1,6 +1,8 @@
-// The control plane of a run in one process: every role on its own strand over the loopback
-// network; the roles that compute take turns on one device thread with all cores. Nothing restarts
-// a role: one that fails ends the session. Serves one session. Owned by the `train` command.
+// LoopbackPlane, the control plane of a run in one process. Every role has its own strand on the
+// loopback network. The roles that compute take turns on one device thread with all cores, except
+// that generators get threads of their own when training is asynchronous or there are several.
+// Nothing restarts a role: one that fails ends the session. Serves one session. Owned by the
+// `train` command.
 #pragma once
 
 #include "apps/session/control_plane.hpp"
@@ -19,8 +21,8 @@ namespace troupe::app {
 
 class LoopbackPlane final : public ControlPlane {
  public:
-  // `updates`: of the whole run. `params` and `reward` are loaded already; `reward` is null when no
-  // rule, Python file or server is configured.
+  // `updates`: of the whole run. `params`: the policy's weights. `reward`: the configured rule,
+  // Python file or server; null without one.
   LoopbackPlane(config::TrainConfig config,
                 std::uint64_t updates,
                 std::unique_ptr<model::ParamStore> params,
@@ -47,7 +49,7 @@ class LoopbackPlane final : public ControlPlane {
   async::IoThreads io_;
   cluster::LoopbackNetwork network_;
   std::vector<std::unique_ptr<cluster::RoleHost>> hosts_;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // protects the two below
   RunSession* session_ = nullptr;
   std::optional<core::Error> early_;  // a role's failure before `attach`
 };

@@ -26,7 +26,7 @@ std::string pattern_answer(const std::string& pattern, const std::string& respon
     if (!std::regex_search(response, match, std::regex(pattern))) return {};
     return trimmed(match[match.size() > 1 ? 1 : 0].str());
   } catch (const std::regex_error&) {
-    return {};  // a text too long for the pattern has no answer
+    return {};  // the text is too long for std::regex: no answer
   }
 }
 

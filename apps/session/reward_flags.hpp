@@ -1,5 +1,6 @@
-// The flags of `score` and `eval` that say what gives the scores (one of a rule, a Python file, a
-// server or a reward model), and what an answer is for majority votes. A value type.
+// The flags of `score` and `eval` that say what gives the scores: a rule, a Python file or a
+// server. Also scores items with it, and extracts answers for majority votes. A value type and
+// functions.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
@@ -18,23 +19,24 @@ struct RewardFlags {
   std::string rule, pattern, python, http;
   double deadline_s = 30;
 
-  // Appends the flags that fill this object, which must outlive their parsing.
+  // Appends flags that fill this object when they are parsed; it must live until then.
   void add_to(std::vector<Flag>& flags);
 
   bool given() const { return !rule.empty() || !python.empty() || !http.empty(); }
-  // Error (kConfig): the rule compares with a label and no column of labels is named.
+  // Error (kConfig): the rule compares with a label, and `label_key` names no column for it.
   core::Result<void> check_label(const std::string& label_key) const;
   // Errors (kConfig): several or none given, an unknown rule, a bad file, pattern or address.
   core::Result<std::unique_ptr<actors::RewardSource>> source() const;
   core::Duration deadline() const { return seconds_of(deadline_s); }
 
-  // The settings that a file of scores depends on. Error: the Python file cannot be read.
+  // The settings that a file of scores depends on, with the identity of the Python file in place of
+  // its name. Error: the Python file cannot be read.
   core::Result<std::vector<std::pair<std::string, std::string>>> settings() const;
 };
 
-// Scores all samples in calls of at most `kScoreRows`, never splitting a group, so that a reward
-// that compares the samples of its batch sees the same ones wherever the work is resumed. A call
-// that fails is retried as in training.
+// Scores all samples in calls of at most `kScoreRows` samples or one group. It never splits a
+// group, so a reward that compares the samples of its batch sees the same ones wherever the work is
+// resumed. A call that fails is retried as in training.
 inline constexpr std::size_t kScoreRows = 64;
 core::Result<std::vector<actors::RewardScore>> score_items(
     actors::RewardSource& source,

@@ -1,5 +1,5 @@
-// Writes committed groups to the run folder: rollouts/step_N.jsonl for training, eval/step_N.jsonl
-// for held-out problems, and one ledger record a group. Called on the data role's strand, in slot
+// Writes committed groups to the run folder: for an update rollouts/step_N.jsonl and one ledger
+// record per group, for an evaluation eval/step_N.jsonl. Called on the data role's strand, in slot
 // order.
 #pragma once
 

@@ -25,7 +25,7 @@ core::Result<std::unique_ptr<net::Gateway>> open_gateway(
     actors::Admission& admission,
     std::function<void(const std::string&)> note);
 
-// The address for other commands: "127.0.0.1:4711".
+// The gateway's address for --join of other commands: "127.0.0.1:4711".
 std::string address_of(const net::Gateway& gateway, const config::TrainConfig& config);
 
 // Closes the port and removes RUN/company.json.

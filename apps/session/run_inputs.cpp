@@ -11,8 +11,8 @@ namespace {
 
 using core::ErrorCode;
 
-// Which columns the configured rewards read beside the texts. A reward that cannot be loaded here
-// is skipped; its own role asks it later.
+// Which columns the configured rewards read beside the texts. Skips a reward that cannot be loaded
+// here: its own role will report that.
 actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {

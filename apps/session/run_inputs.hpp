@@ -19,11 +19,11 @@ struct RunInputs {
   std::vector<std::string> notes;                      // what the user should know
   // For roles of this process.
   std::unique_ptr<model::ParamStore> params;
-  std::unique_ptr<actors::RewardSource> reward;  // null without rule, Python file and server
+  std::unique_ptr<actors::RewardSource> reward;  // null without a rule, Python file or server
 };
 
-// `models`: load the model's weights and the reward too, for roles of this process; else both are
-// null. Learned reward models are loaded by their roles.
+// `models`: load the policy's weights and the reward, too, for roles of this process; else both are
+// null. The roles of learned reward models load these themselves.
 core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool models);
 
 }  // namespace troupe::app

@@ -128,7 +128,7 @@ core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   TROUPE_TRY(files_.metrics.append(observe::metric_json(row) + "\n"));
   if (files_.tensorboard) {
     auto written = files_.tensorboard->write(row);
-    // The metrics have the row: writing it down again would double it there.
+    // metrics.jsonl has the row: a retry after kDiskFull would write it there twice.
     const bool full = !written && written.error().code == core::ErrorCode::kDiskFull;
     if (full) say("TensorBoard lacks a row: " + written.error().message);
     if (!written && !full) return written;
@@ -147,7 +147,7 @@ bool RunReporter::is_best(std::uint64_t done) const {
   return done > 0 && best_.best() && best_.best()->step == done;
 }
 
-// Shows a traceback in full once; when the next failure repeats it, shows only its last line.
+// Shows a traceback in full once; while the next failures repeat it, shows only its last line.
 void RunReporter::on_failed_group(const actors::FailedGroup& group) {
   const std::string gist = actors::gist_of(group.cause);
   std::string told = group.cause;
@@ -160,7 +160,7 @@ void RunReporter::on_failed_group(const actors::FailedGroup& group) {
           std::to_string(group.ticket.slot + 1) + " replaced: " + told);
 }
 
-// Writes to the log alone: the company's own notes tell the terminal which roles come and go.
+// Writes to the log alone: the company's own notes tell the user which roles come and go.
 void RunReporter::on_peer(const std::string& name, bool up, const std::string& cause) {
   const std::lock_guard lock(mutex_);
   files_.log.info(name + (up ? " is up" : ": " + cause));
@@ -232,7 +232,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
   return {};
 }
 
-// Metrics of the evaluation's samples, which the data role has just written.
+// Metrics of the sampled evaluation, whose file the data role has just written.
 core::Result<actors::Metrics> RunReporter::sampled_figures(
     const actors::EvaluationReport& report) const {
   TROUPE_TRY_ASSIGN(problems, read_problems(folder_.eval_file(report.done), config_.reward.rule,
@@ -268,7 +268,8 @@ async::task<core::Result<std::filesystem::path>> RunReporter::commit_checkpoint(
   co_return committed;
 }
 
-// No other thread uses what is moved and copied under the lock: one checkpoint is made at a time.
+// Moves and copies under the lock what it needs, then works without it: only one checkpoint is made
+// at a time.
 core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done) {
   std::unique_lock lock(mutex_);
   TROUPE_CHECK(open_checkpoint_.has_value(), "a checkpoint is begun before it is committed");
@@ -277,7 +278,7 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   const store::CheckpointStore checkpoints = files_.checkpoints;
   lock.unlock();
   TROUPE_TRY(files_.metrics.sync());
-  const auto& hashes = contents_.get();  // blocks until all is hashed
+  const auto& hashes = contents_.get();  // blocks until all files are hashed
   if (!hashes) {
     on_note("a resume cannot tell whether the contents are the same: " + hashes.error().message);
   }

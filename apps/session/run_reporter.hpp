@@ -1,8 +1,9 @@
-// Reports a run's progress: metrics.jsonl (the authoritative record), TensorBoard, the terminal,
-// checkpoints and the time spent by phase. It is the controller's listener; callable on any thread,
-// because the company reports through it too. A checkpoint is hashed on a thread of its own. If the
-// run folder disappears, the run ends and its last checkpoint is written beside it. Owned by the
-// `train` command, which reads the totals after the run.
+// Reports a run's progress to metrics.jsonl (the authoritative record), TensorBoard, troupe.log and
+// the terminal; also manages checkpoints and measures the time of each phase. It is the
+// controller's listener; callable on any thread, because the company reports through it, too. A
+// checkpoint is hashed on a thread of its own. If the run folder disappears, the run ends and its
+// last checkpoint is written beside it. Owned by the `train` command, which reads the totals after
+// the run.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
@@ -36,8 +37,9 @@ namespace troupe::app {
 
 class RunReporter final : public actors::RunListener {
  public:
-  // Prints the notes of `start`, then `notes`. Every checkpoint's manifest holds the hashes of
-  // `contents`. `start` and `contents` outlive this object.
+  // Opens the files and prints the notes of `start`, then `notes`. `updates`: of the whole run.
+  // Every checkpoint's manifest gets the hashes of `contents`. `start` and `contents` outlive this
+  // object.
   static core::Result<std::unique_ptr<RunReporter>> open(const config::TrainConfig& config,
                                                          const store::RunStart& start,
                                                          std::uint64_t updates,
@@ -66,8 +68,8 @@ class RunReporter final : public actors::RunListener {
   core::Result<void> check_place() const override { return folder_.check_here(); }
   bool stop_requested() const override;
 
-  // Records `figures` measured after `done` updates, besides the update's own; shows `line` to the
-  // user.
+  // Records the metrics `figures`, measured after `done` updates, in a row of their own; shows
+  // `line` to the user.
   core::Result<void> on_figures(std::uint64_t done,
                                 const actors::Metrics& figures,
                                 const std::string& line);
@@ -78,7 +80,7 @@ class RunReporter final : public actors::RunListener {
   // The last update that failed, for the next session's plan.
   actors::FailedUpdate failed_update() const;
 
-  // Updates done, with those before the run was resumed.
+  // Updates done, counted from the run's beginning.
   std::uint64_t done() const;
   // Ends the current phase; returns the seconds of each phase in order of first appearance.
   std::vector<std::pair<std::string, double>> phases();
@@ -106,8 +108,8 @@ class RunReporter final : public actors::RunListener {
   const config::TrainConfig config_;
   const store::RunFolder& folder_;
   const Hashing& contents_;
-  std::string last_gist_;     // of a failed group; on the controller's strand
-  mutable std::mutex mutex_;  // of everything below
+  std::string last_gist_;     // of the last failed group's cause; on the controller's strand
+  mutable std::mutex mutex_;  // protects the members below
   Files files_;
   std::optional<store::AtomicFolder> open_checkpoint_;
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
@@ -117,8 +119,8 @@ class RunReporter final : public actors::RunListener {
   observe::PhaseTimer timer_;
   observe::Progress progress_;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
-  std::jthread ticker_;                        // redraws the live block's clock
-  async::DeviceThread hashing_{"checkpoint"};  // declared last: its job ends first
+  std::jthread ticker_;                        // redraws the progress display every second
+  async::DeviceThread hashing_{"checkpoint"};  // last, so that its job ends before the rest
 };
 
 }  // namespace troupe::app

@@ -118,8 +118,8 @@ Result<std::unique_ptr<cluster::Role>> RunSession::make_controller(
                                        outcome_, services.transport->identity().self));
 }
 
-// Turns kPeerLost into kDeadline: kPeerLost starts a new session, and is kept for the loss of
-// policy or critic. A role that fails here was already given time to come back.
+// Turns kPeerLost into kDeadline, because kPeerLost would start a new session: only the controller
+// reports it, when policy or critic is lost. A role that fails here had time to come back.
 void RunSession::end(core::Error error) {
   if (error.code == core::ErrorCode::kPeerLost) error.code = core::ErrorCode::kDeadline;
   {

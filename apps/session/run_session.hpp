@@ -1,7 +1,7 @@
-// One life of a run: hosts its data role and controller, from the last checkpoint to an outcome.
-// The control plane runs the other roles. If policy or critic is lost, the run goes on in a new
-// session. Owned by the `train` command, which `run` blocks; the destructor stops the session's
-// roles, then those of the plane.
+// One session of a run: hosts its data role and controller, from the last checkpoint (or the start)
+// to an outcome. The control plane runs the other roles. If policy or critic is lost, the run goes
+// on in a new session. Owned by the `train` command, whose thread `run` blocks; the destructor
+// stops the session's roles, then those of the plane.
 #pragma once
 
 #include "actors/controller/controller.hpp"
@@ -17,14 +17,14 @@
 
 namespace troupe::app {
 
-// How a session ended: the first `set` counts. `set` on any thread, `wait` on one.
+// How a session ended. Only the first `set` counts. Call `set` on any thread, `wait` on one, once.
 class Outcome {
  public:
   void set(core::Result<void> result) {
     std::call_once(once_, [&] { promise_.set_value(std::move(result)); });
   }
   core::Result<void> wait() { return future_.get(); }
-  // True once it is set; false after `span`.
+  // Waits at most for `span`; true when the outcome is set.
   bool wait_for(core::Duration span) const {
     return future_.wait_for(span) == std::future_status::ready;
   }
@@ -35,8 +35,7 @@ class Outcome {
   std::future<core::Result<void>> future_ = promise_.get_future();
 };
 
-// What a session is made from. The session fills in the listeners of `data`, which notify
-// `listener`.
+// What a session is made from. The session sets the callbacks of `data`, which notify `listener`.
 struct SessionParts {
   actors::RunPlan plan;
   std::string checkpoint;  // to load first; "" starts from the model
@@ -78,7 +77,7 @@ class RunSession {
   Outcome outcome_;
   bool over_ = false;
   std::unique_ptr<cluster::RoleHost> data_host_, controller_host_;
-  std::mutex mutex_;  // of these two
+  std::mutex mutex_;  // protects the two below
   std::weak_ptr<actors::Controller> controller_;
   async::Executor controller_strand_;
 };

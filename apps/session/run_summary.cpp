@@ -47,7 +47,7 @@ std::vector<ordered_json> metric_rows(const store::RunFolder& folder) {
   return rows;
 }
 
-// The sum of a counting metric over all updates.
+// The sum of a metric that counts something per update, over all updates.
 unsigned long long sum_of_metric(const store::RunFolder& folder, const char* name) {
   double sum = 0;
   for (const ordered_json& row : metric_rows(folder))
@@ -73,7 +73,8 @@ void print_overlap(const store::RunFolder& folder,
   std::printf("\nsequences across a new version    %llu\n", sum_of_metric(folder, "async/crossed"));
 }
 
-// Prints what a run over several processes wrote to status.json.
+// Prints how the roles spent their time, from the status.json that a run over several processes
+// leaves. Prints nothing without that file.
 void print_company(const store::RunFolder& folder) {
   std::ifstream in(folder.path() / "status.json");
   const auto status = nlohmann::json::parse(in, nullptr, false);
@@ -88,7 +89,7 @@ void print_company(const store::RunFolder& folder) {
   }
 }
 
-// Peak memory of this process or of its largest child, whichever is more.
+// Peak memory of this process or of its largest child, whichever is more, in GB.
 double peak_gb() {
   rusage own{}, children{};
   ::getrusage(RUSAGE_SELF, &own);

@@ -1,5 +1,5 @@
 // Prints the tables at the end of a run: held-out results before and after, and where the time
-// went. All is read from the run folder, so that a resumed run shows its beginning too.
+// went. Reads results from the run folder, so that a resumed run compares with its beginning, too.
 #pragma once
 
 #include "runtime/store/checkpoint_store.hpp"
@@ -12,7 +12,9 @@
 
 namespace troupe::app {
 
-// Compares the first and the last evaluation; without them prints only the times.
+// Prints the first evaluation against the last (if there are both), the wall time by phase, what
+// the roles did, samples without a score, and peak memory. `load_s` and `phases`: seconds in this
+// process.
 void print_summary(const store::RunFolder& folder,
                    std::uint64_t updates,
                    double load_s,
@@ -22,8 +24,8 @@ void print_summary(const store::RunFolder& folder,
 // evaluations at step 0 and at `steps`.
 void print_held_out(const store::RunFolder& folder, std::uint64_t steps);
 
-// Says that a resumed run has nothing left to do; `unit` is "updates" or "steps". Error kConfig: it
-// has done more than it was asked for.
+// Prints that a resumed run has nothing left to do. `asked`: how many it was to do; `unit`:
+// "updates" or "steps". Error kConfig: the run has done more than that.
 core::Result<void> say_finished(const store::Checkpoint& newest,
                                 std::uint64_t asked,
                                 const std::string& unit);

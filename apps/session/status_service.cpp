@@ -91,7 +91,7 @@ async::task<void> StatusService::ask_one(std::string role, std::string node) {
   const std::uint64_t after = known == roles_.end() ? 0 : known->second.next_span;
   auto frame = wire::query_role_frame(context_.transport->new_request(deadline), after);
   auto answer = co_await context_.transport->call(role, std::move(frame), deadline);
-  if (!answer) co_return;  // the role is away or slow; the company reports that
+  if (!answer) co_return;  // the role is lost or slow; the company reports that
   auto report = wire::read_role_report(*answer);
   if (!report) co_return;
   together_.add(role, report->spans);

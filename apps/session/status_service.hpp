@@ -1,7 +1,7 @@
-// The status role of a run: asks every role for a report each kStatusEvery, and answers `troupe
-// status`, /metrics and /healthz from them; writes the trace if configured; when nothing moves for
-// kNoProgress, notes which role waits for which. Role "status/0", on its own strand; owned by the
-// control plane.
+// The status service of a run: every kStatusEvery it asks all roles for reports, from which it
+// answers `troupe status`, /status and /metrics; it writes the trace if configured, and when
+// nothing progresses for kNoProgress it notes which role waits for which. Role "status/0", on its
+// own strand; owned by the control plane.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -45,20 +45,20 @@ class StatusService {
                                                            async::Timers& timers);
   ~StatusService();
 
-  // Any thread.
+  // A role came up or was lost: asks it for reports from now on, or no longer. Any thread.
   void role_up(const std::string& role);
   void role_lost(const std::string& role);
 
-  // The whole status as one JSON object; awaited on any executor.
+  // The whole status as one JSON object (docs/protocol.md). May be awaited on any executor.
   async::task<core::Result<std::string>> json(actors::CompanyView view);
 
-  // A session begins: starts measuring how long generators and policy are busy at once.
+  // A session begins: `watched_s` counts from now.
   void session_begins();
   // Asks every role once more and writes the status to RUN/status.json. Call while the roles still
   // run; not on an io thread.
   core::Result<void> write_report(actors::CompanyView view);
 
-  // Sends a request to the controller in the service's name; awaited on any executor.
+  // Sends a request to the controller in the service's name. May be awaited on any executor.
   template <class Request>
   async::task<core::Result<typename Request::Reply>> ask_controller(Request request) {
     auto asked = actors::ask(context_, "controller/0", std::move(request));
@@ -66,10 +66,10 @@ class StatusService {
     co_return reply;
   }
 
-  // Port of /metrics and /healthz; 0 without.
+  // Port of /status, /metrics and /healthz; 0 when cluster.status_listen is empty.
   std::uint16_t http_port() const { return http_ ? http_->port() : 0; }
 
-  // Stops asking; writes the rest of the trace. Idempotent; not on an io thread.
+  // Stops asking and answering, and ends the trace. Idempotent; not on an io thread.
   void close();
 
  private:
@@ -82,7 +82,7 @@ class StatusService {
   async::task<std::string> controller_state();
   async::task<StatusFacts> facts_of(actors::CompanyView view);
   async::task<StatusFacts> newest_facts_of(actors::CompanyView view);
-  // Awaited on any executor.
+  // Runs a coroutine on the service's strand. May be awaited on any executor.
   async::task<StatusFacts> on_strand(async::task<StatusFacts> facts);
   async::task<net::HttpResponse> serve(net::HttpRequest request);
   core::Result<void> open_http();
@@ -98,13 +98,13 @@ class StatusService {
   BusyTogether together_;
   std::atomic<core::TimePoint> session_began_{};
 
-  std::mutex mutex_;  // of `up_`
+  std::mutex mutex_;  // protects `up_`
   std::set<std::string> up_;
 
   // On the service's strand.
   std::map<std::string, wire::RoleReport> roles_;
   double last_progress_ = -1;
-  core::TimePoint moved_{};
+  core::TimePoint moved_{};  // time of the last progress, or of the last note about none
   bool closed_ = false;
 };
 

@@ -209,7 +209,7 @@ std::string status_page(const std::string& text) {
     for (const json& kind : node["offers"]) {
       offers += (offers.empty() ? "" : ",") + kind.get<std::string>();
     }
-    if (offers.empty()) continue;  // a visitor such as `troupe status`
+    if (offers.empty()) continue;  // joined only to ask something, as `troupe status` does
     print(page, "%-22s %-20s %8u %5u %-8s %5.1f s  %s\n", node.value("name", "").c_str(),
           node.value("host", "").c_str(), node.value("pid", 0u), node.value("cores", 0u),
           node.value("health", "").c_str(), node.value("silent_s", 0.0), offers.c_str());

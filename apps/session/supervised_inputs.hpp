@@ -21,7 +21,7 @@ struct SupervisedInputs {
   std::filesystem::path reference_folder;  // empty: the model as it was before training
   std::unique_ptr<data::SupervisedDataset> train;
   std::unique_ptr<data::SupervisedDataset> evaluation;  // null without eval.dataset
-  std::optional<data::BlendOrder> order;                // set by load_supervised
+  std::optional<data::BlendOrder> order;                // in which training takes the rows
   std::uint64_t steps = 0;                              // optimiser steps of the run
   std::vector<std::string> notes;                       // what the user should know
 };

@@ -97,10 +97,10 @@ class SupervisedRun {
     return {};
   }
 
-  // Saves the last whole step when `error` ends the run; returns the error, saying where.
+  // Saves the last whole step when `error` ends the run. Returns the error with the place.
   Result<void> save_last(core::Error error) {
     if (const auto place = reporter_->check_place(); !place) {
-      error = place.error();  // the lost folder is the cause, whatever failed because of it
+      error = place.error();  // the run folder is gone: the real cause
       save_failed_ = false;
     }
     if (half_way_ || save_failed_ || saved_ == whole_) {
@@ -213,7 +213,7 @@ class SupervisedRun {
     return {};
   }
 
-  // The rows of a step that ended the run, for the user to look at; returns the file's path.
+  // Writes the rows of a step that ended the run to a file for the user; returns its path.
   Result<std::string> dump(const std::vector<std::uint64_t>& rows, std::uint64_t done) const {
     std::string text;
     for (const std::uint64_t index : rows) {
@@ -236,7 +236,7 @@ class SupervisedRun {
   void summary() {
     const auto phases = reporter_->phases();
     const std::uint64_t done = reporter_->done();
-    reporter_.reset();  // ends the live block before the table
+    reporter_.reset();  // ends the progress display before the table
     print_held_out(start_->folder, done);
     print_summary(start_->folder, done, load_s_, phases);
   }
@@ -252,9 +252,9 @@ class SupervisedRun {
   std::optional<store::RunStart> start_;
   std::unique_ptr<RunReporter> reporter_;
   double load_s_ = 0;
-  std::uint64_t whole_ = 0;   // steps done
+  std::uint64_t whole_ = 0;   // steps completed
   std::uint64_t saved_ = 0;   // steps in the newest checkpoint
-  bool half_way_ = false;     // in the middle of the next step
+  bool half_way_ = false;     // a step has begun and not been completed
   bool save_failed_ = false;  // the last save failed
   std::filesystem::path saved_at_;
 };

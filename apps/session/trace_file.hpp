@@ -1,5 +1,5 @@
-// Writes RUN/trace.json, a timeline of what each role did, for chrome://tracing and Perfetto. Spans
-// are appended in batches; the file is readable after `close`, and after a crash too (the format
+// Writes RUN/trace.json, a timeline of what each role did, for chrome://tracing and Perfetto. `add`
+// appends spans in batches. The file is readable after `close`, and after a crash too (the format
 // permits a missing end). Owned by the status service, used on its strand.
 #pragma once
 

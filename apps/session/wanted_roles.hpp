@@ -1,4 +1,4 @@
-// Lists the roles that a run needs outside its head process. Pure.
+// Lists the roles that a run needs beside its controller and data role. Pure.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -9,8 +9,9 @@
 
 namespace troupe::app {
 
-// Each role that runs on this host is bound to a node of its own; any node may take the others. The
-// policy comes first.
+// The roles that the control plane must start. Each role that runs on this host is bound to a node
+// of its own; any node that offers the kind may play the others. The policy comes first. Generators
+// of other hosts are not listed: the company adds them when their nodes join.
 std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config);
 
 // The kinds of roles that nodes of other hosts must offer: "generator,reward".

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# run.sh MODEL_DIR [FOLDER]: the tour, as `./dev tour` starts it once binary and model are there.
+# run.sh MODEL_DIR [FOLDER]: runs the tour. `./dev tour` calls it when binary and model are ready.
 #
-# One small task, one-digit arithmetic, through every kind of training: supervised (SFT), a reward model
-# from answers that a rule has judged, PPO against that reward model with critic and reference, DPO and
-# KTO on the same judgements. At the end a table: what the rule says of each model (the truth) beside
-# what the reward model says. A stage that is finished is not run again: delete FOLDER/STAGE.done to
-# repeat it. Five to eight minutes on two cores with SmolLM2-135M. Needs bash, awk, sed and the binary.
+# Trains one small task, one-digit arithmetic, in five ways: SFT, a reward model from answers that a
+# rule has judged, PPO against that reward model with critic and reference, DPO and KTO on the same
+# judgements. At the end it prints a table: what the rule says of each model (the truth) beside what
+# the reward model says. It skips a stage that is finished: delete FOLDER/STAGE.done to repeat it. Five
+# to eight minutes on two cores with SmolLM2-135M. Needs bash, awk, sed and the binary.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 troupe=${TROUPE:-$root/build/troupe}
@@ -18,7 +18,7 @@ began=$SECONDS
 
 say() { printf '\n== %s\n' "$*"; }
 
-# stage NAME TEXT COMMAND...: runs the command unless it was finished before.
+# stage NAME TEXT COMMAND...: runs the command, unless an earlier call of the tour finished it.
 stage() {
   local name=$1 text=$2 from=$SECONDS
   shift 2
@@ -37,7 +37,7 @@ stage() {
   touch "$name.done"
 }
 
-trained() { # RUN: the model folder that a run left
+trained() { # RUN: prints the model folder of a run's last checkpoint that has one
   local found
   found=$(ls -d "$1"/ckpt/step_*/model 2>/dev/null | tail -n 1)
   [[ -n $found ]] || { echo "tour: $1 left no model" >&2 && return 1; }
@@ -47,7 +47,8 @@ trained() { # RUN: the model folder that a run left
 sampling=(--max-new-tokens 6 --stop '\n' --temperature 1.0 --seed $seed)
 columns=(--input-key prompt --label-key answer)
 
-# The task. SFT learns " 11" after "9 + 2 =", as the model would go on by itself.
+# Makes the data of the task. The target for SFT begins with a space (" 11" after "9 + 2 ="), as the
+# model's own answers do.
 prepare() {
   "$troupe" data arithmetic --out data --seed $seed --held-out 40
   sed -E 's/"answer": "([^"]*)"/"answer": "\1", "target": " \1"/' data/train.jsonl >data/sft.jsonl
@@ -66,9 +67,10 @@ sft() {
     --train.max_epochs 2
 }
 
-# Answers of the base model and of the SFT model to the training problems and, for the test of the
-# reward model, to the held-out ones; the rule says which are right. The reward model learns from the
-# pairs of both, so that it sees mistakes of many kinds; DPO and KTO from the SFT model's own answers.
+# Samples answers of the base model and of the SFT model to the training problems and, to test the
+# reward model, to the held-out ones; the rule says which are right. The reward model learns from pairs
+# of both models, so that it sees mistakes of many kinds; DPO and KTO learn from the SFT model's own
+# answers.
 judge() {
   local set name model
   for set in train heldout; do
@@ -130,7 +132,7 @@ evaluate() { # NAME MODEL
   tail -n 1 "$1".json
 }
 
-figure() { # FILE NAME: "mean low high" of one figure of all problems
+figure() { # FILE NAME: prints "mean low high" of one figure over all problems
   sed -E 's/.*"all":\{(.*)/\1/; s/.*"'"$2"'":\{"mean":([^,]*),"low":([^,]*),"high":([^}]*)\}.*/\1 \2 \3/' "$1"
 }
 
@@ -149,7 +151,7 @@ table() {
         split(line[i], f, " ")
         said = ""
         if (f[1] != "sft" && f[1] != "base") {
-          # Outside the interval of the model that it started from, or only a tendency.
+          # "within its interval": the SFT accuracy lies in the interval of this model.
           better = f[2] > truth ? "accuracy up" : f[2] < truth ? "accuracy DOWN" : "accuracy equal"
           if (f[3] <= truth && truth <= f[4]) better = better " (within its interval)"
           rated = f[5] > score ? "score up" : "score down"

@@ -1,6 +1,6 @@
-// How a command joins a running company through its gateway: to send one request (ask_company), or
-// to stay, with retries after the company was lost (ReentryWaits). On the main thread, which they
-// block.
+// For commands that join a running company through its gateway: ask_company sends one request and
+// leaves; ReentryWaits times the retries of a command that stays after the company was lost. On the
+// main thread, which both block.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -16,10 +16,11 @@
 
 namespace troupe::app {
 
-// Waits before joining a company again; each failed try doubles the wait.
+// Waits before a company is joined again; each failed try doubles the wait up to a limit.
 class ReentryWaits {
  public:
-  // Waits. `was_in`: the last try got in. False when the user asks to stop.
+  // Waits. `was_in`: the company had admitted this process, so the waits begin anew. Returns false
+  // when the user asks to stop.
   bool next(bool was_in) {
     wait_ = was_in ? core::Duration(actors::limits::kRestartAfter)
                    : std::min<core::Duration>(wait_ * 2, actors::limits::kRestartAfter_max);
@@ -33,7 +34,7 @@ class ReentryWaits {
   core::Duration wait_ = actors::limits::kRestartAfter;
 };
 
-// Sends a request to the company role from a node that has joined.
+// Sends a request from an admitted node to the company role.
 template <class Request>
 core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
                                                Request request,
@@ -43,7 +44,8 @@ core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
   return guest.run(actors::ask(std::move(context), "company/0", std::move(request)));
 }
 
-// Joins, sends the request, leaves. `deadline`: for the request.
+// Joins the company, sends the request to the company role, and leaves. `deadline`: of the request
+// alone.
 template <class Request>
 core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
                                                   Request request,

@@ -1,5 +1,5 @@
-// The child reports its start to the parent through a pipe: one byte for success or the error, then
-// a message. The pipe is closed when the work runs, or with the process.
+// The child reports to the parent through a pipe whether its work runs: one byte, '+' or a letter
+// for the error's code, then a message. It closes the pipe after that, at the latest when it ends.
 #include "apps/troupe/background.hpp"
 
 #include "apps/cli/stop_signal.hpp"
@@ -77,7 +77,8 @@ Result<void> in_words(const std::function<Result<void>(const SayRunning&)>& work
   ::_exit(ended ? 0 : core::exit_status(ended.error().code));
 }
 
-// Reads what the child reports until it closes the pipe; kInterrupted: a signal came first.
+// Reads the child's report, until the child closes the pipe. Error kInterrupted: a signal came
+// first.
 Result<std::string> listen(int pipe) {
   std::string told;
   char block[4096];

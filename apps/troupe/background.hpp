@@ -1,6 +1,6 @@
-// Runs work that outlives its command, in a child process without a terminal whose output goes to a
-// log file. The command returns once the work says that it runs. Called on the main thread, before
-// the process has other threads.
+// Runs work that outlives its command, in a child process without a terminal, with its output in a
+// log file. The command can return once the work says that it runs. Call it on the main thread,
+// before the process has other threads.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -13,7 +13,7 @@
 
 namespace troupe::app {
 
-// The work calls it once when it runs, with a message for the user.
+// The work calls this once it runs, with a message for the user; later calls do nothing.
 using SayRunning = std::function<void(const std::string& words)>;
 
 struct BackgroundStart {
@@ -21,10 +21,11 @@ struct BackgroundStart {
   std::string words;  // what the work said
 };
 
-// Starts `work` with its output appended to `log` (made with mode 0600). Its process ends when
-// `work` returns, with the exit status of its result. Errors: kResources when there can be no such
-// process or log; the error with which `work` ended before it ran; kInterrupted: a signal came
-// first, and the process was told to end.
+// Starts `work` in a child process, with its output appended to `log` (created with mode 0600), and
+// waits until it says that it runs. When `work` returns, the child ends with the exit status of the
+// result. Errors: kResources: no child process or no log; the error of `work` if it failed before
+// it ran; kInternal if it ended without a word; kInterrupted: a signal came first, and the child
+// was told to end.
 core::Result<BackgroundStart> start_in_background(
     const std::filesystem::path& log,
     const std::function<core::Result<void>(const SayRunning&)>& work);

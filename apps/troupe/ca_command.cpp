@@ -1,4 +1,4 @@
-// `troupe ca init`: a certificate authority for one run, and what to do with its files.
+// `troupe ca init`: makes a certificate authority for one run, and says what to do with its files.
 #include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/split.hpp"

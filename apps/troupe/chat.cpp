@@ -34,16 +34,17 @@ constexpr const char* kChatCommands =
     "or changes sampling (temperature, top-p, top-k, min-p, max-new-tokens, seed)   /quit or /exit "
     "ends\n";
 
-termios before = {};  // as the terminal was; the signal's handler needs it, too
+termios before = {};  // the terminal's settings at the start; global for the signal handler
 
+// Gives the terminal its settings back, for typing; the signal handler calls this, too.
 void listen() {
   ::tcsetattr(0, TCSANOW, &before);
 }
 
 // Reads lines from a terminal, file or pipe. While the program computes, the terminal does not
-// echo, so that typed text does not mix with the output; whole lines typed meanwhile answer the
-// next prompts, and an unfinished one appears behind its prompt. One per process. The destructor,
-// or a second Ctrl-C, restores the terminal.
+// echo, so that typed text does not mix with the output. Whole lines typed meanwhile answer the
+// next prompts; an unfinished line appears after the next prompt. One object per process. The
+// destructor, or a second Ctrl-C, restores the terminal.
 class LineInput {
  public:
   LineInput() : interactive_(::isatty(0) == 1 && ::tcgetattr(0, &before) == 0) {
@@ -93,7 +94,8 @@ class LineInput {
     ::tcsetattr(0, TCSANOW, &quiet);
   }
 
-  // Also applies the editing keys, which the terminal does not handle while echo is off.
+  // Takes what was typed so far, and applies the editing keys, which the terminal does not handle
+  // in quiet mode.
   void take_typed() {
     pollfd ready = {0, POLLIN, 0};
     while (!ended_ && ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN) != 0) {
@@ -123,7 +125,7 @@ class LineInput {
   }
 
   const bool interactive_;
-  std::string typed_;   // typed meanwhile, not yet used
+  std::string typed_;   // typed while the program computed, not yet used
   bool ended_ = false;  // Ctrl-D was typed
 };
 
@@ -203,7 +205,8 @@ class Chat {
         static_cast<long long>(sampling_.seed));
   }
 
-  // One turn. A turn that the engine refuses (too long) is dropped and the dialogue goes on.
+  // Answers one line. If the engine refuses the prompt (too long), drops the line; the dialogue
+  // goes on.
   Result<void> answer(const std::string& line) {
     messages_.push_back({"user", line});
     TROUPE_TRY_ASSIGN(prompt, host_.encode_chat(messages_));

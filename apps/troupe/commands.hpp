@@ -1,6 +1,6 @@
-// The subcommands of `troupe`, one source each. A command gets the words after its name and returns
-// when it is done; an error ends the process with core::exit_status of its code. They run on the
-// main thread and own everything they build.
+// The subcommands of `troupe`. A command gets the words after its name and returns when it is done;
+// an error ends the process with core::exit_status of its code. Commands run on the main thread and
+// own everything they build.
 #pragma once
 
 #include "apps/cli/words.hpp"
@@ -27,7 +27,8 @@ core::Result<void> run_status(Words words);
 core::Result<void> run_train(Words words);
 core::Result<void> run_version(Words words);
 
-// Runs `words[0]` with the rest; help for no words or --help. Error kConfig: no such command.
+// Runs the command `words[0]` with the other words; prints help for no word or --help. Error
+// kConfig: there is no such command.
 core::Result<void> run_command(Words words);
 
 }  // namespace troupe::app

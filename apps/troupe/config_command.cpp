@@ -1,4 +1,5 @@
-// `troupe config show|validate|docs`.
+// `troupe config`: `show` prints all keys with their values, `validate` checks a configuration and
+// its files, `docs` prints the reference of all keys.
 #include "apps/session/input_files.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"

@@ -1,4 +1,5 @@
-// `troupe doctor`: reports what this machine offers and which limits apply. Changes nothing.
+// `troupe doctor`: reports what this machine offers, tries every family of models, and lists the
+// limits that apply. Changes nothing.
 #include "apps/cli/device_speeds.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/troupe/commands.hpp"
@@ -113,11 +114,11 @@ core::Result<void> print_model(const std::string& name) {
   return {};
 }
 
-std::string version_text(int version) {  // 13000: 13.0
+std::string version_text(int version) {  // 13000 gives "13.0"
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// "2.28.9", or empty when there is none that loads.
+// The version of NCCL, such as "2.28.9"; empty when libnccl.so.2 does not load.
 std::string nccl_version() {
   void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {};
@@ -141,7 +142,7 @@ std::string reached_from(const kernels::cuda::Device& device, int ordinal, int d
 struct GpuFacts {
   DeviceInfo info;
   DeviceSpeeds speeds;
-  std::string peers;  // the devices that it reads directly from
+  std::string peers;  // the other GPUs whose memory it reads directly: "cuda:1, cuda:2"
 };
 
 core::Result<GpuFacts> look_at_gpu(int ordinal, int devices) {
@@ -175,8 +176,8 @@ void print_gpu(int ordinal, int devices) {
     std::printf("            reads directly from %s\n", peers.empty() ? "no other" : peers.c_str());
 }
 
-// Lines for a person; without a GPU one line says what is missing. Measuring speeds takes a second
-// a device.
+// Prints lines for people about each GPU; without a GPU one line says what is missing. Measuring
+// the speeds takes about a second for each.
 void print_gpus() {
   const auto state = kernels::cuda::library_state();
   if (state.devices == 0) {
@@ -190,7 +191,7 @@ void print_gpus() {
               nccl.empty() ? "not found (libnccl.so.2 is not on the loader's path)" : nccl.c_str());
 }
 
-// One JSON line for programs; kResources when there is no GPU.
+// Prints one JSON line for programs. Error kResources: there is no GPU.
 core::Result<void> print_gpus_json() {
   const auto state = kernels::cuda::library_state();
   if (state.devices == 0)

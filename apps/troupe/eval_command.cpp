@@ -1,5 +1,5 @@
 // `troupe eval`: evaluates a model on held-out problems (pass@k, maj@k), or a reward model on pairs
-// (accuracy). Results with 95 % intervals, as a table or JSON. See docs/batch.md.
+// (accuracy). Prints results with 95 % intervals, as a table or JSON. See docs/batch.md.
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/session/reward_flags.hpp"
@@ -41,7 +41,7 @@ struct EvalOptions {
   PairFlags pairs;
 };
 
-// "1,4,8", each from 1 to the samples of a problem.
+// Parses --k, such as "1,4,8": sorted, without repeats, each from 1 to the samples of a problem.
 Result<std::vector<std::int64_t>> ks_of(const EvalOptions& options) {
   std::vector<std::int64_t> ks;
   std::istringstream words(options.ks);
@@ -117,7 +117,7 @@ class Evaluating {
     return {};
   }
 
-  // Scores the same samples with a reward model too, besides the score that decides.
+  // Scores the same samples with --reward-model, too. These scores do not decide what passes.
   Result<void> rate() {
     TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
     TROUPE_TRY_ASSIGN(model, options_.prompts.model_source(options_.pairs.model, false, *team));
@@ -126,8 +126,8 @@ class Evaluating {
     });
   }
 
-  // Gives each problem the scores of its samples. `trouble` says what a sample without a score
-  // means, from the number of its problem.
+  // Scores all samples with `source` into the member `place` of their problem. A sample without a
+  // score is an error; `trouble` makes its text from the number of the problem.
   Result<void> score(actors::RewardSource& source,
                      std::vector<double> EvalProblem::*place,
                      const std::function<std::string(const std::string&)>& trouble) {
@@ -143,7 +143,7 @@ class Evaluating {
     return {};
   }
 
-  // Rows as `generate --data` and `score` write them.
+  // Writes rows like those of `generate --data` and `score`.
   Result<void> write() const {
     std::string lines;
     const auto samples = static_cast<std::size_t>(options_.samples);
@@ -168,7 +168,7 @@ class Evaluating {
   actors::DatasetPrompts& prompts_;
   std::vector<EvalProblem> problems_;
   std::vector<actors::RewardGroup> groups_;
-  std::vector<engine::FinishReason> finishes_;  // of the same samples
+  std::vector<engine::FinishReason> finishes_;  // of all samples, problem by problem
 };
 
 void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {

@@ -1,5 +1,5 @@
-// `troupe generate`: samples responses to one prompt or a file of prompts, to the terminal, or to
-// the prompts of a dataset, to a file.
+// `troupe generate`: samples responses of a model. Prints those to --prompt, --prompt-token-ids or
+// --prompts; writes those to the prompts of --data to a file, and can resume that.
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/flags.hpp"
@@ -62,7 +62,7 @@ Result<std::vector<data::PromptRow>> read_prompts(const GenerateOptions& options
   return std::vector<data::PromptRow>{std::move(row)};
 }
 
-// "1,2,3".
+// Parses token ids such as "1,2,3".
 Result<std::vector<std::int32_t>> read_ids(const std::string& text) {
   std::vector<std::int32_t> ids;
   for (const std::string_view word : core::split(text, ",")) {
@@ -133,7 +133,8 @@ class Generation {
     return {};
   }
 
-  // The tokens themselves, as --prompt-token-ids takes them, where there is no tokenizer.
+  // The decoded response. Without a tokenizer: its token ids, as --prompt-token-ids takes them, or
+  // nothing for --json, which prints the ids anyway.
   Result<std::string> text_of(const engine::Sample& sample) const {
     if (host_.has_tokenizer()) return host_.tokenizer().decode(sample.tokens, true);
     if (options_.json) return std::string();
@@ -195,7 +196,7 @@ PartSettings settings_of(const GenerateOptions& job,
   return out;
 }
 
-// Refuses prompts that cannot be sampled, before hours are spent.
+// Refuses the whole job if a prompt cannot be sampled, before any sampling is done.
 Result<void> check_prompts(const GenerateOptions& job,
                            actors::DatasetPrompts& prompts,
                            std::int64_t context) {
@@ -217,7 +218,7 @@ Result<void> check_prompts(const GenerateOptions& job,
   return {};
 }
 
-// Samples every prompt of a dataset into a .jsonl file, one row a sample.
+// Samples every prompt of a dataset into a .jsonl file, one row per sample.
 class Batch {
  public:
   Batch(const GenerateOptions& job,
@@ -282,11 +283,11 @@ class Batch {
   actors::DatasetPrompts& prompts_;
   PartFile& part_;
   BatchProgress progress_;
-  std::uint64_t tokens_ = 0;  // of the responses sampled here
+  std::uint64_t tokens_ = 0;  // of the responses sampled since this process started
 };
 
-// `troupe generate --data`, resumable: see docs/batch.md. Errors: those of loading and sampling;
-// kInterrupted after a signal: the same command resumes.
+// `troupe generate --data`; see docs/batch.md. Errors: those of loading and sampling; kInterrupted
+// after a signal. The same command resumes the work.
 Result<void> generate_batch(const GenerateOptions& job, kernels::PanelDtype dtype) {
   if (job.out.empty()) {
     return fail(ErrorCode::kConfig, "troupe generate --data needs --out, the .jsonl file to write");

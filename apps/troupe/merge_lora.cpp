@@ -1,5 +1,5 @@
-// `troupe merge-lora`: merges a LoRA adapter (PEFT's or Troupe's) into its base model, by the
-// function that a run with adapters uses, so that the weights have the same bits.
+// `troupe merge-lora`: merges a LoRA adapter (a PEFT folder) into its base model. It calls the same
+// function as a run with adapters, so the merged f32 weights have the same bits.
 #include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/team.hpp"

@@ -43,7 +43,7 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   return kinds;
 }
 
-// Runs a node that `troupe train` started on this host.
+// Runs the node that `troupe train` started as this process.
 Result<void> run_local(const NodeOptions& options, NodeSelf self) {
   self.socket = options.local;
   if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
@@ -56,7 +56,7 @@ Result<void> run_local(const NodeOptions& options, NodeSelf self) {
   return {};
 }
 
-// Joins once, through a tunnel, until the node ends.
+// Joins the company once through a tunnel to its gateway, and stays until the node ends.
 Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
   async::IoThreads io(1);
   NodeCalls calls;
@@ -84,11 +84,12 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   const core::Failure interrupted = core::fail(ErrorCode::kInterrupted, "interrupted");
   ReentryWaits waits;
   std::string last;
-  bool taken = false;  // the name is taken
+  bool taken = false;  // the company has a node of this name
   std::chrono::steady_clock::time_point since;
   for (;;) {
     auto end = stay(target, self);
-    // The company soon drops this node's own dead connection: a name taken longer is another's.
+    // The name may be held by an earlier connection of this node, which the company soon drops. If
+    // it stays taken, another node has it.
     if (end || end.error().code != ErrorCode::kInvalidArgument) {
       taken = false;
     } else if (const auto now = std::chrono::steady_clock::now(); !taken) {

@@ -35,7 +35,7 @@ struct AttachOptions {
   double weight = 1, deadline_s = 30;
 };
 
-// Checks and drops the kind in "attach reward ...", so far the only one.
+// Checks that the words begin with a kind, of which `reward` is the only one, and drops it.
 Result<Words> after_kind(const char* command, Words words) {
   if (!words.empty() && words[0] == "reward") return words.subspan(1);
   if (wants_help(words)) return words;
@@ -44,7 +44,7 @@ Result<Words> after_kind(const char* command, Words words) {
                                             "`; use `troupe " + command + " reward`");
 }
 
-// Reads the flags of `troupe COMMAND reward`: those of joining, then `own`. False: help was shown.
+// Reads the flags of `troupe COMMAND reward`: those for joining, and `own`. False: help was shown.
 Result<bool> read_flags(const char* command,
                         std::string_view title,
                         const std::vector<Flag>& own,
@@ -60,7 +60,7 @@ Result<bool> read_flags(const char* command,
   return outcome == FlagsOutcome::kRun;
 }
 
-// `team` computes a model's scores.
+// The source of scores that the flags name. `team`: computes the scores of --model.
 Result<std::unique_ptr<actors::RewardSource>> source_of(const AttachOptions& options,
                                                         core::TeamRunner& team) {
   const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
@@ -131,10 +131,11 @@ Result<NodeEnd> stay(const AttachOptions& options,
   return end;
 }
 
-// Keeps a reward attached: after the run has accepted it once, a run that vanishes without ending
-// is awaited and joined again. Calls `running` each time that the reward is attached.
+// Keeps a reward attached until it is detached, the run ends or a signal comes. Once the run has
+// accepted the reward, joins the run again when it was lost. Calls `running` each time that the
+// reward is attached.
 Result<void> attach(const AttachOptions& options, const SayRunning& running) {
-  // A model computes on all cores that this process may use; other rewards need no team.
+  // A model computes on all cores that this process may use; other rewards do not use the team.
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
   if (!options.model.empty()) {
     team = std::make_unique<async::CpuPool>(usable_cores(), &kernels::flush_denormals);
@@ -175,7 +176,8 @@ Result<void> attach_here(const AttachOptions& options) {
   });
 }
 
-// The log file: beside the logs of the run's nodes if the run is on this machine.
+// The log file of --background: --log, else beside the logs of the run's nodes if --join names a
+// run folder, else in the current folder.
 std::filesystem::path log_of(const AttachOptions& options) {
   if (!options.log.empty()) return options.log;
   std::string name = "attach-" + options.name + ".log";

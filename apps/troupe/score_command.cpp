@@ -1,5 +1,5 @@
-// `troupe score`: gives every row of a file with responses a score, and writes all rows, the best
-// of each prompt, pairs, or rows for conditional training. Resumable. See docs/batch.md.
+// `troupe score`: scores every response in a file, and writes all rows, the best row of each
+// prompt, pairs, or rows for conditional training. Resumable. See docs/batch.md.
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/reward_flags.hpp"

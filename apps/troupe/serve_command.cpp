@@ -1,7 +1,7 @@
-// `troupe serve`: serves a model by OpenAI's HTTP API; with --join the policy of a run, as it
-// learns. Threads: one of io, two that tokenize, one that drives the engine on the process's
-// compute pool, and with --join those of a node and one that fetches weights; main waits for the
-// end.
+// `troupe serve`: serves a model by OpenAI's HTTP API; with --join the policy of a run while it
+// learns. Threads: one of io, two that tokenize, one that drives the engine, and the team that
+// computes; with --join also those of a node and one that fetches weights. The main thread waits
+// for the end.
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/serving/api_service.hpp"
@@ -31,7 +31,7 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-// Raises the soft limit of descriptors, often 1024: each connection takes one.
+// Raises the soft limit of open files, often 1024, to the hard limit: each connection takes one.
 void raise_descriptor_bound() {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -39,15 +39,15 @@ void raise_descriptor_bound() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The parts of a server, from the port down to the engine; taken down in the opposite order. The
-// port is taken first, so that a mistake there costs no loading; until the rest is there, every
-// request gets 503.
+// Owns the parts of the server: port, service, engine and model. `open` takes the port before the
+// model is loaded, so that a wrong port shows at once; until `begin` every request gets 503. `stop`
+// closes the port first, then stops the engine.
 class Serving {
  public:
   explicit Serving(const ServeOptions& options) : options_(options), io_(1) {}
   ~Serving() { stop(); }
 
-  // Errors name the flag.
+  // Takes the port. Errors name the flag.
   Result<void> open() {
     auto server = net::HttpServer::open(io_, options_.listen(), [this](net::HttpRequest request) {
       ApiService* const service = ready_.load();
@@ -122,7 +122,7 @@ Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   return {};
 }
 
-// Serves the policy of a run, as a guest that nothing in the run waits for.
+// Serves the policy of a run, as a guest: the run never waits for this process.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));

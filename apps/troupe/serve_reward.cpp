@@ -1,6 +1,7 @@
 // `troupe serve-reward`: serves a reward function or rule over HTTP to OpenRLHF's clients and to
-// other Troupe runs. The server runs on one io thread, the reward on a device thread, one batch at
-// a time; main waits for a signal. Bounds: those of HttpServer and DeviceThread (more is a 503).
+// Troupe's runs. The server runs on one io thread, the reward on a device thread, one request at a
+// time; the main thread waits for a signal. Bounds: those of HttpServer and DeviceThread; what
+// exceeds them gets 503.
 #include "actors/limits.hpp"
 #include "actors/reward/gist.hpp"
 #include "actors/reward/http_reward.hpp"
@@ -33,7 +34,8 @@ struct Flags {
   bool insecure = false;
 };
 
-// "HOST:PORT", with brackets around IPv6.
+// Parses --listen: "HOST:PORT", with brackets around an IPv6 address. Error kConfig: it is no such
+// address, or other hosts can reach it and --insecure is not given.
 Result<net::HttpServerOptions> listen_options(const Flags& flags) {
   net::HttpServerOptions options;
   auto address = parse_address(flags.listen, "--listen");
@@ -134,7 +136,7 @@ class Service {
       co_return failure(500, "the reward gave the wrong number of scores");
     net::HttpResponse response;
     for (const auto& one : *scores) {
-      if (!one.value && !nulls) response.status = 422;  // a client that takes null for a number
+      if (!one.value && !nulls) response.status = 422;  // this client does not understand null
     }
     response.body = actors::reward_reply(*scores);
     co_return response;

@@ -1,5 +1,5 @@
-// Prints one response while it grows: each character once it is complete, without special tokens,
-// and without control bytes when the output is a terminal. One response at a time, one thread.
+// Prints one response on standard output while it grows: each character once it is complete,
+// without special tokens, and without control characters if the output is a terminal. One thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -17,12 +17,12 @@ class StreamPrinter {
   StreamPrinter(const text::Tokenizer& tokenizer, bool to_terminal)
       : decoder_(tokenizer), to_terminal_(to_terminal) {}
 
-  // `tokens`: all of the response so far; prints the new ones. Fewer than before: prints nothing.
+  // `tokens`: the whole response so far. Prints those that are new; if there are none, nothing.
   core::Result<void> show(std::span<const std::int32_t> tokens);
-  // Prints what was held back and a newline.
+  // Prints an incomplete last character, if there is one, and a newline.
   core::Result<void> end();
 
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return text_; }  // all that was printed, not made safe
 
  private:
   void print(const std::string& piece);

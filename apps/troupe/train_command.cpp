@@ -1,4 +1,4 @@
-// `troupe train METHOD CONFIG.yaml [--key v]`: from configuration to a finished run.
+// `troupe train METHOD CONFIG.yaml [--key v]`: reads the configuration and does the whole run.
 #include "actors/controller/reward_board.hpp"
 #include "actors/data/data_state.hpp"
 #include "actors/limits.hpp"
@@ -32,7 +32,8 @@
 namespace troupe::app {
 namespace {
 
-// Trains session by session: after the loss of policy or critic from the last checkpoint.
+// A run of `train ppo`, session after session: when the policy or the critic is lost, the next
+// session resumes from the last checkpoint.
 class Training {
  public:
   Training(config::TrainConfig config, config::Origins origins)
@@ -48,7 +49,7 @@ class Training {
       }
       losses = done_ > done_before ? 1 : losses + 1;
       if (losses > actors::limits::kRestarts_max) return outcome;
-      note(outcome.error().message + "; going on from the last commit");
+      note(outcome.error().message + "; going on from the last checkpoint");
       config_.resume = "auto";
     }
   }
@@ -56,8 +57,8 @@ class Training {
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
-  // Between two sessions the disk may be full: waits a while, says so at first. False when that is
-  // not the cause, or a stop was asked for.
+  // If a session ended because the disk is full, waits a while, says so the first time, and returns
+  // true. False when that was not the cause, or when the user asks to stop.
   bool wait_for_room(const core::Result<void>& outcome) {
     const bool full = !outcome && outcome.error().code == core::ErrorCode::kDiskFull;
     if (!full) room_pause_ = actors::limits::kDiskPause_min;
@@ -72,8 +73,8 @@ class Training {
     return true;
   }
 
-  // Shows a note of the company through the present reporter; between two, on standard error. Any
-  // thread.
+  // Shows a note of the company through the current reporter; between two sessions on standard
+  // error. Any thread.
   void note(const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (reporter_ != nullptr) return reporter_->on_note(text);
@@ -133,7 +134,8 @@ class Training {
     return ended;
   }
 
-  // Restores the attached rewards: those of earlier sessions here, else those of the checkpoint.
+  // Makes reward_sets_ complete: keeps those of earlier sessions of this process; if there are
+  // none, takes those of the checkpoint.
   core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint) {
     if (!checkpoint || !reward_sets_.empty()) return {};
     TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
@@ -144,7 +146,7 @@ class Training {
     return {};
   }
 
-  // Attached rewards come through the gateway, which a run in one process lacks.
+  // Attached rewards come through the gateway, which a run in one process does not have.
   static core::Result<void> check_none_attached(const actors::RunPlan& plan) {
     const actors::RewardBoard board(plan.rewards, plan.earlier_sets);
     if (board.absent().empty()) return {};
@@ -197,9 +199,9 @@ class Training {
   const core::SteadyClock clock_;
   const core::TimePoint begin_;
   double load_s_ = 0;
-  std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
+  std::uint64_t done_ = 0;  // updates in the checkpoint that the last session began with
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
-  bool begun_ = false;                                       // the first session is there
+  bool begun_ = false;                                       // a session has begun
   core::Duration room_pause_ = actors::limits::kDiskPause_min;
   actors::FailedUpdate failed_;  // of the last session
   std::mutex mutex_;
@@ -260,8 +262,8 @@ bool pairs(std::string_view method) {
   return method == "rm" || method == "dpo" || method == "ipo" || method == "cdpo";
 }
 
-// The first page of `troupe train [METHOD] --help`: what the method does, what rows it reads, how
-// it is called. `method` empty: of all methods.
+// The beginning of `troupe train [METHOD] --help`: how it is called, what the method does, which
+// rows it reads. `method` empty: a line for each method.
 std::string train_help(std::string_view method) {
   const std::string word(method.empty() ? "METHOD" : method);
   std::string text =
@@ -299,8 +301,8 @@ void print_help(config::Methods method, const std::string& section_name) {
   std::fputs(config::overview(100, method).c_str(), stdout);
 }
 
-// Advice for a word that is no method: other programs have commands of their own for variants of
-// reinforcement learning that are settings here.
+// Advice for a word that is no method. Other programs have a command for each variant of
+// reinforcement learning, such as grpo; here a variant is a setting of `train ppo`.
 std::string advice_for(const std::string& word) {
   std::vector<std::string_view> words(std::begin(config::kMethodNames),
                                       std::end(config::kMethodNames));

@@ -1,4 +1,4 @@
-// `troupe version`.
+// `troupe version`: prints the version, the build type and the compiler.
 #include "apps/cli/build_facts.hpp"
 #include "apps/troupe/commands.hpp"
 

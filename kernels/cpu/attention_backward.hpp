@@ -58,7 +58,8 @@ struct SeenKeys {
   }
 };
 
-// Computes p and ds of the rows that see the block. On entry tile.ds holds dp, tile.p the scores.
+// Computes p and ds of the rows that see the block. On entry tile.p holds the products q k, tile.ds
+// the products dout v.
 inline void weight_gradients(const Attention& a, const SeenKeys& at, BackwardTile& tile) {
   for (int r = at.first; r < at.end; ++r) {
     float* p = tile.p + r * kAttentionBlock;

@@ -8,7 +8,8 @@ namespace troupe::kernels::avx2 {
 namespace {
 
 constexpr std::int64_t kDirectRows = 6;  // up to this many rows, A is not copied
-constexpr int kAccumulators = 6;         // with sixteen lanes each
+constexpr int kAccumulators = 6;         // most sums in a tile of few rows, of sixteen lanes each
+// Panels that a tile of this many rows multiplies at once.
 constexpr int direct_panels(std::int64_t rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }

@@ -6,9 +6,9 @@
 
 namespace troupe::kernels::avx512_bf16 {
 
-// Whether the processor has the instruction. Cheap: reads one number per call.
+// Whether the processor has the instruction. Cheap enough to ask at every product.
 bool available() noexcept;
-// The same as Ops::gemm. k must be at most 2 * kPairs_max.
+// Ops::gemm for kBf16Compute panels. k must be at most 2 * kPairs_max.
 inline constexpr std::int64_t kPairs_max = 32 << 10;
 void dot_gemm(const Gemm& g, Range rows, Range panels);
 

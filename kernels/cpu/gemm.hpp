@@ -3,9 +3,9 @@
 //  - Up to kDirectRows rows (decoding): A is read in place. Several panels at once hide the latency
 //    of the multiply-add, while B streams from memory once.
 //  - More rows: a block of A (kTiles tiles of kTileRows rows, kBlockK deep) is copied to the stack
-//    (530 kB at most) and stays in the L2 cache. A sliver of B passes over all tiles while the next
-//    one is prefetched at an even rate. A chain that is cut at the end of a block of k continues
-//    from C, unrounded.
+//    (530 kB at most) and stays in the L2 cache. A sliver of B (kTilePanels panels of the block's
+//    k) is multiplied with all tiles while the next one is prefetched at an even rate. A chain that
+//    is cut at the end of a block of k continues from C, unrounded.
 //  - Operands of the backward pass: A by columns is copied to tiles in which the rows of one k are
 //    adjacent (nothing is transposed); plain B is copied sliver by sliver (74 kB).
 #pragma once

@@ -9,8 +9,8 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-// Unpack a line of a panel (64 bytes, counted as 16 floats) into columns: one for each of its
-// kDepth steps of k.
+// How a tile reads the lines of a panel (64 bytes, addressed as 16 floats) in each storage dtype. A
+// line holds kDepth steps of k; column(line, i) returns the 16 numbers of its step i.
 struct F32Lines {
   static constexpr int kDepth = 1;
   static Vec column(const float* line, int) { return Vec::load(line); }

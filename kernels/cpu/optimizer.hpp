@@ -1,6 +1,5 @@
-// AdamW, gradient norms and the check for non-finite numbers, in the order of
-// kernels/reference/optimizer.hpp. Also the probes that measure what the machine can do at this
-// level.
+// AdamW, sums of squares (for gradient norms) and the check for non-finite numbers, in the order of
+// kernels/reference/optimizer.hpp. Also the probes that measure the machine's limits at this level.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

@@ -1,4 +1,5 @@
-// Copies that change no number: operands to f32 panels, transposition, rows to KV slots and back.
+// Copies of operands: plain matrices to f32 panels, transposition, rows to KV slots, and back
+// (kv_gather, which sums a row's slots).
 #pragma once
 
 #include "kernels/cpu/math.hpp"

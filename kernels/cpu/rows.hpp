@@ -1,5 +1,5 @@
-// Row-wise functions and their gradients, sixteen lanes at a time, in the order of
-// kernels/reference/rows.hpp and rows_backward.hpp.
+// RMSNorm, rotary positions, exp, and the gradients of RMSNorm and of a bias, sixteen lanes at a
+// time, in the order of kernels/reference/rows.hpp and rows_backward.hpp.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

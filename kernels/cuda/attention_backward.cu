@@ -3,7 +3,7 @@
 // of a key are chains over the queries, so a thread block takes a KV block of 16 keys and loops
 // over the queries of all segments that hold it, in the unit's order. The weights are therefore
 // computed twice (7 products instead of 5). Bound by multiply-adds and shared memory in turn:
-// threads compute 4 x 2 (2 x 2) scores, then 4 numbers of the head for several queries or keys.
+// a thread computes 4 x 2 (2 x 2) scores, then 4 dimensions of several queries or keys.
 // Only the device knows the contents of a unit, so a fixed number of thread blocks per unit divide
 // its items among themselves.
 #include "kernels/cuda/attention_query.cuh"
@@ -30,8 +30,7 @@ struct QueryShared {
   int begin[kQueries], end[kQueries];  // the keys that a query sees
 };
 
-// Adds ds k to dq[i] of the thread's queries and 4 numbers of the head, over a tile's keys in
-// order.
+// Adds ds k to dq of the thread's queries, for its 4 dimensions, over a tile's keys in order.
 template <int kDim, bool kMasked>
 __device__ void add_keys(const QueryShared<kDim>& shared,
                          int first_key_of_tile,
@@ -145,8 +144,8 @@ __device__ void query_item(const UnitView& unit,
   }
 }
 
-// The first item, counted after `before` earlier ones, whose overall number is `mine` modulo
-// `workers`.
+// The index of the first item that thread block `mine` of `workers` does, among items that come
+// after `before` others: each does the items whose overall number is `mine` modulo `workers`.
 __device__ int first_own(int before, int mine, int workers) {
   return (mine - before % workers + workers) % workers;
 }

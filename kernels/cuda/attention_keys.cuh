@@ -15,7 +15,7 @@ inline constexpr int kBlocksOfKeys = kKeys / static_cast<int>(kKvBlock);
 struct ItemView {
   const std::int32_t* table;
   std::int64_t first_row;  // output row of the item's first row
-  std::int64_t keys;       // up to the first row; each further row has one more
+  std::int64_t keys;       // up to the first row's position; each further row has one more
   int rows, heads;
   std::int64_t first_head;  // among all query heads
   std::int64_t kv_head;
@@ -46,9 +46,8 @@ constexpr std::size_t key_value_bytes(std::int64_t head_dim) {
   return static_cast<std::size_t>((2 * head_dim + 1) * kKeys) * sizeof(float);
 }
 
-// Starts copying those of keys [first, end) that lie in [block, block + 64), and commits the group
-// of copies. Blocks of 16 without any such key are not touched; their table entries may be
-// anything.
+// Starts copying the KV blocks of 16 in [block, block + 64) that hold any of keys [first, end), and
+// commits the group of copies. Other blocks are not touched; their table entries may be anything.
 __device__ inline void fetch_blocks(const Attention& a,
                                     const ItemView& item,
                                     const float* pool,
@@ -85,9 +84,9 @@ __device__ inline float scored(const Attention& a, float dot) {
 struct Scores {
   float score0 = 0.0f, score1 = 0.0f;  // after the merge: weights
   bool seen0 = false, seen1 = false;   // unseen keys get weight 0
-  bool any = false;                    // of the row's keys are here; else nothing is merged
-  float max = 0.0f, sum = 0.0f;        // over earlier keys; after the merge: with these
-  float alpha = 1.0f;                  // factor for earlier values
+  bool any = false;  // whether the row sees any of these keys; if not, nothing is merged
+  float max = 0.0f, sum = 0.0f;  // over earlier keys; after the merge, over these too
+  float alpha = 1.0f;            // factor for earlier values
 };
 
 // A warp merges the scores of U rows or heads. Each step is done for all of them, to hide its

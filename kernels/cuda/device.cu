@@ -1,5 +1,5 @@
-// Implements kernels/cuda/device.hpp: one stream, memory whose errors include sizes, pinned staging
-// for uploads, graphs, and sharing between processes.
+// Implements kernels/cuda/device.hpp: one stream, device memory with pinned staging for uploads and
+// sharing between processes, and graphs. Errors of memory say how much was asked for.
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -33,14 +33,15 @@ std::string uuid_of(int ordinal) {
   return text;
 }
 
-// Uploads from unpinned memory block until it has been read. Small uploads therefore go through
-// pinned memory, used in two halves: while one is filled, copies from the other may be in flight.
+// Pinned memory for small uploads, which then need not wait until the source has been read. It is
+// filled from front to back while copies from it may be in flight, and starts over when all are
+// done.
 class Staging {
  public:
   ~Staging() {
     if (data_ != nullptr) cudaFreeHost(data_);
   }
-  // Room for `bytes`, or null if there is too little. Waits for `stream` when a half is full.
+  // Room for `bytes`; null for more than half of the memory. Waits for `stream` when it is full.
   void* take(std::size_t bytes, cudaStream_t stream) {
     if (bytes > kBytes / 2) return nullptr;
     if (data_ == nullptr)
@@ -74,7 +75,7 @@ class DeviceMemory final : public core::Memory {
     void* memory = nullptr;
     check(cudaSetDevice(ordinal_), "choosing the device");  // any thread may call this
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
-      cudaGetLastError();  // it would be told again by the next launch
+      cudaGetLastError();  // clears the error, which the next launch would report again
       std::size_t free = 0, total = 0;
       cudaMemGetInfo(&free, &total);
       throw core::OutOfMemory("device cuda:" + std::to_string(ordinal_) + " has " + gib(free) +
@@ -233,7 +234,7 @@ class CudaDevice final : public Device {
     memory_.set_recording(false);
     cudaStreamEndCapture(stream_, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
-    cudaGetLastError();  // it would be told again by the next launch
+    cudaGetLastError();  // clears the error, which the next launch would report again
   }
 
  private:

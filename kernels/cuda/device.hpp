@@ -1,6 +1,6 @@
 // The interface of a CUDA device: a memory, a table of operations (kernels/ops.hpp) and a few
 // functions that only a device has. It needs no CUDA header. The implementation is in
-// libtroupe_cuda.so (kernels/cuda/library.hpp), which is loaded when a device is configured. One
+// libtroupe_cuda.so (kernels/cuda/library.hpp), which is loaded at the first call for a device. One
 // thread at a time may use a Device; all its work runs in order on one stream. Errors:
 // core::OutOfMemory, core::DeviceError.
 #pragma once

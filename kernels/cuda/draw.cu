@@ -1,7 +1,7 @@
 // Draws tokens, one thread block per draw. Joins the partial sums of the row in shared memory. Then
 // single threads walk over the vocabulary blocks, and over the 512 columns of the chosen one, in
-// double and in order, as engine/sampler.cpp does. Bound by the latency of these chains: about ten
-// microseconds for any number of draws.
+// double and in order, as runtime/engine/sampler.cpp does. Bound by the latency of these chains:
+// about ten microseconds, however many draws run at once.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/vocab_merge.cuh"

@@ -1,5 +1,5 @@
 // Launches kernels on the stream of the device that the calling thread has entered, and turns every
-// error into an exception. Included by all .cu files.
+// CUDA error into an exception. Included by the .cu files that define kernels.
 #pragma once
 
 #include "runtime/core/memory.hpp"

@@ -1,6 +1,6 @@
-// The host side of each operation (kernels/ops.def) on a device. It checks nothing and enqueues
-// work on the stream of the device that the calling thread has entered. Operations that return a
-// number wait for it.
+// Declares the host side of each operation (kernels/ops.def) on a device. It enqueues kernels on
+// the stream of the device that the calling thread has entered; it checks no operands but the head
+// size of attention. Operations that return a number wait for it.
 #pragma once
 
 #include "kernels/ops.hpp"

@@ -13,7 +13,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kColumns = static_cast<int>(kPanel);
 constexpr int kChunk = 128;         // steps of k held at a time
-constexpr int kChunksPerBlock = 4;  // fewer blocks, but still enough
+constexpr int kChunksPerBlock = 4;  // fewer thread blocks, still enough for all multiprocessors
 constexpr int kPlainRows = 64;      // steps of k per block of pack_plain
 constexpr unsigned kGrid_max = 65535;
 

@@ -1,6 +1,6 @@
 // The embedding, rotary positions, and writing keys and values into their slots. Bound by memory.
-// To read a column of packed panels takes one number of each line. Keys go to lines of 16
-// positions, which the L2 cache combines.
+// Reading a token's column of packed panels takes one number from each line. Keys of adjacent
+// positions share lines of 16 numbers, whose writes the L2 cache combines.
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/panels.cuh"

@@ -8,10 +8,10 @@ namespace troupe::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kFmaBlocks = 2;   // of a multiprocessor
-constexpr int kChains = 16;     // of a thread
+constexpr int kFmaBlocks = 2;   // per multiprocessor
+constexpr int kChains = 16;     // per thread
 constexpr int kTiles = 8;       // per warp of the tensor-core probe; each is a chain
-constexpr int kReadBlocks = 8;  // of a multiprocessor
+constexpr int kReadBlocks = 8;  // per multiprocessor
 constexpr int kReads = 4;       // per thread, in flight at once
 
 __global__ void __launch_bounds__(kThreads)

@@ -1,5 +1,5 @@
-// Copies, sums of rows and RMSNorm. In RMSNorm a team of 16 threads (lanes.cuh) does one head of a
-// row; the other kernels divide elements.
+// Row copies, sums of two rows, zeroing, and RMSNorm. In RMSNorm a team of 16 threads (lanes.cuh)
+// does one head of a row; the other kernels divide elements.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"

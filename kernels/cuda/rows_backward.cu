@@ -1,9 +1,9 @@
-// Gradients of the row operations. A team (lanes.cuh) computes a sum over a row. Sums over all rows
-// are chains, one per column, that must not be cut. For these a thread block takes 16 columns. All
-// its threads fetch the next tile of rows (and multiply what they can) while 16 of them add the
-// last tile from shared memory. A chain is therefore bound by the latency of one multiply-add after
-// another (4 clocks, about 6 with the reads), or by memory if there are many columns. The other
-// kernels are bound by memory.
+// Gradients of RMSNorm and of a bias, and two gathers: mix_rows and kv_gather. A team (lanes.cuh)
+// computes a sum over a row. Sums over all rows are chains, one per column, that must not be cut.
+// For these a thread block takes 16 columns. All its threads fetch the next tile of rows (and
+// multiply what they can) while 16 of them add the last tile from shared memory. A chain is
+// therefore bound by the latency of one multiply-add after another (4 clocks, about 6 with the
+// reads), or by memory if there are many columns. The other kernels are bound by memory.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"

@@ -1,6 +1,6 @@
 // exp, tanh and log of kernels/scalar.hpp for device code: the same operations in the same order,
 // so the same bits. Requires -ftz=true, -fmad=false and correctly rounded division
-// (kernels/cuda/CMakeLists.txt).
+// (runtime/cmake/TroupeCuda.cmake sets them).
 #pragma once
 
 #include "kernels/exp_constants.hpp"

@@ -1,8 +1,9 @@
-// Softmax over the vocabulary. Everything here makes one pass over the logits, so memory bounds it;
-// for the sums, the about twenty instructions of an exponential are nearly as slow. A team of 16
-// threads (lanes.cuh) keeps a block of 512 columns in registers between the maximum and the sum,
-// and adjacent threads read adjacent columns. vocab_finish uses one thread block per row; a single
-// thread does the chain over the partial sums (about 300 steps from shared memory).
+// Soft cap, softmax sums, log-probs and gradients over the vocabulary. Everything here makes one
+// pass over the logits, so memory bounds it; in the sums, the about twenty instructions of an
+// exponential take nearly as long. A team of 16 threads (lanes.cuh) keeps a block of 512 columns in
+// registers between the maximum and the sum, and adjacent threads read adjacent columns.
+// vocab_finish uses one thread block per row; a single thread does the chain over the partial sums
+// (about 300 steps from shared memory).
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"

@@ -1,4 +1,4 @@
-// Paged attention, one query row and head at a time. The softmax is merged after every 64 keys,
+// Paged attention, one query row and head at a time. The running softmax takes 64 keys at a time,
 // counted from position 0; keys before a row's window are skipped. Also the copies between rows and
 // KV slots.
 #pragma once
@@ -16,8 +16,8 @@
 namespace troupe::kernels::reference {
 namespace {
 
-// Merges the keys [begin, end) that a row sees, within the block of 64 from `block` on, into (max,
-// sum, out).
+// Merges the keys [begin, end) that a row sees, within the 64 keys from `block` on, into the row's
+// running softmax (max, sum, out).
 void merge_block(const Attention& a,
                  const KvView& kv,
                  const float* q,

@@ -1,5 +1,6 @@
-// The gradient of attention, one query row and head at a time. The weights are recomputed from the
-// stored log-sum-exp, so the order of the forward merges does not matter here.
+// The gradient of attention, one query row and head at a time. The softmax weights are recomputed
+// from the stored log-sum-exp, so the order in which the forward pass merged blocks does not
+// matter.
 #pragma once
 
 #include "kernels/reference/kv.hpp"

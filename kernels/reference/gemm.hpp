@@ -1,4 +1,4 @@
-// Products and packing, one output at a time.
+// Matrix products, and the packing of matrices into panels, one number at a time.
 #pragma once
 
 #include "kernels/shapes.hpp"
@@ -11,7 +11,7 @@
 namespace troupe::kernels::reference {
 namespace {
 
-// A number of A as a bf16 product uses it: denormals are flushed to zero.
+// A number of A as a kBf16Compute product uses it: rounded to bfloat16, denormals to zero.
 float rounded(float x) {
   const bool denormal = (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) == 0;
   return denormal ? 0.0f : from_bf16(to_bf16(x));
@@ -25,7 +25,8 @@ float b_value(const Gemm& g, std::int64_t k, std::int64_t n) {
   return g.ldb > 0 ? g.b.f32()[k * g.ldb + n] : panel_value(g.b, g.k, n, k);
 }
 
-// Goes over k in pairs, the second number of each first. An odd k is padded with zeros.
+// The chain of a kBf16Compute product: over k in pairs, the second number of each pair first. An
+// odd k is padded with zeros.
 float dot_of_pairs(const Gemm& g, std::int64_t m, std::int64_t n, float sum) {
   for (std::int64_t k = 0; k < g.k; k += 2) {
     const bool pair = k + 1 < g.k;

@@ -1,5 +1,5 @@
-// AdamW, gradient norms and the check for non-finite numbers, one element at a time. Also the
-// probes that measure the machine, in plain C++.
+// AdamW, sums of squares (for gradient norms) and the check for non-finite numbers, one element at
+// a time. Also the probes that measure the machine, in plain C++.
 #pragma once
 
 #include "kernels/reference/lanes.hpp"

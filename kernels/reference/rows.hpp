@@ -1,4 +1,4 @@
-// Row-wise functions of the forward pass: RMSNorm, rotary positions, exp.
+// RMSNorm, rotary positions and exp, one number at a time.
 #pragma once
 
 #include "kernels/reference/lanes.hpp"

@@ -1,4 +1,4 @@
-// Gradients of the row functions and of a bias.
+// Gradients of RMSNorm (input and weight) and of a bias.
 #pragma once
 
 #include "kernels/reference/lanes.hpp"

@@ -1,7 +1,7 @@
 // The process's compute threads. `run` starts one parallel region: the caller is member 0 and
-// returns when every member has. Owned by the node; shared by reference; callers of several threads
-// take turns, so a region must be one step of work, not a whole job. Bound: `size` threads, fixed
-// at construction.
+// returns when every member has. Owned by the node and shared by reference. Callers on several
+// threads take turns, so a region must be one step of work, not a whole job. Bound: `size` threads,
+// fixed at construction.
 //
 // Waiting members spin at most about 20 us, then sleep on a futex. An exception in a member is
 // thrown again in the caller (lowest rank first); a member must not throw while others wait for it

@@ -9,7 +9,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The flag decides, not the cancelled timer: its handler may be queued already.
+// Cancelling the timer is not enough, because its handler may be queued already. So `disarm` also
+// clears `fire`, and the handler then does nothing.
 struct SteadyState final : Timer::State {
   SteadyState(Executor executor, std::function<void()> callback)
       : timer(std::move(executor)), fire(std::move(callback)) {}

@@ -1,6 +1,5 @@
-// Absolute points in time and the timers behind them. Roles never touch a raw timer: they wait
-// through `Timers`, which runs on the steady clock in a process and on a virtual clock in the
-// simulator.
+// Deadlines, and the timers behind them. Roles never touch a raw timer: they wait through `Timers`,
+// which runs on the steady clock in a process and on a virtual clock in the simulator.
 #pragma once
 
 #include "runtime/async/event.hpp"
@@ -24,7 +23,7 @@ struct Deadline {
     return {clock.now() + span};
   }
   bool is_none() const noexcept { return at == core::TimePoint::max(); }
-  // What is left, at least zero.
+  // The time left, at least zero; the longest duration without a deadline.
   core::Duration remaining(const core::Clock& clock) const noexcept {
     if (is_none()) return core::Duration::max();
     const auto now = clock.now();

@@ -24,8 +24,8 @@ class DeviceQueue {
   virtual ~DeviceQueue() = default;
 
   // Runs `job()`, which returns a Result. Errors beside the job's own: kOverloaded (too many jobs
-  // wait), kClosed, and what core::error_of says of an exception. Store a lambda in a local and
-  // move it in.
+  // wait), kClosed, and core::error_of of an exception. Store a lambda in a local variable and move
+  // it in (task.hpp says why).
   template <class Job>
   task<std::invoke_result_t<Job&>> run(Job job) {
     auto item = std::make_shared<Typed<Job>>(std::move(job));
@@ -56,7 +56,7 @@ class DeviceQueue {
       } catch (...) {
         result.emplace(core::fail(core::ErrorCode::kInternal, "an unknown exception"));
       }
-      job.reset();  // captures end here, not on whichever thread drops the item last
+      job.reset();  // destroys the captures here, not on whichever thread drops the item last
     }
     std::optional<Job> job;
     std::optional<Outcome> result;

@@ -1,5 +1,5 @@
-// The one place that suspends a coroutine by hand: it stores the resumption with a work guard and,
-// when the event fires, posts it, never calls it.
+// Suspends and resumes the waiter of an Event: stores the coroutine's handler with a work guard
+// and, when the event fires, posts the handler instead of calling it.
 #include "runtime/async/event.hpp"
 
 #include "runtime/core/check.hpp"

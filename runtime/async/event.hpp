@@ -1,6 +1,7 @@
 // An Event lets one coroutine wait once for one thing to happen; every other wait here is built on
 // it. Shared by the waiter and by whoever fires it; all calls are made on the waiter's executor.
-// Cancelling the waiter asks the cancel hook first, which may insist on the event.
+// When the waiter is cancelled, the cancel hook decides whether the wait ends at once or goes on
+// until the event fires.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -25,8 +26,8 @@ class Event : public std::enable_shared_from_this<Event> {
   Event& operator=(const Event&) = delete;
   virtual ~Event();
 
-  // True for the first call; false when it has fired before or the waiter was cancelled, so nobody
-  // takes notice. The waiter resumes later, never inside this call.
+  // True for the first call; false when the event has fired before or the waiter was cancelled, so
+  // that nobody sees it. The waiter resumes later, never inside this call.
   bool fire();
   bool settled() const noexcept { return settled_; }  // fired, or cancelled
   void set_cancel_hook(CancelHook hook) { hook_ = std::move(hook); }

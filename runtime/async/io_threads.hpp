@@ -1,6 +1,6 @@
-// The few threads on which coroutines run. Roles get strands of it; long work goes to device
-// threads and the compute pool, so one or two threads are enough. Owned by the node; outlives every
-// role.
+// The few threads on which coroutines run. Each role gets a strand on them; long work goes to
+// device threads and the compute pool, so one or two threads are enough. Owned by the node;
+// outlives every role.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -22,7 +22,7 @@ class IoThreads {
   IoThreads& operator=(const IoThreads&) = delete;
   ~IoThreads();  // join()
 
-  // An executor that runs one thing at a time.
+  // A new strand: an executor that runs one handler at a time.
   Executor make_strand();
 
   // Runs `body` on a new strand and waits for its end. Not to be called from an io thread.

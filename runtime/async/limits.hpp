@@ -1,4 +1,4 @@
-// Bounds of device threads and calls, none a user's choice. Constants only.
+// Bounds of device threads and calls; users cannot change them. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,5 +1,5 @@
-// Runs a function or a coroutine on another strand. For code that wires roles together; roles
-// themselves send messages.
+// Runs a function or a coroutine on another strand. Meant for the code that starts and connects
+// roles; roles themselves send messages.
 #pragma once
 
 #include "runtime/async/task.hpp"

@@ -43,7 +43,8 @@ void Scope::spawn(std::string name, task<core::Result<void>> child) {
 void Scope::start(Place place) {
   if (cancelled_) return finish(place);
   place->started = true;
-  // Posted: this runs inside the coroutine's end, which the child's signal must outlive.
+  // Posted, because the handler runs while the coroutine still ends, and the child's signal must
+  // outlive that.
   auto ended = [this, place](std::exception_ptr) {
     asio::post(executor_, [this, place] { finish(place); });
   };

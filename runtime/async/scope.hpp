@@ -1,9 +1,10 @@
 // Structured concurrency: coroutines are started in a scope, which waits for all of them before it
-// ends. Such children run on the scope's executor; the first one that fails cancels its siblings.
-// Owned by a role host or by the coroutine that opened it; all calls on its executor.
-// Bound: none of its own; whoever spawns per request bounds the requests (a role's inbox does).
+// ends. These children run on the scope's executor; the first one that fails cancels its siblings.
+// Owned by a role host or by the coroutine that opened it; all calls on its executor. The number of
+// children has no bound of its own: whoever spawns one per request bounds the requests (a role's
+// inbox does).
 //
-//   with_scope(body, args...)   a scope inside a coroutine; safe when that one is cancelled
+//   with_scope(body, args...)   a scope inside a coroutine; safe when the coroutine is cancelled
 //   all(tasks)                  fan out, wait for all, first error wins
 #pragma once
 
@@ -32,7 +33,7 @@ class Scope {
   ~Scope();  // checks that no child is left
 
   // Starts `child` later, never inside this call. `name` is put in front of its error. After
-  // `cancel` the child is dropped unstarted. An exception other than cancellation counts as
+  // `cancel` the child is dropped unstarted. An exception other than cancellation becomes the error
   // kInternal.
   void spawn(std::string name, task<core::Result<void>> child);
   void spawn(std::string name, task<void> child);

@@ -45,7 +45,7 @@ wire::Header Transport::new_request(async::Deadline deadline) {
   return header;
 }
 
-// A call's line in the table, for as long as its coroutine waits.
+// Removes a call from the table when its coroutine ends.
 struct Endpoint::Entry {
   std::unordered_map<std::uint64_t, Call>& calls;
   std::uint64_t id;
@@ -186,7 +186,7 @@ Result<std::optional<Frame>> Endpoint::message_of(const PeerName& from, Frame fr
 void Endpoint::on_reply(const PeerName& from, Frame frame) {
   ++frames_in_;
   const auto header = wire::read_header(frame);
-  // An answer to another epoch may carry a request id that is in use again.
+  // An answer to an earlier start of this role may carry a request id that is in use again.
   const bool ours =
       header && header->reply && header->run == identity().run && header->epoch == identity().epoch;
   const auto found = ours ? calls_.find(header->request.value) : calls_.end();
@@ -237,7 +237,7 @@ void Endpoint::on_request(PeerName from, Frame frame) {
       handlers_.spawn("", serve_one(shared_from_this(), requests_.begin(), std::move(**message)));
       return;
     }
-    if (message) {  // it came twice; the first is answered
+    if (message) {  // the request came twice; the first one is answered
       inbox_.fetch_sub(1, std::memory_order_relaxed);
       return;
     }
@@ -252,9 +252,9 @@ void Endpoint::refuse(const PeerName& to, const wire::Header& request, const cor
   send_reply(to, wire::failure_frame(wire::reply_header(request, identity().self), error));
 }
 
-// Runs the handler and answers. A failed Result is sent as the answer; an exception is a bug: it is
-// answered and then returned as an error. A handler that `end` unwinds has no place any more,
-// because `end` answered for it.
+// Runs the handler and answers. A failed Result is sent as the answer. An exception is a bug: it is
+// sent as the answer, too, and then returned as an error. After `end` there is nothing to answer,
+// because `end` has removed the request.
 async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self,
                                               Place place,
                                               Frame frame) {

@@ -1,15 +1,15 @@
-// The base class of all transports: it has the table of calls that wait for answers, the bounded
-// inbox and the handlers' scope, and tells askers when a role or a peer ends. A transport adds only
-// how bytes move: it implements `send_request` and `send_reply`, and calls `on_request`,
-// `on_reply`, `on_peer_lost`.
+// The base class of all transports. It keeps the table of calls that wait for answers, bounds the
+// inbox, runs the handlers, and tells askers when a role or a peer ends. A transport only moves
+// frames: it implements `send_request` and `send_reply`, and calls `on_request`, `on_reply` and
+// `on_peer_lost`.
 //
-// All state lives on the role's strand, except the count behind `admit`, with which senders on
-// other strands are refused before they queue anything. Bounds: kPendingCalls_max,
+// All state lives on the role's strand, except the inbox's count: `admit` checks it on the sender's
+// thread, so a full inbox refuses a request before it is queued. Bounds: kPendingCalls_max,
 // kRoleInbox_frames_max, and for messages in parts kMessages_bytes_max. Held by shared_ptr.
 //
 // A message that is longer than a frame goes in parts, one after the other, each acknowledged
-// before kPartDeadline; then a small frame stands for the message. So a request or an answer may be
-// longer than a frame, and no message blocks a link for long.
+// within kPartDeadline; then a small frame completes it. So a request or an answer may be longer
+// than a frame, and no message blocks a link for long.
 #pragma once
 
 #include "runtime/async/scope.hpp"
@@ -42,12 +42,12 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
 
   std::size_t pending_calls() const noexcept { return calls_.size(); }
   std::size_t inbox() const noexcept { return inbox_.load(std::memory_order_relaxed); }
-  // Bytes held by messages that came, or are coming, in parts.
+  // Bytes of the messages in parts that are being received or served.
   std::uint64_t part_bytes() const noexcept { return parts_.bytes(); }
   std::uint64_t stray_replies() const noexcept { return stray_replies_; }
   std::uint64_t frames_in() const noexcept { return frames_in_; }
   std::uint64_t frames_out() const noexcept { return frames_out_; }
-  // The peer of the oldest call that waits; "" when none does.
+  // The peer of the oldest call that waits for an answer; "" if no call waits.
   PeerName waits_for() const;
   // The role's actor id in its process; 0 where roles have no actor.
   virtual std::uint64_t actor() const noexcept { return 0; }
@@ -68,7 +68,8 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   // Hands an answer to the network. If it is lost, the asker's deadline ends the call.
   virtual void send_reply(const PeerName& peer, const wire::Frame& frame) = 0;
 
-  // Does everything that `stop` does before it waits. With `goodbye` it answers the askers.
+  // The first half of `stop`: ends calls and cancels handlers; with `goodbye` it answers the
+  // askers.
   void end(bool goodbye);
   bool ended() const noexcept { return ended_; }
 
@@ -92,18 +93,18 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self,
                                                    Place place,
                                                    wire::Frame frame);
-  // Sends one frame and waits for the answer. Callers of both keep the endpoint alive.
+  // Sends one frame and waits for the answer. The caller keeps the endpoint alive.
   async::task<core::Result<wire::Frame>> exchange(PeerName peer,
                                                   wire::Frame request,
                                                   std::string kind,
                                                   async::Deadline deadline);
-  // Sends a long message in parts and returns the small frame that stands for it. Repeats a part
-  // that an overloaded peer refuses, until the deadline.
+  // Sends a long message in parts and returns the small frame that completes it. Repeats a part
+  // that an overloaded peer refuses, until the deadline. The caller keeps the endpoint alive.
   async::task<core::Result<wire::Frame>> send_parts(PeerName peer,
                                                     wire::Frame message,
                                                     async::Deadline deadline);
   bool take_part(const PeerName& from, const wire::Header& header, const wire::Frame& frame);
-  // If the frame stands for a message sent in parts: that message, or nothing when it was taken
+  // If the frame completes a message sent in parts: that message, or nothing when the frame came
   // before. Otherwise the frame itself.
   core::Result<std::optional<wire::Frame>> message_of(const PeerName& from, wire::Frame frame);
   bool set_answer(Answer& answer, const PeerName& from, wire::Frame frame);

@@ -1,4 +1,4 @@
-// Bounds of the transport between roles, none a user's choice. Constants only.
+// Bounds of the transport between roles; users cannot change them. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -11,7 +11,7 @@ namespace {
 
 using core::ErrorCode;
 
-// A duplicate of a part arrives within a few messages of the first.
+// A second copy of a part comes at most a few messages after the first.
 constexpr std::size_t kTaken_max = 256;
 
 std::span<std::byte> bytes_of(std::vector<std::uint64_t>& words) {

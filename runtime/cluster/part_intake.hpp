@@ -20,15 +20,16 @@ namespace troupe::cluster {
 
 class PartIntake {
  public:
-  // Errors: kOverloaded when the message does not fit beside the others; kData when it is longer
-  // than a message may be, or the part does not belong to it.
+  // Errors: kOverloaded when the message does not fit beside the others; kData when the message has
+  // an invalid size, or the part does not belong to it.
   core::Result<void> put(const std::string& from,
                          std::uint64_t epoch,
                          const wire::Part& part,
                          core::TimePoint now);
 
-  // Returns the whole message, whose bytes stay reserved; nothing when it was taken before. Error:
-  // kDeadline when parts of it are missing; then it forgets the others.
+  // Returns the whole message, whose bytes stay reserved until `release`; nothing when it was taken
+  // before. Errors: kDeadline when parts are missing, and the message is dropped; kData
+  // (malformed).
   core::Result<std::optional<wire::Frame>> take(const std::string& from,
                                                 std::uint64_t epoch,
                                                 std::uint64_t message);
@@ -44,9 +45,9 @@ class PartIntake {
   using Name = std::tuple<std::string, std::uint64_t, std::uint64_t>;  // from, epoch, number
   struct Message {
     std::vector<std::uint64_t> words;
-    std::vector<bool> here;  // by part
-    std::size_t missing = 0;
-    core::TimePoint newest{};
+    std::vector<bool> here;    // which parts have come
+    std::size_t missing = 0;   // parts
+    core::TimePoint newest{};  // when the newest part came
   };
   using Messages = std::map<Name, Message>;
 

@@ -71,7 +71,7 @@ async::task<Result<Frame>> RoleHost::handle(Frame request) {
     TROUPE_CO_TRY_ASSIGN(spans_after, wire::read_query_role(request));
     co_return wire::role_report_frame(answer, role_report(spans_after));
   }
-  // Posted: the acknowledgement goes out first.
+  // Posted, so that the acknowledgement goes out first.
   if (hooks_.shutdown_asked) {
     async::post(endpoint_->strand(), [asked = hooks_.shutdown_asked, who = name()] { asked(who); });
   }

@@ -1,8 +1,8 @@
 // Runs one role on one strand over one transport. The host makes the role, serves its requests (it
-// answers ping, shutdown and queryRole itself), runs the role's own loop, records how it spends its
-// time, and takes it down in order: incoming requests and calls, handlers, the role's scope, the
-// role. It reports an error or exception that escapes the role once, by name; the run should then
-// stop. Owned by the node.
+// answers ping, shutdown and queryRole itself), runs the role's own loop, records how the role
+// spends its time, and takes it down in order: requests and calls, handlers, the role's scope, the
+// role. It reports the first error or exception that escapes the role, with the role's name. Owned
+// by the node.
 #pragma once
 
 #include "runtime/async/device_queue.hpp"
@@ -26,17 +26,17 @@ class Role {
   // Answers one request; runs at the same time as other handlers of the role, on its strand.
   virtual async::task<core::Result<wire::Frame>> handle(wire::Frame request) = 0;
 
-  // The role's own loop, begun at its start. It may return; an error is a failure.
+  // The role's own loop, run from its start. It may return early; an error fails the role.
   virtual async::task<core::Result<void>> run();
 
-  // One word or two for `status`.
+  // The role's state for `status`, in a word or two.
   virtual std::string state() const { return "ready"; }
 
   // Numbers for `status`: versions, counts.
   virtual wire::Amounts amounts() const { return {}; }
 };
 
-// What the host gives a role. The references outlive it.
+// What the host gives a role. The references outlive the role.
 struct RoleServices {
   std::shared_ptr<Transport> transport;
   async::Scope& scope;  // for coroutines that the role starts beside its handlers
@@ -53,10 +53,9 @@ class RoleHost {
   using Factory = std::function<core::Result<std::unique_ptr<Role>>(const RoleServices&)>;
 
   struct Hooks {
-    // An error escaped the role: called once, on the strand. The host goes on refusing until
-    // stopped.
+    // Called once, on the strand, when an error escapes the role. The host's owner then stops it.
     std::function<void(const PeerName&, const core::Error&)> failed;
-    // A peer asked the role to end; the host has acknowledged.
+    // A peer asked the role to end; the acknowledgement has been sent.
     std::function<void(const PeerName&)> shutdown_asked;
   };
 
@@ -68,7 +67,7 @@ class RoleHost {
   RoleHost& operator=(const RoleHost&) = delete;
   ~RoleHost();  // checks that a started role was stopped
 
-  // Both may be awaited on any executor. `stop` waits for running device jobs of the role.
+  // Both may be awaited on any executor. `stop` waits for device jobs of the role that have begun.
   async::task<core::Result<void>> start(Factory factory);
   async::task<void> stop();
 
@@ -94,15 +93,15 @@ class RoleHost {
   bool running_ = false;
 };
 
-// What a role is made from and where it computes.
+// How to make a role, and where it computes.
 struct RoleRecipe {
   RoleHost::Factory factory;
   async::DeviceQueue* device = nullptr;  // outlives the role
   core::TeamRunner* team = nullptr;      // outlives it, too
 };
 
-// Hosts a role at its place in a network and starts it. May be awaited on any executor. Errors:
-// that of `place`, unchanged; or the factory's, with the role's name before it.
+// Starts a role on `place`, its endpoint in a network, and returns its host. May be awaited on any
+// executor. Errors: that of `place`, unchanged; or the factory's, after the role's name.
 async::task<core::Result<std::unique_ptr<RoleHost>>> host_role(
     core::Result<std::shared_ptr<Endpoint>> place, RoleRecipe recipe, RoleHost::Hooks hooks);
 

@@ -36,10 +36,11 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  // Sends a request and waits for its answer: a frame with the request's id whose body is no
-  // failure. Errors: the peer's own; kDeadline; kOverloaded at once when the peer's inbox is full;
-  // kPeerLost at once when the peer is unknown, stops or dies; kClosed after `stop`. Messages name
-  // the peer. The frame's header must come from `new_request`. A call has a deadline, always.
+  // Sends a request and waits for its answer, a frame with the request's id. Errors: the failure
+  // that the peer answers; kDeadline; kOverloaded at once when the peer's inbox is full or this
+  // role already waits for kPendingCalls_max answers; kPeerLost at once when the peer is unknown,
+  // does not serve yet, stops or dies; kClosed after `stop`. Their texts name the peer. The frame's
+  // header must come from `new_request`, and `deadline` must not be none().
   virtual async::task<core::Result<wire::Frame>> call(PeerName peer,
                                                       wire::Frame request,
                                                       async::Deadline deadline) = 0;
@@ -48,8 +49,8 @@ class Transport {
   // kRoleInbox_frames_max at a time. Called once.
   virtual void serve(Handler handler) = 0;
 
-  // Ends calls (kClosed) and handlers (unwound; their askers get kPeerLost), and returns when all
-  // have ended. Idempotent.
+  // Ends the role's calls (kClosed) and cancels its handlers (their askers get kPeerLost). Returns
+  // when all have ended. Idempotent.
   virtual async::task<void> stop() = 0;
 
   // The header of a new request; its id is used for nothing else.

@@ -1,7 +1,7 @@
 # troupe_build_id(NAME name PREFIX text NAMESPACE n SYMBOL s HEADER h ROOMS folder...)
-#   `troupe_<name>`, a static library with one constant: PREFIX and the SHA-256 of all C++ sources of
-#   the rooms, and of compiler and flags. Two files that carry the same one were made from the same
-#   sources in the same way. Made anew whenever one of them changes, before anything is compiled.
+#   `troupe_<name>`, a static library with one constant, the build id: PREFIX and a SHA-256 over all
+#   .cpp and .hpp files of the rooms, the compiler's version and the flags. Two binaries with the
+#   same id were built from the same sources in the same way. Generated anew when a source changes.
 function(troupe_build_id)
   cmake_parse_arguments(arg "" "NAME;PREFIX;NAMESPACE;SYMBOL;HEADER" "ROOMS" ${ARGN})
   set(sources)

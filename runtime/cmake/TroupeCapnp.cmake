@@ -1,7 +1,7 @@
 # troupe_capnp(NAME name SCHEMAS a.capnp b.capnp ...)
 #
 # Generates C++ from Cap'n Proto schemas of the current folder and makes `troupe_<name>`, a static
-# library. Readers include "<folder>/a.capnp.h"; the generated headers are SYSTEM, so that our
+# library. Sources include "<folder>/a.capnp.h"; the generated headers are SYSTEM, so that our
 # warnings do not apply to them. A schema may import another as "/<folder>/b.capnp" or "b.capnp".
 find_package(CapnProto 0.9 REQUIRED)
 add_library(troupe_dep_capnp INTERFACE)

@@ -1,10 +1,10 @@
 # troupe_cuda_library(NAME name LIBRARY file.so ARCHS a... SOURCES s... [ALL])
 #
-# Target <name>: compiles .cu files with the nvcc of the `cuda` environment (.venv/cuda, made by
-# `./dev test` and `./dev build --cuda`) for the GPUs of ARCHS and links them, with the CUDA runtime
-# inside: only the driver is needed where it runs. CMake's own CUDA language is not used: it wants an
-# installed toolkit and compiles trial programs. TROUPE_NVCC is empty when there is no such
-# environment.
+# Target <name>, with ALL part of the default build: LIBRARY, a shared library of .cu files for the
+# GPUs of ARCHS. It contains the CUDA runtime, so only the driver is needed where it runs. The nvcc
+# comes from the `cuda` environment (.venv/cuda, made by `./dev test` and `./dev build --cuda`);
+# TROUPE_NVCC is empty without it. CMake's own CUDA language is not used: it wants an installed
+# toolkit and compiles trial programs.
 set(TROUPE_CUDA_ARCHS "90" CACHE STRING "Compute capabilities of the usual build, without the dot")
 
 file(GLOB _nvcc "${CMAKE_SOURCE_DIR}/.venv/cuda/lib/python3*/site-packages/nvidia/cu13/bin/nvcc")
@@ -14,8 +14,8 @@ if(TROUPE_NVCC)
   get_filename_component(TROUPE_CUDA_ROOT "${_bin}" DIRECTORY)
 endif()
 
-# The arithmetic is that of docs/adr/0003: denormals flushed, nothing contracted, divisions and roots
-# correctly rounded.
+# The arithmetic is that of docs/adr/0003: denormals flushed, no contraction to fused multiply-add,
+# divisions and roots correctly rounded.
 set(TROUPE_NVCC_FLAGS
     -std=c++20
     -O3
@@ -34,7 +34,7 @@ function(troupe_cuda_library)
   foreach(arch IN LISTS arg_ARCHS)
     list(APPEND archs -gencode=arch=compute_${arch},code=sm_${arch})
   endforeach()
-  # Newer GPUs than the newest named compile this themselves when it is loaded.
+  # PTX of the newest architecture, which the driver compiles for GPUs newer than that.
   list(GET arg_ARCHS -1 newest)
   list(APPEND archs -gencode=arch=compute_${newest},code=compute_${newest})
   set(objects)

@@ -1,8 +1,8 @@
 # Compile and link flags that hold for every target.
 #
-# Arithmetic: the baseline is x86-64-v2 everywhere, never -march=native; a kernel that wants more
-# says so for its own source file. Contraction is off because a fused multiply-add that the
-# compiler invents would differ between levels: kernels write std::fma where they mean it.
+# Arithmetic: the baseline is x86-64-v2 everywhere, never -march=native; kernels/CMakeLists.txt sets
+# more for single source files. Contraction is off, because a fused multiply-add that the compiler
+# chose would differ between kernel levels: kernels write std::fma where they mean it.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -34,7 +34,7 @@ if(TROUPE_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# ccache: relative paths, so that a second clone of the same commit compiles from the cache.
+# ccache with relative paths, so that a second clone of the same commit compiles from the cache.
 find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE)
   set(launcher
@@ -48,21 +48,21 @@ if(TROUPE_CCACHE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 endif()
 
-# Linked privately by every target of ours; third-party headers come in as SYSTEM.
+# The warnings of our own targets, which link it privately; third-party headers are SYSTEM.
 add_library(troupe_warnings INTERFACE)
 target_compile_options(
   troupe_warnings
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
             $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 
-# Sources are compiled in groups, as if each were a header; g++ then warns of whatever is made of names
-# of an anonymous namespace, which two sources of a group never share.
+# In a unity build g++ sees sources as included files, and warns of types that use an anonymous
+# namespace of one. The warning is meant for headers; no source is included twice.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(troupe_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 
-# g++ 12 warns of overlapping copies wherever a string literal is put before a std::string
-# (https://gcc.gnu.org/PR105651): it takes the literal for a part of the string. False each time.
+# g++ 12 falsely warns of overlapping copies where a string literal is put before a std::string
+# (https://gcc.gnu.org/PR105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(troupe_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()

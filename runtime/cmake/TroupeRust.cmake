@@ -1,10 +1,10 @@
 # troupe_rust_staticlib(NAME name CRATE dir LIB stem [HEADERS dir])
 #
-# Builds one cargo crate (crate-type "staticlib") by `cargo build --release --locked` into the
-# build folder and makes `troupe_<name>`, an imported static library. A new cargo is needed
-# (edition 2021, see the crate's rust-version): the one in CARGO, cargo on the PATH, or Debian's
-# cargo-web. The crate's sources are dependencies, so an edit rebuilds it.
-add_custom_target(troupe_rust) # every crate
+# Builds the cargo crate in CRATE (crate-type "staticlib") by `cargo build --release --locked` into
+# the build folder and makes `troupe_<name>`, an imported static library, from lib<LIB>.a; HEADERS
+# is its include path. The cargo must support the crate's rust-version: it is the one in the
+# variable CARGO, cargo on the PATH, or Debian's cargo-web. An edit of a source rebuilds the crate.
+add_custom_target(troupe_rust) # builds every crate
 find_program(TROUPE_CARGO NAMES $ENV{CARGO} cargo cargo-web)
 
 function(troupe_rust_staticlib)
@@ -17,7 +17,7 @@ function(troupe_rust_staticlib)
   set(lib ${target_dir}/release/lib${arg_LIB}.a)
   file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${crate}/src/*.rs)
   list(APPEND inputs ${crate}/Cargo.toml ${crate}/Cargo.lock)
-  # Sanitizer runs keep the Rust part plain: it has no instrumented standard library here.
+  # Without sanitizers in all builds: they would need an instrumented Rust standard library.
   add_custom_command(
     OUTPUT ${lib}
     COMMAND ${CMAKE_COMMAND} -E env CARGO_TARGET_DIR=${target_dir} CARGO_TERM_COLOR=never

@@ -1,33 +1,34 @@
 # Helpers that keep each room's CMakeLists.txt at a few lines. Sources are found by glob and
 # re-checked at every build, so adding a file needs no list edit.
 #
-# Sources of a room are compiled in groups of a few, each group as one: most of a source's time goes
-# into headers that its neighbours read, too. So names of a source alone must differ within a room,
-# and a source is free of `using namespace` outside its functions. CMake compiles sources with
-# options of their own alone. GROUP says how many sources make a group where 8 take too long.
+# A room is a unity build: groups of 8 sources (or GROUP) are compiled as one, because most of the
+# time goes into headers that they share. Names in anonymous namespaces must therefore differ within
+# a room, and `using namespace` stands only inside functions. CMake leaves sources that have compile
+# options of their own out of the groups.
 #
 # troupe_library(NAME name [RECURSE] [ONLY regex...] [EXCLUDE regex...] [PUBLIC_DEPS t...]
 #                [PRIVATE_DEPS t...] [GROUP n] [PCH torch] [INNER_LOOPS])
-#   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below; with ONLY:
-#   those that match one of the expressions). The include path is the repository root. A room without sources yet is an INTERFACE library.
-#   A release build optimises rooms with INNER_LOOPS fully, all others lightly: they wait for
-#   messages and files, and it takes a quarter off the time to compile them.
-# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [GROUP n] [PCH torch] [EXCLUDE regex...]
-#             [CUDA | CUDA_TESTS filter | CUDA_ONLY filter])
+#   `troupe_<name>`, a static library from *.cpp of the current folder (RECURSE: and its subfolders;
+#   ONLY: the files that match one of the expressions; EXCLUDE: those that match none). The include
+#   path is the repository root. A room without sources is an INTERFACE library.
+#   A release build optimises rooms with INNER_LOOPS fully, and all others lightly (-O1): these wait
+#   for messages and files, and they compile in three quarters of the time.
+# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [GROUP n] [PCH torch]
+#             [EXCLUDE regex...] [CUDA | CUDA_TESTS filter | CUDA_ONLY filter])
 #   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
-#   labels: `model` (needs the real small model), `full` (only in `./dev test --full`). With CUDA its
-#   tests come three times: on the emulated device with threads and blocks in order, in reverse
-#   order, and, labelled `gpu`, on the machine's GPU (skipped with the reason where there is none).
-#   With CUDA_TESTS all tests run as elsewhere and those of the GoogleTest filter three times more so;
-#   with CUDA_ONLY those of the filter run on devices alone.
+#   labels: `model` (needs the real small model), `full` (only in `./dev test --full`).
+#   CUDA: each test runs on the emulated device twice, with threads and blocks in order and in
+#   reverse, and, if there is an nvcc, on the machine's GPU (label `gpu`; skipped without a GPU).
+#   CUDA_TESTS: all tests run without a device, those of the GoogleTest filter also as with CUDA.
+#   CUDA_ONLY: those of the filter run only as with CUDA, all others without a device.
 # troupe_program(NAME file SOURCES s... [DEPS t...])
 #   A helper binary build/bin/<file> that oracle tests drive.
 # troupe_opens_trainers(target)
-#   An executable that reaches trainers by learn::trainers(): it exports what libtroupe_learn.so
-#   takes from it, and is built with the library.
+#   For an executable that calls learn::trainers(), which opens libtroupe_learn.so: it exports the
+#   functions that the library takes from it, and building it also builds the library.
 # troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s])
-#   tests/oracle/<file.py> under pytest in the `oracle` environment. Files named *_test.py there
-#   that nobody registers are registered with the defaults.
+#   Runs tests/oracle/<file.py> under pytest in the `oracle` environment. tests/CMakeLists.txt
+#   registers every other *_test.py of that folder with the defaults.
 include(GoogleTest)
 
 set(_troupe_home "$ENV{TROUPE_HOME}")
@@ -52,7 +53,7 @@ function(_troupe_group_sources target size)
 endfunction()
 
 function(_troupe_optimise_lightly target)
-  # g++ 12 warns without cause of optionals and of Asio's frames once it inlines as little as this.
+  # With so little inlining g++ 12 gives false warnings about optionals and Asio's coroutine frames.
   target_compile_options(
     ${target}
     PRIVATE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1;-Wno-maybe-uninitialized;-Wno-mismatched-new-delete>")
@@ -98,11 +99,12 @@ function(troupe_library)
   endif()
 endfunction()
 
-# The tests of a GoogleTest binary, named <prefix>.<Suite>.<Case>, with our environment; the remaining
-# arguments are labels. Names are read when ctest runs, so a build never starts a test binary.
-# Properties that are lists do not survive that late discovery; a file read after it sets them.
-# `environment` replaces entries of ours. FILTER among the remaining arguments: these tests alone;
-# the prefix and the timeout together must tell the parts of one binary apart.
+# Registers the tests of a GoogleTest binary as <prefix>.<Suite>.<Case>. They run in
+# TROUPE_TEST_ENVIRONMENT, where `environment` adds or replaces entries. The remaining arguments are
+# labels and, after FILTER, a GoogleTest filter. If a binary is registered several times, prefix and
+# timeout together must differ. Names are read when ctest runs, so a build never starts a test
+# binary. Properties that are lists do not survive that late discovery; a file read after it sets
+# them.
 function(troupe_discover_tests target prefix timeout environment)
   cmake_parse_arguments(arg "" "FILTER" "" ${ARGN})
   set(filter)
@@ -181,11 +183,11 @@ function(troupe_program)
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} troupe_warnings)
 endfunction()
 
-# Our rooms that libtroupe_learn.so takes from the program that opens it, lowest first.
+# The rooms whose functions libtroupe_learn.so takes from the program that opens it, lowest first.
 set(TROUPE_TRAINERS_USE runtime/core kernels runtime/store runtime/text runtime/data
                         runtime/experience runtime/model)
 
-# All of them, not only what the program itself calls, for the library to find.
+# Links these rooms whole, not only what the program itself calls, so that the library finds them.
 function(troupe_opens_trainers target)
   set(rooms)
   foreach(room IN LISTS TROUPE_TRAINERS_USE)
@@ -218,7 +220,7 @@ function(troupe_oracle_test)
     oracle.${stem}
     PROPERTIES LABELS "oracle;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
                ENVIRONMENT "${TROUPE_TEST_ENVIRONMENT}")
-  # `ninja oracle_<file>` builds what that one test drives.
+  # `ninja oracle_<file>` builds what this one test needs.
   add_custom_target(oracle_${stem})
   if(arg_DEPENDS)
     add_dependencies(oracle_${stem} ${arg_DEPENDS})

@@ -1,4 +1,5 @@
-# The system libraries that rooms may link, under one name each. `./dev setup` installs them.
+# The system libraries that rooms may link, each as a target troupe::<name>. `./dev setup` installs
+# them.
 #
 #   troupe::asio      Boost.Asio and Beast (headers), threads
 #   troupe::caf       CAF core + io + openssl; runtime/cluster/caf only

@@ -1,1 +1,1 @@
-// Carries the precompiled ATen headers that `troupe_library(... PCH torch)` reuses.
+// Empty: carries the precompiled ATen headers for `PCH torch` (runtime/cmake/TroupeTargets.cmake).

@@ -1,4 +1,5 @@
-# Run by troupe_build_id: hashes the files of LIST, with their names, and BUILD into OUT.
+# Run by troupe_build_id: hashes BUILD and the files of LIST, with their names, and writes the id to
+# the C++ source OUT.
 file(READ ${LIST} files)
 set(lines "${BUILD}\n")
 foreach(file IN LISTS files)

@@ -17,11 +17,11 @@ using Origins = std::map<std::string, std::string, std::less<>>;
 
 class Builder {
  public:
-  // A configuration of `troupe train METHOD`, with that method's defaults. `table` must outlive it.
+  // Starts with the defaults of `troupe train METHOD`. `table` must outlive the builder.
   explicit Builder(const Table& table, Methods method = kPpo);
 
-  // Errors (kConfig): unknown key (suggests the nearest), wrong type, out of range. Each says
-  // where.
+  // Errors (kConfig): unknown key (suggests the nearest), key that the method does not read, wrong
+  // type, out of range. Each says where the setting was written.
   core::Result<void> set(const Setting& setting);
   // Sets what can be set, and reports all errors together.
   core::Result<void> set_all(std::span<const Setting> settings);
@@ -44,9 +44,9 @@ class Builder {
 // is no such method.
 core::Result<Methods> method_of(std::span<const Setting> settings, Methods asked = kNoMethod);
 
-// Checks the rules between keys, including those of `table`. Reports all needed keys that are
-// missing, the first broken rule of each key, and the first broken rule of `table`. Errors name the
-// keys. `origins` may be empty.
+// Checks the rules between keys (rules.def), and for ppo also those of `table`. Reports all needed
+// keys that are missing, the first broken rule of each key, and the first broken rule of `table`.
+// Errors name the keys. `origins` may be empty.
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins);
 
 }  // namespace troupe::config

@@ -1,4 +1,4 @@
-// Reads dotted flags.
+// Reads a command line of YAML files, `--key value` flags and `key=value` words.
 #include "runtime/config/read.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/bool_word.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kWhere = "the command line";
 
-// `key=value`.
+// Whether a word has the form `key=value`.
 bool is_setting(std::string_view word) {
   const auto is_key_letter = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';

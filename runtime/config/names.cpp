@@ -1,6 +1,6 @@
-// Answers for names that are not keys: misspelt ones, and those of OpenRLHF, dotted (since 0.10) or
-// flat (before). An OpenRLHF name with the same meaning and values is in its key's row (`aka`). For
-// every other one this file says what to write instead, or why there is no such key.
+// Error texts for names that are not keys: misspelt ones, and those of OpenRLHF, dotted (since
+// 0.10) or flat (before). An OpenRLHF name with the same meaning and values is in its key's row
+// (`aka`). For its other names this file says what to write instead, or why there is no such key.
 #include "runtime/config/refuse.hpp"
 #include "runtime/config/table.hpp"
 #include "runtime/core/edit_distance.hpp"

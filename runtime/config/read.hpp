@@ -1,5 +1,6 @@
 // Reads YAML files (JSON is a subset) and dotted flags into settings, and settings into a Builder.
-// The table of keys defines what values mean. Bounds: kConfigFile_bytes_max, sections 8 deep.
+// The table of keys defines what values mean. A file may have kConfigFile_bytes_max bytes, 1000
+// keys, and sections 8 deep.
 #pragma once
 
 #include "runtime/config/builder.hpp"
@@ -14,7 +15,8 @@ namespace troupe::config {
 
 // Reads the arguments of `troupe train METHOD CONFIG.yaml... [--key v | key=v]...` and checks each
 // key. Reports all errors in flags and files together. Call `finish` on the result to check the
-// rules between keys. `method` kNoMethod: the settings name it. `table` must outlive the result.
+// rules between keys. If `method` is kNoMethod, the key `method` decides; without it, ppo. `table`
+// must outlive the result.
 core::Result<Builder> read(const Table& table,
                            std::span<const std::string> words,
                            Methods method = kNoMethod);
@@ -32,8 +34,9 @@ struct Arguments {
 
 // Reads `--a.b.c v`, `--a.b.c=v` and `a.b.c=v`. A bool flag needs no value. A list of numbers takes
 // as many words as it has items, or one word with commas. A list of texts takes one word each time
-// the flag is given. Words after an unknown flag, up to the next flag, are taken as its values.
-// Collects all errors and reads the rest.
+// the flag is given, and commas separate its items unless the key resolves escapes. The words after
+// an unknown flag, up to the next flag, setting or YAML file, are taken as its values. Collects all
+// errors and reads the rest.
 Arguments read_flags(const Table& table, std::span<const std::string> words);
 
 // Resolves \n, \t, \r and \\ in a flag's value; keeps other backslashes.

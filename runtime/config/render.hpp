@@ -10,8 +10,8 @@
 
 namespace troupe::config {
 
-// Every key with its value, as YAML that reads back to the same values. A comment says where each
-// key was set that was.
+// Every key that the configuration's method reads, with its value, as YAML that reads back to the
+// same values. For keys in `origins`, a YAML comment says where they were set.
 std::string resolved_yaml(const TrainConfig& config, const Origins& origins);
 
 // One line per section: `  rollout     batch_size n_samples_per_prompt ...`, wrapped at `columns`.
@@ -38,7 +38,7 @@ struct Difference {
 // The keys whose values differ.
 std::vector<Difference> differences(const TrainConfig& before, const TrainConfig& after);
 
-// True for keys that a resumed run may change, because they do not alter what an update computes.
+// True for keys that a resumed run may change (`free` in keys.def).
 bool may_change(std::string_view name);
 
 }  // namespace troupe::config

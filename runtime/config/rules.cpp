@@ -12,10 +12,10 @@
 namespace troupe::config {
 namespace {
 
-// A rule about a combination of keys: which key is wrong, when, and what to do about it.
+// A rule of rules.def: the key to change, and a function that says why it must be.
 struct KeyRule {
   Methods methods;                           // the methods that the rule applies to
-  std::string_view key;                      // empty if none of several keys is set
+  std::string_view key;                      // empty if the message names several keys
   std::string (*why)(const TrainConfig& c);  // returns "" if nothing is wrong
 };
 

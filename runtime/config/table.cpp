@@ -61,7 +61,7 @@ Field field_of(At at) {
   }
 }
 
-// The section of a row.
+// What a row takes over from its section.
 struct Place {
   std::string path;  // "actor.adam."
   Methods readers;
@@ -80,7 +80,8 @@ void add(std::vector<Row>& rows,
   rows.push_back(std::move(row));
 }
 
-// Sections nest; `In` is the current one.
+// The macros turn each row of keys.def into a call of add(). Sections nest; `In` is the current
+// one.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #define OPEN(name, ...)                                                            \

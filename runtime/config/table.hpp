@@ -65,9 +65,9 @@ struct Facts {
   std::vector<core::Choice> words{};  // if not empty, the text or each list item is one of these
   Methods only = kNoMethod;           // methods that read the key, if not all of the section's
   std::vector<MethodDefault> defaults{};
-  std::string_view peer{};  // OpenRLHF's flag, if its name or meaning differs
+  std::string_view peer{};  // OpenRLHF's flag if it differs in name or default; or "none"
   std::string_view aka{};   // OpenRLHF's names with the same meaning, separated by spaces
-  bool free = false;        // a resumed run may change it: it alters no computed value
+  bool free = false;        // a resumed run may change it
 };
 
 struct Row : Facts {

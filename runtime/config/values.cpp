@@ -1,4 +1,4 @@
-// Converts values of single keys from text, with the checks of their rows, and back to text.
+// Converts the value of one key from text, checked against its row, and back to YAML text.
 #include "runtime/config/refuse.hpp"
 #include "runtime/config/table.hpp"
 #include "runtime/core/bool_word.hpp"

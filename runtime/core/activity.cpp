@@ -31,7 +31,8 @@ void Activity::settle(TimePoint now) {
   sum += now - std::exchange(since_, now);
 }
 
-// Spans are contiguous. A short span joins the one before it, and two of the same kind become one.
+// Spans are contiguous. `span` extends the last one if it is short or of the same state and cause;
+// if the last one is short, `span` takes it over.
 void Activity::keep(Span span) {
   if (!spans_.empty()) {
     Span& last = spans_.back();

@@ -1,8 +1,8 @@
-// Accounts for a role's time. At every moment a role is in exactly one state (busy, idle for a
-// named cause, paused), so the sums add up to the time since its start, to the nanosecond. Recent
-// spans are kept for a timeline; there, changes shorter than kActivitySpan_min join their
-// neighbours. Owned by the role's host; safe on any thread, so a report never waits for the role.
-// Bounds: kActivitySpans_max spans and kActivityCauses_max idle causes (the rest count as "other").
+// Records how a role spends its time: busy, idle for a named cause, or paused. It is in exactly one
+// of these states at any time, so their sums equal the time since its start, to the nanosecond. A
+// timeline of recent spans is kept; spans shorter than kActivitySpan_min join a neighbour. Owned by
+// the role's host; safe on any thread, so a report never waits for the role. Bounds:
+// kActivitySpans_max spans; kActivityCauses_max idle causes (further ones count as "other").
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -23,7 +23,7 @@ class Activity {
 
   struct Span {
     State state = State::kIdle;
-    std::string cause;
+    std::string cause;  // or what the role was busy with
     TimePoint begin, end;
   };
 
@@ -35,6 +35,7 @@ class Activity {
     Span now;                              // the current span, ended now
   };
 
+  // Starts in the idle state. `clock` must outlive this object.
   explicit Activity(const Clock& clock, std::string cause = "nothing asked");
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;

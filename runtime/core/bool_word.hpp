@@ -1,4 +1,4 @@
-// The words for true and false in files and on command lines. Pure; any thread.
+// Parses the words for true and false in files and on command lines. Pure; any thread.
 #pragma once
 
 #include <optional>

@@ -50,12 +50,12 @@ class Buffer {
   std::span<T> span() noexcept { return {data_, static_cast<std::size_t>(count_)}; }
   std::span<const T> span() const noexcept { return {data_, static_cast<std::size_t>(count_)}; }
 
-  // Copy the first numbers of the buffer from and to the host.
+  // Copy `from` to the start of the buffer, and the start of the buffer to `to`, both on the host.
   void upload(std::span<const T> from) { memory_->upload(data_, from.data(), from.size_bytes()); }
   void download(std::span<T> to) const { memory_->download(to.data(), data_, to.size_bytes()); }
 
-  // Makes room for at least `count` numbers in `memory`. If it must grow or move there, it takes
-  // 1.25 x `count` and loses its contents.
+  // Makes room for at least `count` numbers in `memory`. A buffer that is too small or in another
+  // memory is replaced by one for 1.25 x `count` numbers, and its contents are lost.
   void reserve_discard(std::int64_t count, Memory& memory) {
     if (&memory == memory_ && count <= count_) return;
     *this = Buffer(0, memory);  // released before more is allocated

@@ -24,7 +24,7 @@ std::vector<char*> exec_pointers(std::vector<std::string>& words) {
   return result;
 }
 
-// Moves each descriptor to the number that the child expects, and closes all others.
+// Moves each descriptor to the number that the child expects, and closes all above the highest.
 bool place_descriptors(std::vector<ChildSpec::Descriptor>& given) {
   int last = 2;
   for (const auto& one : given)

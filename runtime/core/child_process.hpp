@@ -1,6 +1,6 @@
 // Runs another program, or this one again, as a child process. The child leads a process group, is
 // killed when its parent thread ends, and inherits only the standard streams and the given
-// descriptors. Owned by one thread, the one that starts it. The owner bounds how many there are.
+// descriptors. Used only by the thread that starts it; the user bounds how many children there are.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -19,12 +19,14 @@ namespace troupe::core {
 struct ChildSpec {
   std::vector<std::string> words;  // the command line; the first word is looked up on the PATH
   bool this_program = false;       // run this program; the first word is then only its argv[0]
-  std::optional<std::vector<std::string>> environment;  // all of it, NAME=value; none: ours
+  std::optional<std::vector<std::string>> environment;  // all of it, NAME=value; nullopt: ours
+  // A descriptor's number here and in the child. Numbers above 2 should be consecutive from 3: the
+  // child inherits what is open in a gap.
   struct Descriptor {
     int ours, theirs;
   };
   std::vector<Descriptor> descriptors;  // in addition to the standard streams, or in their place
-  std::vector<std::pair<int, rlim_t>> limits;  // RLIMIT_* and its value
+  std::vector<std::pair<int, rlim_t>> limits;  // RLIMIT_*; the value for soft and hard limit
   int network = -1;                            // descriptor of a network namespace to run in
 };
 
@@ -44,11 +46,11 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess() { kill(); }
 
-  pid_t pid() const noexcept { return pid_; }  // 0 when nothing was started
+  pid_t pid() const noexcept { return pid_; }  // 0 if none was started, and after kill()
   bool running();
   // Waits for the end and returns the status of wait(2); nullopt if it still runs after `limit`.
   std::optional<int> wait(Duration limit);
-  int wait();
+  int wait();               // without a limit
   void signal(int number);  // to the process, not its group
   // Sends SIGKILL to the whole group, then reaps the process. Idempotent.
   void kill() noexcept;

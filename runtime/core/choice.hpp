@@ -1,5 +1,5 @@
-// The words that a configuration key accepts, and what a rule between keys refuses. With these
-// types other rooms pass their own choices to the configuration. Plain values.
+// Types with which other rooms tell the configuration which words a key accepts (ChoiceTable) and
+// which combinations of settings they refuse (Refusal). Plain values.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ class SteadyClock final : public Clock {
   TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
 };
 
-// The one of this process.
+// The clock of this process, where no other is passed down.
 inline const Clock& steady_clock() noexcept {
   static const SteadyClock clock;
   return clock;

@@ -15,8 +15,9 @@ inline std::uint32_t text_crc32c(std::string_view text, std::uint32_t crc = 0) n
   return crc32c(text.data(), text.size(), crc);
 }
 
-// The same while copying the bytes; the blocks must not overlap. If `to` is aligned to 16 bytes,
-// the copy bypasses the caches: it is for blocks that another core or process reads next.
+// The CRC as above; also copies the bytes to `to`. The blocks must not overlap. If `to` is aligned
+// to 16 bytes, the copy bypasses the caches: it is for blocks that another core or process reads
+// next.
 std::uint32_t copy_crc32c(void* to,
                           const void* from,
                           std::size_t size,

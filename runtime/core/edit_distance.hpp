@@ -12,7 +12,8 @@ namespace troupe::core {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The entry of `words` that `word` most likely means: at most a third of the letters of `word` are
-// wrong (one in a short word), or `word` is a prefix of the entry. Empty if none is near.
+// wrong (one in a short word), or `word` has 3 letters or more and the entry begins with them.
+// Empty if there is no such entry.
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> words);
 
 }  // namespace troupe::core

@@ -9,19 +9,19 @@
 namespace troupe::core {
 
 enum class ErrorCode {
-  kInvalidArgument,  // a caller's value is out of range
+  kInvalidArgument,  // a caller's value is out of range                        (exit 2)
   kConfig,           // a key, flag or file of the configuration is wrong       (exit 2)
   kResources,        // memory, disk, cores or a device are missing             (exit 3)
   kData,             // a model, dataset, tokenizer or checkpoint is malformed  (exit 4)
   kPeerLost,         // a role or process is gone                               (exit 5)
   kNumeric,          // NaN or infinity where a number is needed                (exit 6)
   kInterrupted,      // the user or a supervisor asked to stop                  (exit 130)
-  kDeadline,         // an answer did not come in time
-  kClosed,           // the channel, role or run has been closed
-  kOverloaded,       // a bounded queue is full
-  kUnsupported,      // understood, but not supported here
-  kNotFound,         // the named thing does not exist
-  kInternal,         // a bug or a library failure that was translated
+  kDeadline,         // an answer did not come in time                          (exit 5)
+  kClosed,           // the channel, role or run has been closed                (exit 5)
+  kOverloaded,       // a bounded queue is full                                 (exit 3)
+  kUnsupported,      // understood, but not supported here                      (exit 2)
+  kNotFound,         // the named thing does not exist                          (exit 2)
+  kInternal,         // a bug, or an unexpected failure of a library            (exit 1)
   kDiskFull,         // a file system has no room left                          (exit 3)
 };
 inline constexpr int kErrorCodes = static_cast<int>(ErrorCode::kDiskFull) + 1;

@@ -1,4 +1,4 @@
-// The value that a map holds for a key, as a pointer; null when it has none.
+// Looks up a key in a map: returns a pointer to its value, or null if the map has no such key.
 #pragma once
 
 namespace troupe::core {

@@ -1,6 +1,6 @@
-// Size of a group in messages from the generator to the policy, in bytes: an upper bound of each
-// message that carries it, without the dataset's columns. Configurations and finished groups are
-// checked against limits::kGroup_bytes_max with it. Pure.
+// An upper bound, in bytes, for each message that carries a group on its way from the generator to
+// the policy, the dataset's columns aside. Configurations and finished groups are refused if it is
+// above limits::kGroup_bytes_max. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace troupe::core {
 // Typical text of one token; used to check a configuration.
 inline constexpr std::uint64_t kTokenText_bytes = 4;
 
-// `tokens` and `text` (bytes) are totals over all samples. A token is an id and two log-probs.
+// `tokens` and `text` (bytes) are totals over all samples. Each token has an id and two log-probs.
 constexpr std::uint64_t group_bytes(std::uint64_t prompt_tokens,
                                     std::uint64_t samples,
                                     std::uint64_t tokens,

@@ -31,5 +31,6 @@ struct LimitRow {
 
 }  // namespace troupe::core
 
+// `doctor` prints `shown` as the bound's name; `unit` follows the value.
 #define TROUPE_LIMIT(name, value, shown, unit) \
   inline constexpr auto name = ::troupe::core::limit(value);

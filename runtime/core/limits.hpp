@@ -1,5 +1,5 @@
-// Bounds of activity records, configuration files and groups; users cannot change them. Constants
-// only.
+// Bounds of activity records, configuration files, samples, groups and rows of datasets. Constants;
+// users cannot change them.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,7 +1,7 @@
 // The memory that a team computes in: the host's or a device's. Owned by whoever owns the device;
 // must outlive every buffer in it. One thread at a time, except for `release` and sharing between
-// processes. `upload`, `download` and `copy` run in order after work submitted earlier; only
-// `download` waits for it.
+// processes. `upload`, `download` and `copy` take effect after all work submitted earlier;
+// `download` waits for that work, and a large `upload` to a device does so too.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@
 
 namespace troupe::core {
 
-// A device is out of memory; the message says how much was requested and how much there is.
+// A device is out of memory. From Memory::allocate, the message says how much was requested and how
+// much is free.
 class OutOfMemory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,8 +1,8 @@
-// Copies lists that the host makes to the memory where kernels read them, and returns pointers to
-// the copies. On the host the pointers refer to the lists themselves; for a device all lists are
-// copied as one block. Addresses stay the same until a list outgrows its room, so that recorded
-// work finds the next lists at the same addresses. One owner, one thread. The lists must not change
-// while the pointers are in use.
+// Puts lists that were made on the host where kernels can read them, and returns pointers. For a
+// team on the host these point to the lists themselves; to a device all lists are copied as one
+// block. In it, addresses stay the same until a list outgrows its room, so a Recording
+// (core/team.hpp) finds the next lists at the same addresses. One owner, one thread. The lists must
+// not change while the pointers are in use.
 #pragma once
 
 #include "runtime/core/buffer.hpp"

@@ -1,4 +1,5 @@
-// A range [begin, end) of items that are divided among members: rows, columns, panels, chunks.
+// A range [begin, end) of items, such as the rows, columns or panels that one member of a team
+// computes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@ namespace troupe::core {
 struct Range {
   std::int64_t begin = 0, end = 0;
 
-  // Always inlined, because the sources of every vector level call these (kernels/CMakeLists.txt).
+  // Always inlined: sources for AVX2 and AVX-512 call these, and a linked copy of theirs would fail
+  // on a processor without those instructions (kernels/CMakeLists.txt).
   [[gnu::always_inline]] constexpr bool empty() const { return begin >= end; }
   [[gnu::always_inline]] constexpr std::int64_t size() const { return end - begin; }
   // The same range in smaller items, `count` per item: rows as elements, panels as columns.

@@ -1,6 +1,5 @@
 // A value or an Error: the return type of everything that can fail for reasons outside the program.
-// The interface follows std::expected, which libstdc++ 12 lacks in C++20. A value type; no thread
-// of its own.
+// The interface follows std::expected, which C++20 does not have. A value type.
 #pragma once
 
 #include "runtime/core/check.hpp"

@@ -10,15 +10,16 @@
 
 namespace troupe::core {
 
-// The 128-bit block of (key, counter).
+// The 128 random bits for a key and a counter.
 std::array<std::uint32_t, 4> philox4x32(std::uint64_t key,
                                         std::uint64_t counter_low,
                                         std::uint64_t counter_high) noexcept;
 
-// Uniform in the open interval (0, 1): (i + 0.5) / 2^32 of the block's first word.
+// Uniform in the open interval (0, 1): (i + 0.5) / 2^32, where i is the first word of the block for
+// key `seed` and counter (`position`, `stream`).
 double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t position) noexcept;
 
-// Mixes words into one seed (splitmix64 steps); `derive_seed(run, ticket, sample)`.
+// Mixes words into one seed (splitmix64 steps), such as derive_seed(seed, update, slot, attempt).
 std::uint64_t derive_seed(std::uint64_t a,
                           std::uint64_t b,
                           std::uint64_t c = 0,

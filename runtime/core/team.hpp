@@ -1,7 +1,7 @@
-// One member's view of a parallel region: its rank, the team's size, and a barrier. In numeric code
-// every member calls the same function and takes its share of the work. The pool that starts the
-// members owns the barrier. Dividing work among a team never changes a result's bits: members split
-// outputs, never a sum.
+// Parallel regions of numeric code: every member calls the same function and takes its share of the
+// work. Team is one member's view: its rank, the team's size, and a barrier. The TeamRunner that
+// starts the members owns the barrier. Dividing work among a team never changes a result's bits:
+// members split outputs, never a sum.
 #pragma once
 
 #include "runtime/core/memory.hpp"
@@ -57,16 +57,17 @@ struct Team {
 };
 
 // Device work that was recorded once and can be submitted again and again as a whole, with the
-// recorded pointers and sizes. The thread that uses the team also uses and destroys this, before
-// the team ends.
+// recorded pointers and sizes. Use it as the team is used, from one thread at a time, and destroy
+// it before the team.
 class Recording {
  public:
   virtual ~Recording() = default;
   virtual void submit() = 0;
 };
 
-// Starts parallel regions. `run` calls the function once per member and returns when all are done;
-// the caller is member 0. Not reentrant.
+// Starts parallel regions. `run` calls the function once per member, the caller being member 0, and
+// returns when all members have returned. Work that they submitted to a device may still be
+// running. Not reentrant.
 class TeamRunner {
  public:
   virtual ~TeamRunner() = default;

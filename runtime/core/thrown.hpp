@@ -1,5 +1,5 @@
-// Translates an exception that escaped from numeric work. Out of memory and device failures become
-// kResources, with advice; any other is a bug. Pure; any thread.
+// Translates an exception that escaped from numeric work into an Error. Lack of memory and failures
+// of a device become kResources; any other exception is a bug (kInternal). Pure; any thread.
 #pragma once
 
 #include "runtime/core/error.hpp"

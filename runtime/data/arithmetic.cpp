@@ -17,9 +17,9 @@ using Family = std::pair<int, int>;
 using Kind = ArithmeticProblem::Kind;
 
 constexpr int kDigits = 10;
-constexpr std::uint64_t kShuffleStream = 0x61726974;  // keeps these draws apart from others
+constexpr std::uint64_t kShuffleStream = 0x61726974;  // a random stream of this file's own
 
-// The worked examples in front of every question.
+// The worked examples that every prompt begins with.
 constexpr ArithmeticProblem kExamples[] = {{Kind::kSum, 3, 4}, {Kind::kDifference, 6, 2}};
 
 std::string question(const ArithmeticProblem& problem) {

@@ -1,7 +1,7 @@
-// The arithmetic task: one-digit sums and differences in few-shot completion form, with an exact
-// answer. Training and held-out problems never share a fact family: with a + b = c go b + a = c,
-// c - a = b and c - b = a, and all of a family stand on one side. Families of the worked examples
-// in the prompt stand on neither side. Pure functions of their arguments.
+// A small synthetic task: one-digit sums and differences with exact answers, as few-shot prompts.
+// A fact family is a + b = c with b + a = c, c - a = b and c - b = a. Each family is wholly in the
+// training set or wholly in the held-out set; those of the worked examples in the prompt are in
+// neither. The same seed gives the same problems. Any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -20,9 +20,9 @@ struct ArithmeticProblem {
   int right = 0;
 
   int answer() const { return kind == Kind::kSum ? left + right : left - right; }
-  // The two addends of the family, the smaller first.
+  // The two addends that identify the fact family, the smaller first.
   std::pair<int, int> family() const;
-  // "3 + 4 = 7\n6 - 2 = 4\n9 + 2 =": two worked examples, then the question.
+  // Two worked examples, then the question: "3 + 4 = 7\n6 - 2 = 4\n9 + 2 =".
   std::string prompt() const;
   friend bool operator==(const ArithmeticProblem&, const ArithmeticProblem&) = default;
 };
@@ -32,16 +32,18 @@ struct ArithmeticSplit {
   std::vector<ArithmeticProblem> held_out;
 };
 
-// Every problem with operands 0..9 and an answer of at least 0, except the families of the
-// examples, in a fixed order.
+// Every problem with operands 0..9 and an answer of at least 0, except those of the worked
+// examples' families. The order is fixed.
 std::vector<ArithmeticProblem> all_arithmetic_problems();
 
-// Families drawn by `seed` until at least `held_out_min` problems are held out; drawn in turn from
-// families with and without differences, so that both kinds stand on both sides. Order is shuffled.
-// Error: kInvalidArgument when less than half of the problems would be left for training.
+// Holds out random families until they have at least `held_out_min` problems, and shuffles both
+// sets. Takes families with and without differences in turn (10 or more minus a digit is no problem
+// of the task), so that both sets have both. Error (kInvalidArgument): `held_out_min` is below 1 or
+// above half of all problems.
 core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed, int held_out_min);
 
-// Writes train.jsonl and heldout.jsonl, one {"prompt", "answer", "kind"} a line.
+// Writes train.jsonl and heldout.jsonl into `folder`, one object with prompt, answer and kind
+// ("sum" or "difference") a line. Makes the folder if it is missing. Errors: kResources.
 core::Result<void> write_arithmetic(const ArithmeticSplit& split,
                                     const std::filesystem::path& folder);
 

@@ -10,13 +10,14 @@
 namespace troupe::data {
 namespace {
 
-constexpr std::uint64_t kBlendDomain = 0x626C656E64;  // keeps these draws apart from others
+constexpr std::uint64_t kBlendDomain = 0x626C656E64;  // a random stream of this file's own
 
 core::Failure bad_shares(const std::string& why) {
   return core::fail(core::ErrorCode::kConfig, "data.probs: " + why);
 }
 
-// `total` places by shares; what rounding leaves goes to the largest remainders, first file first.
+// Divides `total` places by shares, rounded down. The places left over go to the largest
+// remainders; of equal ones, to the first file.
 std::vector<std::uint64_t> places_of(std::span<const double> shares, std::uint64_t total) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   std::vector<std::uint64_t> places;

@@ -1,8 +1,8 @@
-// The order in which the rows of several files are used when they are blended by shares. A pass has
-// as many places as there are rows; each file gets its share of them, exact to one place, in an
-// order made from (seed, pass) alone, and walks through its own rows by a PromptOrder. So the row
-// at any place of the endless stream is a pure function of its index. One owner, one thread.
-// Memory: 16 bytes a row.
+// Blends the rows of several files by shares into one endless stream. A pass over the stream has as
+// many places as the files have rows. Each file gets its share of the places, rounded up or down to
+// a whole number. Their order depends on (seed, pass) alone, and a PromptOrder chooses the file's
+// row for each. So the row at an index of the stream depends only on seed and index. One owner, one
+// thread. Memory: 24 bytes a row, 8 without shares.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,14 +16,15 @@ namespace troupe::data {
 
 class BlendOrder {
  public:
-  // `sizes`: rows of each file, which stand one after the other in the dataset. `shares`: none (the
-  // files are one), or one each, of which only the proportions count. Errors (kConfig, naming
-  // data.probs): not one for each file, all 0, a share for a file without rows.
+  // `sizes`: the number of rows of each file; the dataset holds one file after the other. `shares`:
+  // a weight for each file, of which only the proportions count, or empty to treat all files as
+  // one. Errors (kConfig, naming data.probs): another number of shares than of files, all shares 0,
+  // a share above 0 for a file without rows.
   static core::Result<BlendOrder> create(std::span<const std::uint64_t> sizes,
                                          std::span<const double> shares,
                                          std::uint64_t seed);
 
-  // The row, counted over all files, at place `index` of the stream.
+  // The row at `index` of the stream, counted from the first row of the first file.
   std::uint64_t row_at(std::uint64_t index);
   std::uint64_t rows() const { return rows_; }  // places of one pass
 
@@ -33,15 +34,15 @@ class BlendOrder {
 
   struct File {
     std::uint64_t first = 0;   // its first row in the dataset
-    std::uint64_t places = 0;  // of one pass
+    std::uint64_t places = 0;  // its places in each pass
     PromptOrder order;
   };
   struct Turn {
     std::uint32_t file = 0;
-    std::uint64_t nth = 0;  // of this file in this pass
+    std::uint64_t nth = 0;  // how many earlier places of the pass belong to the same file
   };
   std::vector<File> files_;
-  std::vector<Turn> turns_;  // of pass_; empty before the first use, or with one file
+  std::vector<Turn> turns_;  // the places of pass_; empty before the first use, or with one file
   std::uint64_t rows_ = 0;
   std::uint64_t seed_ = 0;
   std::uint64_t pass_ = 0;

@@ -1,7 +1,6 @@
-// Records of a CSV file as RFC 4180 has them: fields between commas; a field in double quotes may
-// hold commas, line breaks and quotes written twice. Lines end with LF or CRLF; a byte order mark
-// at the start and empty lines are passed over. One owner, one thread; a record is bounded in
-// bytes.
+// Reads a CSV file (RFC 4180) record by record. A field in double quotes may hold commas, line
+// breaks and doubled quotes. Lines end with LF or CRLF. Skips empty lines and a leading byte order
+// mark. One owner, one thread. A record longer than the given number of bytes is an error.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,20 +15,23 @@ namespace troupe::data {
 
 struct CsvRecord {
   std::vector<std::string> fields;
-  std::string where;  // "rows.csv:12", its first line
+  std::string where;  // file and line where the record begins: "rows.csv:12"
 };
 
 class CsvReader {
  public:
+  // `name`: the file's name in messages. `in` must outlive this object.
   CsvReader(std::istream& in, std::string name, std::uint64_t record_bytes_max);
 
-  // Nothing at the end. Errors (kData, file:line): a quote inside an unquoted field, text after a
-  // closing quote, a quote that is never closed, a record that is too long.
+  // The next record; nullopt at the end. Errors (kData, naming file:line): a quote inside an
+  // unquoted field, text after a closing quote, a quote that is never closed, a record that is too
+  // long.
   core::Result<std::optional<CsvRecord>> next();
 
  private:
   int get();
-  core::Result<bool> field(CsvRecord& record);  // true: another field follows
+  // Appends one field to the record; true when another follows.
+  core::Result<bool> field(CsvRecord& record);
   core::Result<void> quoted(CsvRecord& record, std::string& value);
   core::Failure bad(const CsvRecord& record, const std::string& why) const;
 

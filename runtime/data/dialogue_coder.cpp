@@ -42,15 +42,16 @@ Result<std::string> DialogueCoder::render(std::span<const ChatMessage> messages,
   return chat_->render(messages, options);
 }
 
-// How many tokens belong to an answer: up to its last end token, all of them without one.
+// How many leading tokens belong to the answer: up to its last end token, or all if it has none.
 std::size_t DialogueCoder::answer_size(std::span<const std::int32_t> tokens) const {
   for (std::size_t size = tokens.size(); size > 0; --size)
     if (tokenizer_.is_eos(tokens[size - 1])) return size;
   return tokens.size();
 }
 
-// Tokens of `text` with those learned that begin inside a span. Where a token lies across the
-// beginning of a span, the pieces are tokenised apart, as they are when the model answers.
+// Tokenises `text` and marks the tokens that begin inside a span as learned. If a token straddles
+// the beginning of a span, tokenises the pieces between the boundaries separately, as in
+// generation, where the prompt is tokenised without the answer.
 Result<CodedText> DialogueCoder::code(const std::string& text,
                                       const std::vector<Span>& spans) const {
   TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));

@@ -1,8 +1,9 @@
-// Dialogues and answers as tokens, with the tokens that a model learns from: the assistant's, found
-// through the chat template itself by rendering the turns before each answer. A template that
-// writes a turn differently once others follow it (thinking models) is refused where that matters.
-// What a template writes after the token that ends an answer is not learned. Plain text gets the
-// tokenizer's end token. Stateless over borrowed parts; any number of threads.
+// Turns dialogues and plain text into tokens, and marks the tokens to learn: those of the
+// assistant's answers. To find an answer in the rendered dialogue, the coder also renders the turns
+// before it with the chat template. Templates of thinking models write a turn differently once
+// others follow; that is an error where the answer's place depends on it. Text that a template
+// writes after the end token of an answer is not learned. Plain text gets the tokenizer's end
+// token. Stateless; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -19,13 +20,13 @@ namespace troupe::data {
 
 using Tokens = std::vector<std::int32_t>;
 
-// A sequence and which of its tokens are learned (never the first); it ends with the last of them.
+// A sequence, and which of its tokens are learned: never the first, always the last.
 struct CodedText {
   Tokens tokens;
-  std::vector<std::uint8_t> learn;  // [tokens]
+  std::vector<std::uint8_t> learn;  // [tokens]; 1: learned
 };
 
-// Answers to one prompt.
+// A prompt, and one or more answers to it.
 struct CodedAnswers {
   Tokens prompt;
   std::vector<Tokens> answers;  // each at least one token
@@ -33,36 +34,40 @@ struct CodedAnswers {
 
 class DialogueCoder {
  public:
-  // Null `chat`: plain text only. Both outlive this object.
+  // Null `chat`: the model has no chat template, so only plain text can be encoded. Both must
+  // outlive this object.
   DialogueCoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat)
       : tokenizer_(tokenizer), chat_(chat) {}
 
-  // A whole dialogue; learned are its last turn, which must be the assistant's, or all assistant
-  // turns. Errors do not name the row.
+  // Encodes a whole dialogue, whose last turn must be the assistant's. Marks that turn as learned
+  // or, with `every_turn`, each turn of the assistant. No error of this class names the row.
   core::Result<CodedText> dialogue(std::span<const text::ChatMessage> messages,
                                    bool every_turn) const;
 
-  // One or more answers of the assistant after `prompt`.
+  // Encodes one or more alternative answers of the assistant to the dialogue `prompt`.
   core::Result<CodedAnswers> answers(std::span<const text::ChatMessage> prompt,
                                      std::span<const std::string> answers) const;
 
-  // The same of plain texts: the answer follows the prompt directly, then the end token.
+  // The same for plain text, without the template. An answer directly follows the prompt and gets
+  // the end token.
   core::Result<CodedAnswers> plain_answers(const std::string& prompt,
                                            std::span<const std::string> answers) const;
 
-  // A text and the end token.
+  // Encodes a text and appends the end token.
   core::Result<Tokens> plain(const std::string& text) const;
 
  private:
   struct Span {
-    std::size_t begin = 0, end = 0;  // bytes of the text
+    std::size_t begin = 0, end = 0;  // byte offsets of an answer in the rendered text
   };
+  // `open`: ends the text with the header of the assistant's next turn.
   core::Result<std::string> render(std::span<const text::ChatMessage> messages, bool open) const;
   std::size_t answer_size(std::span<const std::int32_t> tokens) const;
   core::Result<CodedText> code(const std::string& text, const std::vector<Span>& spans) const;
   core::Result<CodedText> code_pieces(const std::string& text,
                                       const std::vector<Span>& spans) const;
-  // `ends`: plain text, which gets the end token.
+  // Splits texts that begin with `prefix` into prompt and answers. `ends`: appends the end token to
+  // each answer, for plain text; else cuts the answer after its last end token.
   core::Result<CodedAnswers> split(const std::string& prefix,
                                    std::span<const std::string> wholes,
                                    bool ends) const;
@@ -72,7 +77,7 @@ class DialogueCoder {
   const text::ChatTemplate* chat_;
 };
 
-// A sequence of a prompt and its answer.
+// Joins a prompt and its answer to a sequence in which the answer is learned.
 CodedText joined(const Tokens& prompt, const Tokens& answer);
 
 }  // namespace troupe::data

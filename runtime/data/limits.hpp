@@ -1,4 +1,4 @@
-// Bounds of datasets, none a user's choice. Constants only.
+// Bounds on datasets; users cannot change them. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -56,7 +56,7 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
   out.format = RowFormat::kMessages;
   TROUPE_TRY_SET(out.messages, messages_in(*input, key));
   out.conversational = true;
-  // A dialogue that was answered is a prompt up to its last answer.
+  // The prompt of an answered dialogue ends before the last answer.
   const bool answered = out.messages.size() > 1 && out.messages.back().role == "assistant";
   if (key == "messages" && answered) out.messages.pop_back();
   return {};

@@ -1,6 +1,6 @@
-// Prompt datasets (.jsonl, .json, .csv: table_reader.hpp), read whole. Columns are
-// mapped to prompt and label; the other columns are kept for reward functions.
-// Built once, then read-only. Bounds: kJsonLine_bytes_max a line, JSON depth 64, file 4 GiB.
+// Loads prompt datasets (.jsonl, .json or .csv files) into memory. Settings say which columns hold
+// the prompt and the label; each row is also kept whole as JSON, for reward functions. Pure
+// functions of files; any thread. Bounds: those of table_reader.hpp.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -20,37 +20,39 @@ enum class RowFormat;  // row_format.hpp
 
 struct PromptRow {
   std::string prompt;                       // empty when `messages` is set
-  std::vector<text::ChatMessage> messages;  // of a chat prompt
-  bool conversational = false;              // the dataset has messages, not a text made into one
-  std::string label;                        // text of the label column; numbers as written in JSON
-  std::string columns_json;                 // the whole object, compact
+  std::vector<text::ChatMessage> messages;  // the turns of a chat prompt
+  bool conversational = false;              // the row itself holds messages, not text made into one
+  std::string label;                        // the label column; a number or boolean as JSON text
+  std::string columns_json;                 // all columns, as a compact JSON object
   std::string where;                        // "train.jsonl:12"
-  RowFormat format{};                       // how its prompt was found
+  RowFormat format{};                       // the format in which the prompt was found
 };
 
 struct DatasetColumns {
   std::string input_key = "input";
   std::string label_key{};        // empty: no label
-  bool as_chat = false;           // a text prompt becomes one user message
-  std::string input_template{};   // {} is replaced by the prompt; empty: none
-  std::uint64_t max_samples = 0;  // 0: all
-  bool known_formats = true;      // ShareGPT and Alpaca rows are known by their columns
+  bool as_chat = false;           // turn a text prompt into one user message
+  std::string input_template{};   // {} is replaced by the prompt; empty: no template
+  std::uint64_t max_samples = 0;  // use only so many rows, from the first; 0: all
+  bool known_formats = true;      // recognise ShareGPT and Alpaca rows by their columns
 };
 
-// `files`: paths separated by commas, .jsonl, .json or .csv. Errors are kData and name file:line:
-// not JSON, not an object, missing column, wrong type, empty prompt, no rows at all; kNotFound: no
-// such file.
+// Reads `files`, paths separated by commas. Errors: kNotFound (no such file); kData, naming file
+// and line (not JSON, not an object, a missing column, a wrong type, an empty prompt) or the files
+// (no rows at all).
 core::Result<std::vector<PromptRow>> load_prompts(const std::string& files,
                                                   const DatasetColumns& columns);
 
-// Notes for users on how prompts were found where the settings do not say it: one per format.
+// Notes for users about rows whose prompt was found by their format, not by the settings: one note
+// for each format, at its first row.
 std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
                                       const DatasetColumns& columns);
 
-// The columns that a row's prompt may be made of, where it can be a chat; none with a template.
+// The names of all columns that load_prompts may take chat messages from. Empty with a template,
+// for then every prompt is text.
 std::vector<std::string> prompt_columns(const DatasetColumns& columns);
 
-// The messages of a row that was read before, from its columns_json; none where its prompt is text.
+// Reads the chat messages of a row again, from its columns_json. Empty if its prompt is text.
 core::Result<std::vector<ChatMessage>> messages_of_row(const std::string& columns_json,
                                                        const DatasetColumns& columns);
 

@@ -7,7 +7,7 @@
 
 namespace troupe::data {
 namespace {
-constexpr std::uint64_t kOrderDomain = 0x6F72646572;  // keeps these draws apart from sampling's
+constexpr std::uint64_t kOrderDomain = 0x6F72646572;  // a random stream of this file's own
 }
 
 PromptOrder::PromptOrder(std::uint64_t rows, std::uint64_t seed) : rows_(rows), seed_(seed) {

@@ -1,7 +1,7 @@
-// The order in which the rows of a dataset are used: each pass (epoch) is a fresh permutation made
-// from (seed, epoch) alone, so the row at any place of the endless stream is a pure function of its
-// index. The cursor of a run is that index; resuming at it repeats nothing and skips nothing. Owned
-// by the data role; one thread. Memory: one permutation.
+// The order in which a run uses the rows of a dataset: an endless stream of passes (epochs), each a
+// permutation that depends on (seed, epoch) alone. So the row at an index of the stream depends
+// only on seed and index, and a run that resumes at a saved index repeats no row and skips none.
+// One owner, one thread. Memory: one permutation, 8 bytes a row.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class PromptOrder {
   // `rows` >= 1.
   PromptOrder(std::uint64_t rows, std::uint64_t seed);
 
-  // The row at place `index` of the stream.
+  // The row at `index` of the stream.
   std::uint64_t row_at(std::uint64_t index);
 
  private:
@@ -23,7 +23,7 @@ class PromptOrder {
   std::uint64_t rows_;
   std::uint64_t seed_;
   std::uint64_t epoch_ = 0;
-  std::vector<std::uint64_t> permutation_;  // of epoch_; empty before the first use
+  std::vector<std::uint64_t> permutation_;  // the rows of epoch_; empty before the first use
 };
 
 }  // namespace troupe::data

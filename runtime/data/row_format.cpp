@@ -29,7 +29,8 @@ Result<std::string> optional_text(const Json& row, const char* key) {
   return bad_row("column '" + std::string(key) + "' must be text");
 }
 
-// Calls of tools are rendered by code of each model family, which nothing here has.
+// Refuses rows that describe tools: every model family renders tools in its own way, and there is
+// no code for that here.
 Result<void> refuse_tools(const Json& row) {
   const auto tools = row.find("tools");
   if (tools == row.end() || tools->is_null()) return {};
@@ -41,7 +42,7 @@ Result<void> refuse_tools(const Json& row) {
       "its system turn");
 }
 
-// The answer of a pair: text, one turn, or a list of one turn.
+// Reads one answer of a pair: text, one turn of the assistant, or a list with one such turn.
 Result<std::string> pair_answer(const Json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end()) {
@@ -64,7 +65,7 @@ Result<std::string> pair_answer(const Json& row, const char* key) {
   return answer;
 }
 
-// Reads chosen and rejected, or sees that nothing is left unread.
+// Reads `chosen` and `rejected` of a pair; does nothing for kOne.
 Result<void> read_pair(const Json& row, Answers answers, KnownRow& known) {
   if (answers == Answers::kOne) return {};
   TROUPE_TRY_SET(known.chosen, pair_answer(row, "chosen"));
@@ -108,7 +109,7 @@ Result<KnownRow> sharegpt_row(const Json& row, Answers answers) {
   return known;
 }
 
-// [[question, answer], ...], the turns before this one.
+// Appends the turns of column `history`, [[question, answer], ...], to the prompt.
 Result<void> put_history(const Json& row, KnownRow& known) {
   const auto history = row.find("history");
   if (history == row.end() || history->is_null()) return {};

@@ -1,8 +1,8 @@
-// Rows that are known by the names of their columns, as LLaMA-Factory writes and reads them:
-// ShareGPT (`conversations` of turns with from and value) and Alpaca (`instruction`, `input`,
-// `output`, `system`, `history`), both also as pairs with `chosen` and `rejected`. They are read as
-// dialogues. Every column of a known format that holds text is read, or the row is refused.
-// Internal to this room but for the names; pure functions, any thread.
+// Recognises two well-known row formats by their column names, as LLaMA-Factory does, and reads
+// them as dialogues: ShareGPT (`conversations`, a list of turns with from and value) and Alpaca
+// (`instruction`, `input`, `output`, `system`, `history`). Either may hold a pair of answers in
+// `chosen` and `rejected`. A row with tool descriptions (`tools`) is an error. Internal to this
+// room; pure functions, any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -15,35 +15,38 @@
 namespace troupe::data {
 
 enum class RowFormat {
-  kColumns,   // what the settings name
-  kMessages,  // the same, and the prompt or dialogue is a list of messages
+  kColumns,   // the columns that the settings name, with text in the prompt's column
+  kMessages,  // the same, with a list of messages in it
   kShareGpt,
   kAlpaca,
 };
 
-// What a row of a known format holds. Of pairs: `chosen` and `rejected` with an empty `answer`.
+// The contents of a ShareGPT or Alpaca row: a prompt with one answer, or with a pair of answers.
 struct KnownRow {
-  // Up to the answer; ends with the user's turn, or a tool's.
+  // The turns before the answer; at least one is the user's.
   std::vector<text::ChatMessage> prompt;
-  std::string answer;  // the last turn of the assistant; empty: there is none
-  std::string chosen, rejected;
+  std::string answer;            // the assistant's last turn; empty: none, or a pair
+  std::string chosen, rejected;  // set only for a pair
 };
 
-// kShareGpt or kAlpaca by the columns that are there; else kColumns, also where the row has the
-// column `key` that the settings name for the prompt (but for the formats' own names).
+// kShareGpt or kAlpaca if the row has that format's columns, else kColumns. `key` is the prompt
+// column of the settings: a row that has it is kColumns too, unless the name is "input",
+// "instruction" or "conversations", which the formats themselves use.
 RowFormat format_of(const Json& row, const std::string& key);
 
-// kPair: chosen and rejected answers are read; kOne: a row must not have them.
+// kPair: known_row reads `chosen` and `rejected`; kOne: it ignores them and reads the one answer.
 enum class Answers { kOne, kPair };
 
-// Reads a row for which format_of gave `format`. Errors name the column and what to do.
+// Reads a row for which format_of returned `format`, kShareGpt or kAlpaca. Errors (kData) name the
+// column and the remedy.
 core::Result<KnownRow> known_row(const Json& row, RowFormat format, Answers answers);
 
-// The prompt as one text, for a template of one's own; an error where it is more than one turn.
+// The prompt as one text, for data.input_template. An error if the prompt has more than one turn.
 core::Result<std::string> single_text(const KnownRow& row);
 
-// A line for users about the first row of a format in a file; nothing to say about kColumns.
-// `what_else`: what becomes of it, "the last answer is learned".
+// A note for users about the first row of a format other than kColumns: where it is, and how rows
+// of the format are read. `as_text`: their prompts go into data.input_template, not through the
+// chat template. `what_else`: appended unless empty, for example "the last answer is learned".
 std::string format_note(const std::string& where,
                         RowFormat format,
                         bool as_text,

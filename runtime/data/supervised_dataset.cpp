@@ -51,7 +51,7 @@ class SupervisedLoader {
     return limits_.max_samples > 0 && rows >= limits_.max_samples;
   }
 
-  // Said once a kind, at its first row.
+  // Adds a note on how rows are read, at the first row of each format.
   void note(const CodedRow& coded, const std::string& where) {
     const bool said_by_flag = coded.format == RowFormat::kMessages && columns_.as_chat;
     if (coded.format != RowFormat::kColumns && !said_by_flag &&
@@ -93,7 +93,7 @@ class SupervisedLoader {
     }
     SupervisedDataset::Place& place = out_.append(coded.prompt, coded.answer, coded.rejected);
     place.file = static_cast<std::uint32_t>(out_.files_.size() - 1);
-    // "train.jsonl:12" or "data.json item 12"
+    // `where` is "train.jsonl:12" or "data.json item 12".
     place.line = std::strtoull(where.c_str() + where.find_last_of(": ") + 1, nullptr, 10);
     place.margin = coded.margin;
     place.desirable = coded.desirable;

@@ -36,7 +36,7 @@ Result<double> margin_of(const Json& value, const std::string& key) {
   return bad_row("column '" + key + "' must be a number");
 }
 
-// Reads rows as the settings say. Each function gives the first error that it meets.
+// Reads one row as the settings say. Each function returns the first error that it meets.
 class RowCoder {
  public:
   RowCoder(const SupervisedColumns& columns, const DialogueCoder& coder)
@@ -62,7 +62,7 @@ class RowCoder {
   }
 
  private:
-  // A row of ShareGPT or Alpaca.
+  // Encodes a ShareGPT or Alpaca row.
   Result<CodedRow> known(RowFormat format, const Json& row) const {
     const bool pair = columns_.kind == RowKind::kPair;
     TROUPE_TRY_ASSIGN(read, known_row(row, format, pair ? Answers::kPair : Answers::kOne));
@@ -73,7 +73,7 @@ class RowCoder {
       TROUPE_TRY(finish_pair(row, std::move(coded), out));
       return out;
     }
-    // An answer that was sampled for the row's prompt, in the column that the settings name.
+    // An answer column that the settings name takes precedence over the row's own answer.
     if (columns_.output_key != "output" && row.contains(columns_.output_key)) {
       TROUPE_TRY_SET(read.answer, answer_text(row[columns_.output_key], columns_.output_key));
     }
@@ -104,7 +104,8 @@ class RowCoder {
     return out;
   }
 
-  // Through the chat template, or as text where the settings have a template of their own.
+  // Encodes answers to the row's prompt with the chat template or, if set, with
+  // data.input_template.
   Result<CodedAnswers> known_answers(const KnownRow& row,
                                      const std::vector<std::string>& answers) const {
     if (columns_.input_template.empty()) return coder_.answers(row.prompt, answers);
@@ -116,7 +117,7 @@ class RowCoder {
     std::string key = columns_.input_key;
     if (!row.contains(key) && row.contains("messages")) key = "messages";
     TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
-    // Without an answer column the input is the dialogue.
+    // Without an answer column, the input column holds the whole dialogue.
     const bool whole =
         columns_.output_key.empty() || (input->is_array() && !row.contains(columns_.output_key));
     CodedText coded;
@@ -157,7 +158,7 @@ class RowCoder {
     TROUPE_TRY_SET(out.answer, coder_.plain(fill_template(columns_.input_template, words)));
     if (out.answer.size() < 2) return bad_row("a text of one token has nothing to predict");
     out.learn.assign(out.answer.size(), 1);
-    out.learn[0] = 0;  // nothing comes before it
+    out.learn[0] = 0;  // no token predicts the first
     return out;
   }
 
@@ -202,8 +203,9 @@ class RowCoder {
     return {};
   }
 
-  // Where no setting names the prompt's column, `prompt` is it, unless both answers hold the whole
-  // dialogue, prompt included.
+  // The prompt's column: the one that the settings name, else `prompt` if the row has it. Empty if
+  // there is none, or if no setting names one and both answers hold the prompt as well: each is a
+  // list of several messages, or a text that begins with the prompt.
   std::string prompt_key_of(const Json& row) const {
     const auto prompt = row.find("prompt");
     if (!columns_.prompt_key.empty() || prompt == row.end()) return columns_.prompt_key;
@@ -232,7 +234,7 @@ class RowCoder {
     return bad_row(both_answers() + " must both be text or both be lists of messages");
   }
 
-  // Whole dialogues that differ in the assistant's last turn.
+  // Encodes two whole dialogues that differ only in the assistant's last turn.
   Result<CodedAnswers> dialogue_pair(const Json& chosen, const Json& rejected) const {
     TROUPE_TRY_ASSIGN(better, chat_messages(chosen, columns_.chosen_key));
     TROUPE_TRY_ASSIGN(worse, chat_messages(rejected, columns_.rejected_key));
@@ -251,7 +253,7 @@ class RowCoder {
                           std::vector<std::string>{better.back().content, worse.back().content});
   }
 
-  // Whole texts; what their tokens have in common at the start is the prompt.
+  // Encodes two whole texts. Their common leading tokens are the prompt.
   Result<CodedAnswers> text_pair(const Json& chosen, const Json& rejected) const {
     if (columns_.as_chat) {
       return bad_row(
@@ -273,7 +275,7 @@ class RowCoder {
     return "'" + columns_.chosen_key + "' and '" + columns_.rejected_key + "'";
   }
 
-  // A prompt column (text or messages) and its answers.
+  // Encodes the value of a prompt column (text or messages) and the answers to it.
   Result<CodedAnswers> answers(const Json& prompt,
                                const std::string& prompt_key,
                                const std::vector<std::string>& answers,
@@ -294,10 +296,11 @@ class RowCoder {
     return coder_.plain_answers(fill_template(columns_.input_template, words), answers);
   }
 
-  // A prompt of text is a user's turn: the settings say so, or its answer is a message.
+  // Whether to encode a text prompt as a user's turn: if the settings say so, or if its answer is a
+  // list of messages.
   bool as_chat(const Json& answer) const { return columns_.as_chat || answer.is_array(); }
 
-  // The text of an answer column: text, or a list of one assistant message.
+  // The answer in a column that holds text, or a list with one message of the assistant.
   Result<std::string> answer_text(const Json& value, const std::string& key) const {
     if (value.is_string()) {
       if (!value.get_ref<const std::string&>().empty()) return value.get<std::string>();
@@ -315,7 +318,7 @@ class RowCoder {
         "' must be one message of the assistant when the prompt has a column of its own");
   }
 
-  // An error also where the settings have a template, into which no messages go.
+  // Reads a list of messages. An error if data.input_template is set, which takes only text.
   Result<std::vector<ChatMessage>> chat_messages(const Json& list, const std::string& key) const {
     if (columns_.input_template.empty()) return messages_in(list, key);
     return bad_row("column '" + key +

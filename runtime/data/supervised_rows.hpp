@@ -1,5 +1,5 @@
-// Tokenises one row of a file: chooses the columns, reads them as text or as messages, and makes
-// prompt and answers of them. Internal to this room; pure functions.
+// Tokenises one row of a supervised dataset: finds its columns, reads text or messages from them,
+// and encodes prompt and answers. Internal to this room; pure functions.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -9,18 +9,18 @@
 namespace troupe::data {
 
 struct CodedRow {
-  Tokens prompt;                    // empty for sequences
-  Tokens answer;                    // the sequence, the better or the rated answer
-  Tokens rejected;                  // of pairs
-  std::vector<std::uint8_t> learn;  // of sequences
+  Tokens prompt;                    // empty for sequences (kAnswer and kText)
+  Tokens answer;                    // the whole sequence, the better answer or the rated answer
+  Tokens rejected;                  // pairs only
+  std::vector<std::uint8_t> learn;  // sequences only: [answer], 1 where the token is learned
   double margin = 0;
   bool desirable = true;
   RowFormat format = RowFormat::kColumns;
-  // Of pairs: the prompt is in the column `prompt`, which no setting names.
+  // Pairs only: the prompt comes from the column `prompt`, which no setting names.
   bool found_prompt = false;
 };
 
-// Tokenises a row as `columns` says. Errors name the column, not the row.
+// Errors name the column, not the row.
 core::Result<CodedRow> coded_row(const Json& row,
                                  const SupervisedColumns& columns,
                                  const DialogueCoder& coder);

@@ -16,7 +16,7 @@ using core::fail;
 using core::Result;
 
 constexpr int kDepth_max = 64;
-constexpr std::size_t kColumns_max = 4096;  // of a row, and names of an object in it
+constexpr std::size_t kColumns_max = 4096;  // columns of a row, and names in any object of a row
 constexpr std::uint64_t kFile_bytes_max = 4ull << 30;
 constexpr std::uint64_t kRow_bytes_max = limits::kJsonLine_bytes_max;
 
@@ -34,7 +34,8 @@ std::string_view without_mark(std::string_view text) {
   return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
 }
 
-// The next line without its newline, reading at most `bytes_max` + 1 bytes of it; false at the end.
+// Reads the next line without its newline; false at the end of the file. Stops after `bytes_max` +
+// 1 bytes, so that the caller can refuse a longer line.
 bool next_line(std::istream& in, std::string& line, std::uint64_t bytes_max) {
   constexpr int kEnd = std::char_traits<char>::eof();
   line.clear();
@@ -52,7 +53,7 @@ bool has_texts(const Json& item, const char* first, const char* second) {
   return a != item.end() && b != item.end() && a->is_string() && b->is_string();
 }
 
-// The names that ShareGPT files have for the roles of a chat template; empty: not one of them.
+// The chat template's role for a ShareGPT speaker; empty for an unknown one.
 std::string role_of_speaker(std::string_view from) {
   if (from == "human" || from == "user") return "user";
   if (from == "gpt" || from == "assistant") return "assistant";

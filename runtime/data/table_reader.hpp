@@ -1,7 +1,7 @@
-// Rows of dataset files, one JSON object each, in the order of the file: .jsonl (one object a
-// line), .json (an array of objects), .csv (RFC 4180; the first record names the columns, every
-// value is text). Internal to this room. Bounds: kJsonLine_bytes_max a row, JSON depth 64, file
-// 4 GiB. Reads on the caller's thread.
+// Reads dataset files row by row, as JSON objects: .jsonl (one object a line), .json (one array of
+// objects), .csv (RFC 4180; the first record names the columns, and every value is text). Bounds:
+// kJsonLine_bytes_max for a .jsonl line or CSV record, 4 GiB for a file, JSON depth 64. A .json
+// file is read into memory whole. Reads on the caller's thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -19,33 +19,34 @@ namespace troupe::data {
 
 using Json = nlohmann::ordered_json;
 
-// Takes one row and where it stands ("train.jsonl:12"); false: enough, stop reading. Its errors
-// need not say where: read_table puts that in front.
+// Receives one row and its place ("train.jsonl:12"); returns false to stop reading. read_table puts
+// the place in front of its errors.
 using TakeRow = std::function<core::Result<bool>(const Json& row, const std::string& where)>;
 
-// Reads `file` until its end or until `take` has enough. `key` is the setting that named the file.
-// Errors are kData and name file:line; kNotFound: no such file.
+// Calls `take` for each row of `file` until it returns false. `key` is the setting that named the
+// file. Errors: kNotFound (no such file), kData (naming file and line), and those of `take`.
 core::Result<void> read_table(const std::filesystem::path& file,
                               std::string_view key,
                               const TakeRow& take);
 
-// "a.jsonl,b.csv" by its commas; empty names are left out.
+// Splits "a.jsonl,b.csv" at its commas; leaves out empty names.
 std::vector<std::string> split_files(std::string_view files);
 
-// An error of kind kData about the row that is being read.
+// A kData error about the row that is being read.
 core::Failure bad_row(std::string why);
 
-// The names of the row's columns for messages, at most 200 characters.
+// The names of the row's columns, for error messages; cut after 200 characters.
 std::string columns_of(const Json& row);
 
-// The column `key`; an error that names the columns that are there and the flag to set.
+// The column `key` of the row. The error for a missing one lists the row's columns and names the
+// setting `flag`.
 core::Result<const Json*> column(const Json& row, const std::string& key, std::string_view flag);
 
-// A list of {"role": text, "content": text}, or {"from": text, "value": text} with ShareGPT's
-// names of the roles.
+// Reads a list of {"role": text, "content": text}, or of {"from": text, "value": text} with
+// ShareGPT's names of the roles. `key`: the list's column, for errors.
 core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key);
 
-// `pattern` with its first {} replaced by `prompt`; `prompt` itself when there is none.
+// `pattern` with its first {} replaced by `prompt`; `prompt` itself if the pattern has no {}.
 std::string fill_template(const std::string& pattern, const std::string& prompt);
 
 }  // namespace troupe::data

@@ -21,12 +21,12 @@ std::int32_t BlockTables::take_block() {
   return block;
 }
 
-// Drops one reference; a cached block stays in the prefix index until it is taken.
+// Drops one reference. A block with an entry in the prefix index keeps it until the block is taken.
 void BlockTables::free_block(std::int32_t block) {
   pool_.release(block, prefix_cache_ && index_.holds(block));
 }
 
-// The blocks of the newest token and of this step's chunk; the shared ones are there as a whole.
+// Appends the blocks that this step needs: those of the newest token or of the next chunk.
 bool BlockTables::grow(const Group& group, SampleState& sample) {
   const std::int32_t next = group.next_position(sample);
   const std::int32_t wanted = window_.table(
@@ -38,7 +38,8 @@ bool BlockTables::grow(const Group& group, SampleState& sample) {
   return true;
 }
 
-// From the last block on, so that the cache loses the tail of a text before its beginning.
+// Frees from the last block on, so that later the cache loses the end of a text before its
+// beginning.
 void BlockTables::release(SampleState& sample) {
   for (auto block = sample.blocks.rbegin(); block != sample.blocks.rend(); ++block) {
     if (*block != kGoneBlock) free_block(*block);
@@ -52,8 +53,8 @@ void BlockTables::release(SampleState& sample) {
   sample.mixed = false;
 }
 
-// What no later row of the sample sees; the shared blocks stay until all of them are computed,
-// since any sample of the group may have to go on with that.
+// Frees the blocks that no later row of the sample attends to. Does nothing until all shared blocks
+// are computed, since any sample of the group may have to continue computing them.
 void BlockTables::give_back(const Group& group, SampleState& sample) {
   if (!window_.any() || group.shared_computed < group.shared_positions()) return;
   const std::int32_t behind = window_.behind(group.next_position(sample));
@@ -79,7 +80,7 @@ bool BlockTables::resume(Group& group, SampleState& sample, std::int32_t spare) 
   if (holder == nullptr || (!holder->mixed && shared_there)) look_up(group, sample, shared);
   const auto found = static_cast<std::int32_t>(hits_.size());
   const std::int32_t there = (shared + found) * kBlockTokens;
-  // Where the prompt is computed, nobody needs what lies behind the window of the next position.
+  // Once the prompt is computed, no row needs the blocks before the window of the next position.
   const bool past = alone || (holder != nullptr ? shared_there : there >= group.shared_positions());
   const std::int32_t behind = past ? window_.behind(there) : 0;
   hits_.erase(hits_.begin(), hits_.begin() + std::max(behind - shared, 0));
@@ -87,7 +88,7 @@ bool BlockTables::resume(Group& group, SampleState& sample, std::int32_t spare) 
   const std::int32_t wanted =
       window_.table(length, alone ? there : std::max(there, group.shared_positions()));
   std::int32_t asked = wanted - shared - found;
-  if (window_.any()) {  // what it will hold at a time, less what it begins with
+  if (window_.any()) {  // the most that it will hold at once, minus what it starts with
     const std::int32_t all = blocks_for(length) - shared - found;
     asked = std::min(all, std::max(asked, window_.held_max() - (shared + found - behind)));
   }
@@ -174,8 +175,8 @@ void BlockTables::new_weights() {
   forget_cached();
 }
 
-// Adds to hits_ the blocks from block `skip` of the sample on that are there in an unbroken row,
-// not the one of the last position.
+// Adds to hits_ the indexed blocks that hold the sample's tokens, from its block `skip` on up to
+// the first block that is not indexed. Never includes the block of the last position.
 void BlockTables::look_up(const Group& group, const SampleState& sample, std::int32_t skip) {
   if (!prefix_cache_) return;
   const std::int32_t most = (group.length(sample) - 1) / kBlockTokens;
@@ -187,14 +188,15 @@ void BlockTables::look_up(const Group& group, const SampleState& sample, std::in
   }
 }
 
-// Of the blocks found, those that nobody holds: taking them makes the free list shorter.
+// How many of hits_ are free: take_hits takes these from the free list.
 std::int32_t BlockTables::free_hits() const {
   return static_cast<std::int32_t>(
       std::count_if(hits_.begin(), hits_.end(),
                     [this](std::int32_t block) { return pool_.references(block) == 0; }));
 }
 
-// Before any other block is taken, since that one could be among them.
+// Gives the blocks of hits_ to the sample. Call it before any other block is taken, since `take`
+// could return one of them.
 void BlockTables::take_hits(SampleState& sample) {
   for (const std::int32_t block : hits_) {
     if (pool_.references(block) == 0) {
@@ -206,17 +208,18 @@ void BlockTables::take_hits(SampleState& sample) {
   }
 }
 
-// `asked`: tokens looked up; `found`: blocks of them that were there.
+// Counts a lookup of `asked` tokens that found `found` blocks.
 void BlockTables::count_hits(std::int32_t asked, std::int32_t found) {
   if (!prefix_cache_) return;
   query_tokens_ += static_cast<std::uint64_t>(asked);
   hit_tokens_ += static_cast<std::uint64_t>(found) * kBlockTokens;
 }
 
-// Enters the sample's blocks that are full now that `computed` positions are. When an entry before
-// them is gone, all are gone through again from the first; a block whose tokens another block holds
-// already stays out, and its successors are entered after that one. Behind a block that was given
-// back and is no longer cached nothing can be entered.
+// Enters into the prefix index the sample's blocks that are full, now that `computed` positions are
+// computed. If the entry of the last indexed block is gone, starts again at the first block. If
+// another block with the same tokens is indexed already, the sample's own block stays out, and its
+// successors are entered after that other block. Stops at a block that was released (kGoneBlock)
+// and is no longer indexed.
 void BlockTables::enter_blocks(const Group& group, SampleState& sample, std::int32_t computed) {
   const std::int32_t full = computed / kBlockTokens;
   if (!prefix_cache_ || sample.mixed || sample.indexed >= full) return;
@@ -230,7 +233,7 @@ void BlockTables::enter_blocks(const Group& group, SampleState& sample, std::int
     if (!node.found()) {
       const std::int32_t block = sample.blocks[static_cast<std::size_t>(sample.indexed)];
       if (block == kGoneBlock) return;
-      index_.erase(block);  // an entry after one that is gone
+      index_.erase(block);  // its old entry, whose predecessor is gone
       node = index_.insert(scope_of(group), sample.entry, tokens, block);
     }
     sample.entry = node;

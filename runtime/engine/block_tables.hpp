@@ -1,25 +1,25 @@
 // The block tables of all samples: which KV blocks each sample holds, which blocks samples share,
 // and which blocks of earlier prompts are reused. The scheduler decides which samples run; this
-// class finds out whether there are enough blocks and hands them out.
+// class checks whether enough blocks are free, and assigns them.
 //
-// A group's prompt is computed once, on sample 0's table; full blocks are shared, the last, partly
-// filled block is copied to each sample (`commit`). A preempted sample that resumes takes the
-// shared blocks from a sample of its group that still holds them.
+// The prompt of a group is computed once, in the blocks of sample 0. Its full blocks are shared by
+// all samples; the last, partly filled block is copied to each sample (`commit`). A preempted
+// sample that resumes takes the shared blocks from a sample of its group that still holds them.
 //
-// Full blocks are entered into a prefix index as soon as they are computed. A group that is
-// admitted looks its prompt up block by block and starts from the blocks found, held by others or
-// free; so does a sample that resumes. The last position is always computed, since the next token
-// is drawn from it. A block found is never written: later positions go into the sample's own
-// blocks. Two groups with one prompt that are admitted together both compute it (neither waits for
-// the other), and the second set of blocks stays out of the index. Groups that want log-probs of
-// their prompt compute all of it. Blocks computed by several versions of the weights are not
-// entered.
+// Full blocks are entered into a prefix index as soon as they are computed. When a group is
+// admitted or a sample resumes, its tokens are looked up block by block, and the blocks found are
+// reused, whether they are free or held by others. The last position is always computed, since the
+// next token is drawn from it. A reused block is never written: later positions go into the
+// sample's own blocks. If two groups with the same prompt are admitted together, both compute it,
+// and the second set of blocks stays out of the index. Groups that want log-probs of their prompt
+// compute all of it. Blocks with keys and values of several weight versions are not entered.
 //
-// If all layers have a sliding window, a forked sample releases the blocks behind the window of its
-// next position (they stay in the prefix index like any free block). A sample that resumes takes
-// blocks as it proceeds, so it needs no more of them than one that was never preempted. A prompt's
-// blocks are held as a whole until its samples fork. When no sample of a group holds all of them
-// any more, a sample that resumes recomputes them alone, starting from the blocks in the index.
+// If all layers have a sliding window, a sample releases the blocks that lie before the window of
+// its next position, once its group has forked (they stay in the prefix index like any free block).
+// A sample that resumes takes blocks as it proceeds, so it needs no more than one that was never
+// preempted. Until the group forks, all blocks of its prompt are held. When later no sample holds
+// all shared blocks, a sample that resumes recomputes them alone, starting from blocks in the
+// index.
 //
 // Owned by the scheduler, on the engine's thread. Bound: the pool's blocks.
 #pragma once
@@ -33,6 +33,7 @@
 
 namespace troupe::engine {
 
+// A copy of one KV block to another.
 struct BlockCopy {
   std::int32_t from = 0;
   std::int32_t to = 0;
@@ -46,18 +47,18 @@ class BlockTables {
         prefix_cache_(prefix_cache),
         window_(window) {}
 
-  // `admit` makes tables for all samples of a waiting group, `resume` for one preempted sample.
-  // `spare`: free blocks that must be left. False: too few are free, and nothing has changed.
+  // `admit` makes tables for all samples of a waiting group, `resume` for one preempted sample. At
+  // least `spare` blocks stay free. Return false, and change nothing, if too few are free.
   bool admit(Group& group, std::int32_t spare);
   bool resume(Group& group, SampleState& sample, std::int32_t spare);
-  // Gives the sample the blocks that it needs for this step. False: it needs more, none is free.
+  // Gives the sample the blocks that it needs for this step. False if it needs more than are free.
   bool grow(const Group& group, SampleState& sample);
   // Releases all blocks of the sample.
   void release(SampleState& sample);
 
-  // Records that the positions of sample `index` before `end` are computed. If that completes a new
-  // group's prompt, every sample gets its own copy of the partly filled last block; `copies`
-  // receives the copies to make before the next step.
+  // Records that the positions of sample `index` before `end` are computed. When the prompt of a
+  // new group is complete, the group forks: every sample gets its own copy of the partly filled
+  // last block. Appends to `copies` the block copies to make before the next step.
   void commit(Group& group, std::int32_t index, std::int32_t end, std::vector<BlockCopy>& copies);
 
   // Empties the prefix index: `forget_cached` before the blocks' memory is freed, `new_weights`

@@ -30,7 +30,7 @@ DeviceStep::DeviceStep(const model::ModelSpec& spec,
     : team_(team),
       memory_(team.memory()),
       step_rows_max_(step_tokens_max),
-      // At most so many that all running samples draw at once.
+      // One head row for each running sample, if their logits fit.
       head_(spec, kDeviceLogits_bytes_max, 1, sequences_max, memory_),
       region_([this](core::Team) { region(); }) {
   team_.run([this](core::Team) { draws_ = kernels::ops().draw != nullptr; });
@@ -45,7 +45,7 @@ void DeviceStep::begin(const model::PackedWeights& weights,
   pool_ = &pool;
   step.place(memory_);
   const std::int64_t head_rows = std::ssize(step.plan().logit_rows);
-  // Room for the largest step from the first on, so that recordings stay good.
+  // Reserve room for the largest step at once: growing later would invalidate recordings.
   scratch_.reserve(memory_, weights.spec(), std::max(step.plan().rows(), step_rows_max_),
                    std::max(head_rows, head_.count));
   const std::span<const DrawJob> jobs = step.jobs();
@@ -53,7 +53,7 @@ void DeviceStep::begin(const model::PackedWeights& weights,
   rows_.clear();
   for (const DrawJob& job : jobs)
     rows_.push_back(static_cast<std::int32_t>(job.logit_row % head_.count));
-  if (step.bucket() > 0) {  // one job a row; the rows behind them draw for nobody
+  if (step.bucket() > 0) {  // one job per row; the results of the padding rows are not used
     uniforms_.resize(static_cast<std::size_t>(head_rows), -1.0);
     while (std::ssize(rows_) < head_rows)
       rows_.push_back(static_cast<std::int32_t>(std::ssize(rows_)));
@@ -76,7 +76,8 @@ void DeviceStep::batch(std::int64_t row_begin, std::int64_t row_end) {
   if (!replay()) team_.run(region_);
 }
 
-// Submits; nothing here waits, and nothing but `places`, the bucket and the batch decides what.
+// Submits the device's work without waiting for it. The work depends only on `places`, the bucket
+// and the batch, so it can be recorded.
 void DeviceStep::region() {
   const core::Team team;
   if (row_begin_ == 0) model::forward_hidden(team, *weights_, step_->plan(), *pool_, scratch_);
@@ -101,8 +102,9 @@ void DeviceStep::region() {
   kernels::ops().draw(draws, static_cast<std::int64_t>(job_end_ - job_begin_));
 }
 
-// The first step of a bucket at these places runs as it is, which also loads what the driver loads
-// at a kernel's first launch; the second is recorded.
+// Submits the step from a recording; false if it must be run instead. The first step of a bucket
+// with these addresses is run, so that the CUDA driver loads its kernels; the second one is
+// recorded.
 bool DeviceStep::replay() {
   const std::int64_t bucket = step_->bucket();
   if (!records_ || bucket == 0 || bucket > head_.count) return false;

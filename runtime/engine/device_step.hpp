@@ -1,15 +1,16 @@
-// The numeric part of a step on a device: the model's layers over the plan's rows, the head over
-// all head rows (in batches if their logits do not fit), and the draws. Only ids and log-probs come
-// back to the host.
+// Computes an engine step on a GPU: the model's layers over the plan's rows, the head over all head
+// rows (in batches if their logits do not fit), and the draws. For a token drawn on the device,
+// only its id and log-prob return to the host; `read` fetches the logits of rows that the host
+// draws from.
 //
 // Steps that only decode are padded to a few sizes (`decode_bucket`). The work of each size is
 // recorded once (a CUDA graph) and replayed. A recording depends on the size and on the addresses
-// of weights, pools and scratch, not on tokens or context. If an address changes, it is recorded
-// again.
+// of weights, pools and scratch, not on tokens or context. If an address changes, the work is
+// recorded again.
 //
-// Owned by a StepRunner, used on the engine's thread: call `begin`, then `batch` for ascending head
-// rows, after each batch `read` for rows that the host needs, then `drawn`. Bounds:
-// kDeviceLogits_bytes_max of logits; one recording a bucket.
+// Owned by a StepRunner, used on the engine's thread. For each step call `begin`, then `batch` for
+// ascending head rows (after each batch `read` for the rows that the host needs), then `drawn`.
+// Bounds: kDeviceLogits_bytes_max of logits; one recording per bucket.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -31,23 +32,23 @@ namespace troupe::engine {
 
 inline constexpr std::int64_t kDeviceLogits_bytes_max = 512ll << 20;
 
-// Buffers for the head's output, some rows at a time: on a device, and on the host for rows that
-// are computed there or come down from a device.
+// Buffers for the output of the head, for a limited number of rows at a time: in device memory, or
+// in host memory for rows that the CPU computes or that are copied from a device.
 struct HeadRows {
-  // Takes as many rows as fit `bytes_max` of logits, a multiple of eight, between `least` and
-  // `most`.
+  // The number of rows is a multiple of eight whose logits fit `bytes_max`, then clamped to `least`
+  // and `most`.
   HeadRows(const model::ModelSpec& spec,
            std::int64_t bytes_max,
            std::int64_t least,
            std::int64_t most,
            core::Memory& memory);
 
-  const std::int64_t vocab, blocks;  // tokens; blocks of them
-  const std::int64_t ld;             // floats of a row of logits
+  const std::int64_t vocab, blocks;  // tokens; vocabulary blocks
+  const std::int64_t ld;             // floats per row of `logits`
   const std::int64_t count;          // rows
   core::Buffer<float> logits;        // [count, ld]
   core::Buffer<float> block_max;     // [count, blocks]
-  core::Buffer<float> block_sum;
+  core::Buffer<float> block_sum;     // [count, blocks]
 };
 
 struct Drawn {
@@ -66,28 +67,31 @@ class DeviceStep {
   bool draws() const { return draws_; }
   std::int64_t batch_rows() const { return head_.count; }
 
-  // `uniforms`: one a job of the step; below 0 the most likely token is drawn. Places the lists.
+  // Starts a step and copies its lists to the device. `uniforms` has one number for each job; for a
+  // number below 0 the most likely token is drawn.
   void begin(const model::PackedWeights& weights,
              StepPlan& step,
              model::KvPool& pool,
              std::span<const double> uniforms);
-  // Head rows [row_begin, row_end), at most `batch_rows`; the first batch runs the layers too.
+  // Submits head and draws for head rows [row_begin, row_end), at most `batch_rows` of them. The
+  // first batch (row_begin 0) also runs the layers.
   void batch(std::int64_t row_begin, std::int64_t row_end);
-  // Rows [first, first + count) of the batch at hand, to the host; waits for them.
+  // Copies head rows [first, first + count) of the last batch, counted from its first row, to `to`
+  // in host memory; waits for them.
   void read(std::int64_t first, std::int64_t count, HeadRows& to);
-  // The drawn tokens and log-probs of all jobs; waits for them. Valid until the next step.
+  // The token and log-prob of each job; waits for them. Valid until the next step.
   std::span<const Drawn> drawn();
 
   // Drops all recordings, before the memory that they point to is freed.
   void forget() { recorded_.clear(); }
-  // Steps that were submitted from a recording.
+  // How many steps were submitted from a recording.
   std::uint64_t replayed() const { return replayed_; }
 
  private:
-  using Places = std::array<const void*, 26>;
+  using Places = std::array<const void*, 26>;  // the addresses that a recording uses
   struct Recorded {
     Places places{};
-    std::unique_ptr<core::Recording> work;  // null: the places were seen once
+    std::unique_ptr<core::Recording> work;  // null until a second step has the same places
   };
 
   void region();
@@ -105,21 +109,21 @@ class DeviceStep {
   core::PlacedLists placed_;
   // The lists that `begin` sends to the device, by job or by head row; padded like the plan.
   std::vector<double> uniforms_;
-  std::vector<std::int32_t> rows_;  // of the batch
+  std::vector<std::int32_t> rows_;  // by job: its head row, counted from its batch's first
   std::vector<float> inv_temperatures_;
   const double* uniform_at_ = nullptr;
   const std::int32_t* row_at_ = nullptr;
   const float* inv_temperature_at_ = nullptr;
-  std::vector<std::int32_t> words_;  // drawn_, on the host
+  std::vector<std::int32_t> words_;  // copy of drawn_ on the host
   std::vector<Drawn> results_;
-  std::map<std::int64_t, Recorded> recorded_;  // by rows
+  std::map<std::int64_t, Recorded> recorded_;  // by bucket
   std::uint64_t replayed_ = 0;
   bool records_ = true;  // false once the team reports that it cannot record
-  // The step at hand.
+  // The current step.
   const model::PackedWeights* weights_ = nullptr;
   const StepPlan* step_ = nullptr;
   model::KvPool* pool_ = nullptr;
-  std::int64_t row_begin_ = 0, row_end_ = 0;  // of the batch
+  std::int64_t row_begin_ = 0, row_end_ = 0;  // the current batch
   std::size_t job_begin_ = 0, job_end_ = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace troupe::engine {
 namespace {
 
-constexpr core::Duration kAtOnce = std::chrono::seconds(30);  // of packing, with nothing to run
+constexpr core::Duration kAtOnce = std::chrono::seconds(30);  // packing slice when nothing runs
 
 std::vector<GroupNews> listed(News news) {
   std::vector<GroupNews> all;
@@ -113,7 +113,8 @@ void EngineDriver::compute(bool one_step, core::Duration span, News& news) {
   watch_.look(*engine_, news);
 }
 
-// First reports what they had drawn before.
+// Reports the error to the group that caused it, or else to all groups, and aborts them. First
+// reports the tokens that they had drawn before the failure.
 void EngineDriver::fail_groups(const core::Error& error, News& news) {
   watch_.look(*engine_, news);
   std::vector<core::GroupId> over = watch_.groups();

@@ -1,13 +1,13 @@
-// Drives an engine on the engine's thread. All callers that sample (the generator role, the server,
-// the commands, the benchmarks) submit groups here and receive news of them; only the driver
+// Drives an engine on the engine's thread: callers that sample (the generator role, the server, the
+// commands, the benchmarks) submit groups to the driver and receive news of them. Only the driver
 // changes the engine.
 //
-// `turn` first does the work that has arrived since the last turn: aborts, new groups, a slice of
-// packing new weights, and the swap to them. It then steps until a sample is done, at most for
-// `TurnBounds::span`, so that not every short step costs a round trip between two threads. While
-// samples run, each turn packs one slice and does one step; with nothing to run, packing is done at
-// once. A turn that swaps weights does not step. A step that fails because of one group ends that
-// group alone; any other failure ends all groups.
+// `turn` first does the work that has arrived since the last turn: aborts, new groups, packing of
+// new weights, and the swap to them. Then it runs steps until a sample finishes or
+// `TurnBounds::span` is over, so that not every short step costs a round trip between two threads.
+// While new weights are packed and samples run, a turn packs one slice and does one step; if no
+// sample runs, it packs everything. A turn that swaps weights does no step. If a step fails because
+// of one group, only that group ends; any other failure ends all groups.
 //
 // An idle engine can rest: it returns its KV memory to the system until groups arrive. Callers with
 // a single thread use `step` and `run` instead of turns. Bounds are the engine's.
@@ -39,22 +39,22 @@ struct Submission {
 struct EngineWork {
   std::vector<core::GroupId> aborts{};
   std::vector<Submission> submits{};
-  std::shared_ptr<weights::WeightIntake> intake{};  // null: none on its way
-  KvAction kv = KvAction::kRecompute;
+  std::shared_ptr<weights::WeightIntake> intake{};  // new weights to pack; null: none
+  KvAction kv = KvAction::kRecompute;               // what the swap does with keys and values
   bool rest = false;  // the caller expects no more work: release KV memory once idle
 };
 
 struct TurnBounds {
-  core::Duration span = limits::kEngineTurn;    // 0: one step
-  core::Duration slice = limits::kWeightSlice;  // of packing beside steps
+  core::Duration span = limits::kEngineTurn;    // no step starts after it; 0: one step
+  core::Duration slice = limits::kWeightSlice;  // time to pack weights in a turn with steps
 };
 
 struct EngineTurn {
-  std::vector<GroupNews> news;              // one a group, by group
-  std::optional<core::Version> swapped;     // the engine computes with these from the next turn on
+  std::vector<GroupNews> news;              // one entry per group, ordered by group
+  std::optional<core::Version> swapped;     // new weights, used from the next turn on
   std::optional<core::Error> intake_error;  // the intake failed and must be dropped
   EngineCounters counters;
-  bool resting = false;
+  bool resting = false;  // the engine has released its KV memory
 };
 
 class EngineDriver {
@@ -64,7 +64,8 @@ class EngineDriver {
                core::TeamRunner& team,
                const core::Clock& clock = core::steady_clock())
       : team_(team), clock_(clock), engine_(std::move(engine)) {}
-  // Starts without an engine; `maker` makes it from the first weights. `activity` may be null.
+  // Starts without an engine; `maker` makes it from the first weights. `activity` (may be null)
+  // records when the driver packs and when it steps.
   EngineDriver(EngineMaker maker,
                core::TeamRunner& team,
                core::Activity* activity = nullptr,
@@ -74,15 +75,16 @@ class EngineDriver {
   // Null before the first weights.
   const Engine* engine() const noexcept { return engine_.get(); }
   bool idle() const { return engine_ == nullptr || engine_->idle(); }
-  // There is something to compute, and the engine is neither paused nor asleep.
+  // True if there are unfinished groups and the engine is neither paused nor asleep.
   bool computes() const;
 
   // Errors: those of Engine::submit; kClosed without weights.
   core::Result<void> submit(GroupRequest request, Watch watch = Watch::kFinished);
-  // Ends the group; tokens that it drew are not reported any more.
+  // Ends the group without further news of it.
   void abort(core::GroupId group);
 
-  // As in Engine; need weights. `pause` returns the news of the groups that it ended.
+  // Like the functions of Engine, which must exist. `pause` returns news of the groups that it
+  // ended.
   std::vector<GroupNews> pause(PauseMode mode);
   core::Result<void> resume() { return engine_->resume(); }
   core::Result<MemoryReport> sleep(SleepParts parts) { return engine_->sleep(parts); }
@@ -94,10 +96,9 @@ class EngineDriver {
 
   EngineTurn turn(EngineWork work, TurnBounds bounds = {});
 
-  // One step, in any state; Engine::step says what it returns. After an error the groups are still
-  // there.
+  // Runs one step and returns what Engine::step returns. An error ends no group.
   core::Result<std::vector<Sample>> step();
-  // Steps until there is nothing to compute; everything that finished.
+  // Runs steps until `computes` is false; returns all samples that finished.
   core::Result<std::vector<Sample>> run();
 
  private:

@@ -188,8 +188,8 @@ core::Result<void> Engine::check_finite(std::span<const Draw> draws) {
   return {};
 }
 
-// Keys and values first, so that the tails of a new group are copied before a sample can let go of
-// them.
+// Commits keys and values before the draws: the last prompt block of a new group must be copied
+// before a sample that finishes releases it.
 void Engine::commit(std::span<const Slice> slices, std::span<const Draw> draws) {
   copies_.clear();
   for (const Slice& slice : slices) {

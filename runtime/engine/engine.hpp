@@ -1,14 +1,13 @@
-// The generation engine: continuous batching over paged KV blocks. A step schedules, builds the
-// plan in place, computes it on the team and takes in what was drawn. One owner thread drives it,
-// through an EngineDriver (driver.hpp). No step allocates once the batch has its shape. A step
-// whose logits are not finite keeps no token: once the caller aborts the named group the others go
-// on.
+// The generation engine: continuous batching over paged KV blocks. A step selects rows (Scheduler),
+// builds a plan of them, computes it on the team, and appends the drawn tokens to their samples.
+// One thread drives the engine, through an EngineDriver (driver.hpp). If a step's logits are not
+// finite, all its tokens are dropped; once the caller aborts the group at fault, the others go on.
 //
 //   submit -> waiting group -> (prompt prefilled once, in chunks) -> n running samples -> finished
 //
-// When blocks run short the youngest group's samples give theirs back and are computed again later
-// (preemption by recompute); tokens already sampled stay, so results keep their bits. Weights are
-// swapped between steps; each token carries the version that made it.
+// When no block is free, a sample of the youngest group loses its blocks, and its keys and values
+// are recomputed later (preemption). It keeps its sampled tokens, so preemption does not change
+// results. Weights are swapped between steps; each token carries the version that computed it.
 //
 // States. An engine is paused or not; independently of that, parts of it can sleep:
 //
@@ -16,13 +15,12 @@
 //   awake --sleep(weights, maybe kv)--> weights asleep --wake(weights)--> weights awaited
 //         --set_weights--> (kv asleep --wake(kv)-->) awake
 //
-// So new weights are there before memory for keys and values is taken again: old weights, new
-// weights and KV blocks never stand side by side. Any other order is refused (kInvalidArgument) and
-// changes nothing. While a part sleeps or weights are awaited, `submit` and `step` are refused
-// (kClosed); samples that were unfinished keep their tokens, are computed again later, and can be
-// aborted at any time. `set_weights` is refused (kClosed) while the weights sleep. An update in
-// pieces (begin, put, finish) happens outside, in a weights::WeightIntake that packs a shadow copy;
-// its end is `set_weights`.
+// So the engine has new weights before it takes memory for keys and values again: old weights, new
+// weights and KV blocks are never in memory together. Any other order is refused (kInvalidArgument)
+// and changes nothing. While a part sleeps or weights are awaited, `submit` and `step` are refused
+// (kClosed). Unfinished samples keep their tokens, are computed again later, and can be aborted at
+// any time. `set_weights` is refused (kClosed) while the weights sleep. A weights::WeightIntake
+// packs new weights beside the current ones, between steps; `set_weights` then swaps to them.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -42,7 +40,7 @@
 
 namespace troupe::engine {
 
-// Turns a sample's tokens into text for stop strings; the text room's decoder in practice.
+// Decodes tokens to text, for stop strings. Roles implement it with a tokenizer.
 class TokenText {
  public:
   virtual ~TokenText() = default;
@@ -60,7 +58,9 @@ struct Slice;
 
 class Engine {
  public:
-  // `eos`: end tokens. `text` may be null: then stop strings are refused.
+  // `eos`: the model's end tokens. `text` may be null: then stop strings are refused. Errors: kData
+  // (an end token outside the vocabulary), kInvalidArgument, kResources (the KV memory holds no
+  // block).
   static core::Result<std::unique_ptr<Engine>> create(
       std::shared_ptr<const model::PackedWeights> weights,
       EngineLimits limits,
@@ -69,14 +69,15 @@ class Engine {
       core::TeamRunner& team);
   ~Engine();
 
-  // Errors: kInvalidArgument (empty prompt, id out of range, bad parameter), kData (prompt and
-  // max_new_tokens exceed the context), kOverloaded (queue full), kResources (could never fit),
-  // kClosed (a part of the engine sleeps). While paused, groups wait.
+  // Errors: kInvalidArgument (empty prompt, token outside the vocabulary, bad parameter, group
+  // known already), kData (prompt and max_new_tokens exceed the context), kOverloaded (queue full),
+  // kResources (could never fit), kClosed (a part of the engine sleeps). While the engine is
+  // paused, groups wait.
   core::Result<void> submit(GroupRequest request);
 
-  // Ends the group's unfinished samples at once and returns them as they are, with kAborted.
-  // Samples that finished in an earlier step were already returned. Returns nothing for an unknown
-  // id. Works in every state.
+  // Ends the group. Returns its unfinished samples with the tokens they have, marked kAborted;
+  // finished samples were returned by earlier steps. Returns nothing for an unknown id. Works in
+  // every state.
   std::vector<Sample> abort(core::GroupId group);
 
   // Runs one step and returns the samples that finished in it, by (group, index). Returns nothing
@@ -85,43 +86,44 @@ class Engine {
   // sleeps.
   core::Result<std::vector<Sample>> step();
 
-  // The group that made the last step fail with kNumeric; once it is aborted the others go on. None
-  // after a step that did not fail so, and once the group is gone.
+  // The group that made the last step fail with kNumeric; once it is aborted, the others go on.
+  // None if the last step did not fail with kNumeric, or once the group was aborted.
   std::optional<core::GroupId> broken_group() const { return broken_; }
 
   bool idle() const;
 
-  // The tokens that an unfinished sample has drawn so far, for streaming; empty for one that is not
-  // here. Good until the next call that changes the engine.
+  // The tokens that an unfinished sample has drawn so far; empty if there is no such sample. Valid
+  // until the next call that changes the engine.
   std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) const;
-  // All that an unfinished sample holds so far; null for one that is not here. Valid as `drawn` is.
+  // An unfinished sample with all that it has so far; null if there is no such sample. Valid as
+  // long as `drawn`.
   const Sample* unfinished(core::GroupId group, std::int32_t index) const;
 
-  // No step computes anything until `resume`. Returns what kAbort ended, by (group, index), waiting
-  // groups included; the other modes return nothing. A paused engine can be paused again: kKeep
-  // after kRecompute changes nothing, the others do what they say.
+  // Until `resume`, steps compute nothing. kAbort ends all groups, also waiting ones, and returns
+  // their unfinished samples by (group, index); the other modes return nothing. A paused engine can
+  // be paused again, in another mode.
   std::vector<Sample> pause(PauseMode mode);
   // Errors: kInvalidArgument when the engine is not paused.
   core::Result<void> resume();
 
-  // Releases parts until `wake`: the engine's reference to the weights (their memory is freed when
+  // Releases parts until `wake`: the engine's reference to the weights (their memory is freed once
   // nobody else holds them), and the memory of the KV blocks, which returns to the system at once.
-  // Running samples lose their keys and values, as with PauseMode::kRecompute. Errors:
-  // kInvalidArgument when no part is named or one of them sleeps already.
+  // Running samples lose their keys and values, as with PauseMode::kRecompute. Error
+  // kInvalidArgument if no part is named, or if a named one is not awake.
   core::Result<MemoryReport> sleep(SleepParts parts);
-  // One part at a time: weights, then `set_weights`, then kv. Errors: kInvalidArgument for a part
-  // that does not sleep, or kv while weights are missing.
+  // Wakes one part: first the weights (`set_weights` must follow), then kv. Error kInvalidArgument
+  // if the part does not sleep, or for kv while weights are missing.
   core::Result<MemoryReport> wake(SleepParts parts);
 
   EngineState state() const { return state_; }
 
-  // Takes effect for the next step; tokens drawn from then on carry the new version. With
-  // kRecompute running samples compute their keys and values again from their tokens, so log-probs
-  // have the bits of an engine that never had other weights. With kKeep they go on with those of
-  // the older versions: nothing is computed twice, and a sample may hold positions of several
-  // versions. Whatever was cached under the old weights is never found again. The same pointer
-  // again changes nothing. Errors: kClosed while the weights sleep, kData for weights of another
-  // model.
+  // Swaps the weights; tokens of later steps carry the new version. With kRecompute, running
+  // samples recompute their keys and values, so new log-probs have the same bits as in an engine
+  // that only ever had these weights. With kKeep, they keep them: nothing is computed twice, but a
+  // sample may hold keys and values of several versions. Prefixes cached under the old weights are
+  // never found again. Passing the current weights changes nothing. Errors: kClosed while the
+  // weights sleep, kData for weights of another model, kInvalidArgument for weights in another
+  // memory.
   core::Result<void> set_weights(std::shared_ptr<const model::PackedWeights> weights,
                                  KvAction action);
 
@@ -147,7 +149,7 @@ class Engine {
   MemoryReport report_before() const;
   void report_after(MemoryReport& report) const;
   model::KvPool make_pool() const;
-  // A block that no table holds: on a device, where decode steps are filled up; else -1.
+  // On a device: an extra KV block, into which the padding rows of decode steps write. Else -1.
   std::int32_t spare_block() const { return memory_.on_host() ? -1 : bounds_.blocks; }
 
   const model::ModelSpec spec_;
@@ -164,7 +166,7 @@ class Engine {
   std::vector<BlockCopy> copies_;
   std::vector<Sample> finished_;  // of the step in progress
   EngineCounters counters_;
-  std::optional<core::GroupId> broken_;  // by the last step
+  std::optional<core::GroupId> broken_;  // see broken_group
 };
 
 }  // namespace troupe::engine

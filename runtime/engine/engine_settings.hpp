@@ -1,5 +1,5 @@
-// Resolves EngineLimits for a model: fills in values that are 0, and refuses impossible ones. Pure
-// functions.
+// Resolves EngineLimits for a model: replaces values of 0 by defaults, and refuses impossible ones.
+// A pure function.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,10 +16,11 @@ struct EngineSettings {
   std::int32_t step_tokens_max = 0;
   std::int32_t blocks = 0;
   bool prefix_cache = true;
-  std::int32_t window = 0;  // behind which all layers forget; 0: none, or longer than the context
+  // The sliding window in tokens if every layer has one that is shorter than the context; else 0.
+  std::int32_t window = 0;
 };
 
-// Errors: kInvalidArgument, or kResources when kv_bytes_max holds no block.
+// Errors: kInvalidArgument (a value out of range), kResources (kv_bytes_max holds no block).
 core::Result<EngineSettings> settings_for(const model::ModelSpec& spec, const EngineLimits& limits);
 
 }  // namespace troupe::engine

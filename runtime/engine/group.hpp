@@ -1,5 +1,6 @@
-// A group inside the engine: its request, and for each sample the tokens so far, the KV blocks and
-// how much of them is computed. Plain state, changed by the scheduler and the engine on one thread.
+// A group inside the engine: its request, and for each sample its tokens so far, its KV blocks and
+// how many positions are computed. Plain state, changed by the scheduler and the engine on one
+// thread.
 //
 // Positions of a sample: the prompt holds 0 .. P-1, token j of the response P+j. The next token is
 // drawn from the hidden state of the last position, so a sample of length L has keys and values for
@@ -7,8 +8,8 @@
 // blocks in the table of every sample. The group counts how many of them are computed; each sample
 // counts its own positions after them.
 //
-// If every layer of the model has a sliding window, a sample frees the blocks behind the window as
-// it grows; `blocks` keeps their places (kGoneBlock).
+// If every layer of the model has a sliding window, a growing sample frees the blocks that lie
+// before the window; kGoneBlock takes their places in `blocks`.
 #pragma once
 
 #include "kernels/shapes.hpp"
@@ -29,24 +30,24 @@ constexpr std::int32_t blocks_for(std::int64_t positions) {
 
 // Block counts for a sample's table when every layer of the model has a sliding window.
 struct KvWindow {
-  std::int32_t tokens = 0;     // that a row sees, its own among them; 0: all
-  std::int32_t step_rows = 0;  // most positions of a sample that one step computes
+  std::int32_t tokens = 0;     // to which a row attends, its own included; 0: all
+  std::int32_t step_rows = 0;  // the most positions of a sample that one step computes
 
   constexpr bool any() const { return tokens > 0; }
-  // Blocks from the first on that no row at `position` or behind it sees.
+  // How many of a sample's first blocks no row at `position` or later attends to.
   constexpr std::int32_t behind(std::int32_t position) const {
     return any() && position >= tokens ? (position + 1 - tokens) / kBlockTokens : 0;
   }
-  // Blocks that a sample of `length` holds when it is about to compute `position`, counted from the
-  // first; those behind the window have been given back of them.
+  // Length of the table of a sample with `length` tokens that is about to compute `position`,
+  // including the places of blocks that were released.
   constexpr std::int32_t table(std::int32_t length, std::int32_t position) const {
     return blocks_for(any() ? std::min(length, position + step_rows) : length);
   }
-  // Blocks that a sample holds at a time, once its prompt's are no longer held as a whole.
+  // The most blocks that a sample holds at once after its group has forked.
   constexpr std::int32_t held_max() const { return blocks_for(tokens + step_rows) + 1; }
 };
 
-// Free blocks needed to admit a group of `samples` and to finish any one of them alone.
+// How many blocks a pool must have to admit the group and to finish any one of its samples alone.
 constexpr std::int64_t blocks_wanted(std::int64_t prompt,
                                      std::int64_t samples,
                                      std::int64_t new_tokens,
@@ -65,13 +66,13 @@ inline constexpr std::int32_t kGoneBlock = -1;
 
 enum class SampleStatus : std::uint8_t {
   kWaiting,    // holds no blocks; its prompt has not been computed yet
-  kRunning,    // holds blocks for every position (under a window: for those that a step may see)
+  kRunning,    // holds blocks for all positions (with a window: for those still attended to)
   kPreempted,  // lost its blocks, keeps its tokens
   kFinished,   // returned to the caller
 };
 
-// An entry of the prefix index: a block and a number that is never given twice. The default stands
-// for the empty prefix, before block 0.
+// Names an entry of the prefix index: its block and a serial number that is used only once. The
+// default value names the empty prefix, before the first block.
 struct BlockEntry {
   std::int32_t block = -1;
   std::uint64_t serial = 0;
@@ -82,16 +83,18 @@ struct SampleState {
   Sample out;
   std::uint64_t seed = 0;
   SampleStatus status = SampleStatus::kWaiting;
-  std::int32_t computed = 0;         // positions with keys and values, once past the shared ones
-  std::vector<std::int32_t> blocks;  // block of positions 16i .. 16i+15; the shared ones first
-  std::int32_t behind = 0;           // of these, the first that are gone: behind the window
-  // Computes the shared positions by itself, as no other sample holds all blocks of them any more.
+  // Positions with keys and values; below the shared positions, only Group::shared_computed counts
+  // (unless `alone`).
+  std::int32_t computed = 0;
+  std::vector<std::int32_t> blocks;  // blocks[i] holds positions 16i .. 16i+15; shared ones first
+  std::int32_t behind = 0;           // how many of the first blocks were released (kGoneBlock)
+  // Computes the shared positions by itself, since no other sample holds all their blocks any more.
   bool alone = false;
-  // Of `blocks`, the first that the prefix index knows, and its entry for the last of these.
+  // How many of the first blocks are in the prefix index, and the entry of the last of them.
   std::int32_t indexed = 0;
   BlockEntry entry;
-  bool mixed = false;  // its blocks hold keys of several versions: none may be indexed
-  TokenCounts counts;  // of out.tokens, when a penalty asks for them
+  bool mixed = false;  // its blocks hold keys of several versions, so none may be indexed
+  TokenCounts counts;  // of out.tokens, if a penalty needs them
 };
 
 struct Group {
@@ -99,11 +102,11 @@ struct Group {
   std::uint64_t order = 0;  // place in the queue: smaller is older
   std::vector<SampleState> samples;
   std::vector<std::int32_t> end_tokens;  // ascending: a sample that draws one is finished
-  // Distinct tokens of the prompt, ascending, when the repetition penalty asks for them.
+  // Distinct tokens of the prompt, ascending, if the repetition penalty needs them.
   std::vector<std::int32_t> prompt_tokens;
-  bool forked = false;               // the prompt is computed, samples have tokens of their own
-  std::int32_t shared_computed = 0;  // of the shared positions
-  std::int32_t shared_planned = 0;   // the same once the slices of this step have run
+  bool forked = false;               // the prompt was computed; samples draw their own tokens
+  std::int32_t shared_computed = 0;  // shared positions that are computed
+  std::int32_t shared_planned = 0;   // the same, once this step's slices have run
 
   std::int32_t prompt_size() const { return static_cast<std::int32_t>(request.prompt.size()); }
   std::int32_t shared_blocks() const { return prompt_size() / kBlockTokens; }
@@ -112,11 +115,11 @@ struct Group {
   const SampleState& at(std::int32_t index) const {
     return samples[static_cast<std::size_t>(index)];
   }
-  // Prompt and response so far.
+  // Tokens of prompt and response so far.
   std::int32_t length(const SampleState& sample) const {
     return prompt_size() + static_cast<std::int32_t>(sample.out.tokens.size());
   }
-  // First position of the sample that no slice has computed or, in this step, will compute.
+  // The first position of the sample that is neither computed nor in a slice of this step.
   std::int32_t next_position(const SampleState& sample) const {
     if (sample.alone) return sample.computed;
     if (shared_planned < shared_positions()) return shared_planned;
@@ -127,12 +130,12 @@ struct Group {
     return position < prompt ? request.prompt[static_cast<std::size_t>(position)]
                              : sample.out.tokens[static_cast<std::size_t>(position - prompt)];
   }
-  // Only its newest token keeps the sample from drawing the next.
+  // True if the sample can draw its next token after computing only its newest token.
   bool decodes(const SampleState& sample) const {
     return sample.status == SampleStatus::kRunning && forked &&
            shared_computed == shared_positions() && length(sample) - next_position(sample) == 1;
   }
-  // Rows of the prompt have log-probs to deliver: once, in sample 0, before the others have begun.
+  // True if rows of the prompt must deliver log-probs: only in sample 0, before the group forks.
   bool scores_prompt() const { return request.sampling.prompt_logprobs && !forked; }
   std::int32_t count(SampleStatus status) const {
     std::int32_t found = 0;

@@ -1,5 +1,5 @@
-// Groups run in the order of their submission, so the search for new tokens ends when as many
-// sequences were seen as are running.
+// Collects the news of groups. Groups run in the order of their submission, so `look` may stop once
+// it has seen as many unfinished samples as are running.
 #include "runtime/engine/group_watch.hpp"
 
 #include <utility>
@@ -13,7 +13,7 @@ std::vector<T> tail(const std::vector<T>& all, std::size_t from) {
   return {all.begin() + static_cast<std::ptrdiff_t>(from), all.end()};
 }
 
-// What a sample has beyond its first `told` tokens.
+// A sample that holds only what `sample` has beyond its first `told` tokens.
 Sample since(const Sample& sample, std::size_t told) {
   Sample part;
   part.group = sample.group;

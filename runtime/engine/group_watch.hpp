@@ -1,5 +1,6 @@
-// Remembers what has been reported about each group in an engine, and collects what is new. Part of
-// an EngineDriver, on the engine's thread. Bound: the groups of the engine.
+// Collects the news of each group in an engine (first token, new tokens, finished samples), and
+// remembers what was reported already. Part of an EngineDriver, on the engine's thread. Bound: the
+// groups of the engine.
 #pragma once
 
 #include "runtime/core/error.hpp"
@@ -15,17 +16,17 @@ namespace troupe::engine {
 // What is reported about a group besides its finished samples.
 enum class Watch : std::uint8_t {
   kFinished,    // nothing
-  kFirstToken,  // when it has its first token
-  kStream,      // also each token that unfinished samples draw
+  kFirstToken,  // that it has its first token
+  kStream,      // that, and each new token of unfinished samples
 };
 
 // What is new about one group since the last report.
 struct GroupNews {
   core::GroupId group;
-  std::vector<Sample> grown;         // of unfinished samples: index, and only what is new
-  std::vector<Sample> finished;      // whole, in the order in which they finished
-  std::optional<core::Error> error;  // the group is over
-  bool first_token = false;          // the group has its first token since now
+  std::vector<Sample> grown;         // for each unfinished sample its new tokens only (kStream)
+  std::vector<Sample> finished;      // whole samples, in the order in which they finished
+  std::optional<core::Error> error;  // if set, the group has ended
+  bool first_token = false;          // this news includes the group's first token
 };
 
 using News = std::map<core::GroupId, GroupNews>;
@@ -40,15 +41,15 @@ class GroupWatch {
   void take(std::vector<Sample> finished, News& news);
   // Counts one finished sample as `take` does, without news.
   void count(core::GroupId group);
-  // Adds what unfinished samples have drawn.
+  // Adds the first tokens and new tokens of unfinished samples, as each group's Watch asks.
   void look(const Engine& engine, News& news);
 
  private:
   struct Watched {
     std::int32_t left = 0;  // samples that have not finished
     Watch watch = Watch::kFinished;
-    bool drew = false;
-    std::vector<std::size_t> told;  // tokens of each sample, of streams
+    bool drew = false;              // its first token was reported
+    std::vector<std::size_t> told;  // tokens of each sample that were reported; only for kStream
   };
 
   std::map<core::GroupId, Watched> groups_;  // ids ascend in the order of submission

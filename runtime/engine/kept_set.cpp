@@ -9,12 +9,13 @@ namespace troupe::engine {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Histogram of scores: bins of 1/32 below the maximum; the last one takes in all the rest.
+// Histogram of scores by distance below the maximum, in bins of 1/32; the last bin takes the rest.
 constexpr float kBinsPerUnit = 32.0f;
 constexpr std::int32_t kBins = 1024;
-// How far below the maximum blocks are counted. Most cuts lie within; else all tokens are gathered.
+// The histogram skips blocks whose maximum lies further below the row's maximum than this. Most
+// cuts lie nearer; if one does not, all tokens are gathered.
 constexpr float kReach = 10.0f;
-constexpr std::ptrdiff_t kSortAtMost = 24;
+constexpr std::ptrdiff_t kSortAtMost = 24;  // candidates that are sorted instead of partitioned
 
 bool cuts_k(const SamplingParams& params, std::int64_t vocab) {
   return params.top_k > 0 && params.top_k < vocab;
@@ -53,10 +54,11 @@ void KeptSet::find(VocabRow& row, const SamplingParams& params) {
   mass_ = kept_weight();
 }
 
-// Where the cut must lie, with a margin of a bin for rounding.
+// Bounds of the last kept token's score, with a margin of one bin for rounding.
 KeptSet::Bounds KeptSet::bound(VocabRow& row, const SamplingParams& params) {
   const bool by_k = cuts_k(params, vocab_), by_p = cuts_p(params);
-  // What min-p drops still counts for top-p of what top-k left; else it need not be looked at.
+  // With top-k and top-p, tokens below min-p still count in the mass that top-k left. Otherwise
+  // they need not be gathered.
   const bool by_min_p = params.min_p > 0.0f && !(by_k && by_p);
   const float floor = by_min_p ? row.max() + std::log(params.min_p) - 0.01f : -kInfinity;
   if (by_k && params.top_k <= row.blocks()) {
@@ -79,7 +81,7 @@ KeptSet::Bounds KeptSet::bound(VocabRow& row, const SamplingParams& params) {
   return {floor, kInfinity};
 }
 
-// The k-th largest block maximum: at least k tokens reach it.
+// The k-th largest block maximum; at least k tokens score that much.
 float KeptSet::score_of_block(const VocabRow& row, std::int32_t k) {
   for (std::int64_t b = 0; b < row.blocks(); ++b)
     scratch_[static_cast<std::size_t>(b)] = row.block_max(b);
@@ -107,7 +109,7 @@ void KeptSet::count_scores(VocabRow& row, float floor, bool masses) {
   }
 }
 
-// All tokens that score at least `floor`, by id.
+// Puts all tokens that score at least `floor` into kept_, by id, and computes their weights.
 void KeptSet::gather(VocabRow& row, float floor) {
   kept_.clear();
   for (std::int64_t block = 0; block < row.blocks(); ++block) {
@@ -142,10 +144,10 @@ Candidate KeptSet::last_of_top_k(std::int64_t k) {
   return *at;
 }
 
-// The first token in rank order whose mass and the mass before it reach `limit`, if any does.
+// The first token, in rank order, at which the running mass reaches `limit`; none if it never does.
 std::optional<Candidate> KeptSet::last_of_top_p(double limit, float ceiling) {
   ranked_.clear();
-  double before = 0.0;  // mass of what ranks before `low`
+  double before = 0.0;  // mass of the tokens that rank before `low`
   for (const Candidate& token : kept_) {
     if (token.score > ceiling) {
       before += static_cast<double>(token.weight);
@@ -159,7 +161,7 @@ std::optional<Candidate> KeptSet::last_of_top_p(double limit, float ceiling) {
     Candidate a = *low, b = *(low + (high - low) / 2), c = *(high - 1);
     if (ranks_before(b, a)) std::swap(a, b);
     if (ranks_before(c, b)) b = ranks_before(c, a) ? a : c;
-    const Candidate pivot = b;  // the median of three: something ranks before it
+    const Candidate pivot = b;  // the median of three, so at least one token ranks before it
     const auto split = std::partition(
         low, high, [&](const Candidate& token) { return ranks_before(token, pivot); });
     double mass = 0.0;

@@ -1,14 +1,15 @@
 // Finds the tokens that top-k, top-p and min-p keep, without sorting the vocabulary.
 //
-// Tokens are ranked by scaled score, ties by lower id. In this order, as transformers and vLLM have
-// it:
+// Tokens are ranked by scaled score, ties by lower id. The cuts apply one after another, in the
+// order of transformers and vLLM:
 //   top-k keeps the first k;
 //   top-p keeps a token while the mass before it is below p of the mass that top-k left;
 //   min-p keeps tokens with at least min_p times the probability of the first.
-// Each keeps a front part of the ranking, so one last kept token says it all. A lower bound of its
-// score comes from the block maxima (top-k), from the parameter itself (min-p), or from a histogram
-// of scores (top-p, large k); tokens above the bound are gathered, and a quick-select among those
-// near it finds the cut. Scratch for one thread; at most the vocabulary in size.
+// Each cut keeps the first tokens of the ranking, so finding the last kept token is enough. A lower
+// bound of its score comes from the block maxima (top-k), from the parameter itself (min-p), or
+// from a histogram of scores (top-p, large k). Tokens above the bound are gathered, and a
+// quick-select among those near the bound finds the last one. Scratch for one thread; no larger
+// than the vocabulary.
 #pragma once
 
 #include "runtime/engine/types.hpp"
@@ -35,9 +36,10 @@ class KeptSet {
  public:
   explicit KeptSet(std::int64_t vocab) : vocab_(vocab) {}
 
-  // True when the parameters cut anything from a vocabulary of this size.
+  // True if the parameters can drop tokens of a vocabulary of this size.
   static bool truncates(const SamplingParams& params, std::int64_t vocab);
 
+  // Finds the kept tokens of the row.
   void find(VocabRow& row, const SamplingParams& params);
 
   // The kept tokens by ascending id, and the sum of their weights in this order.

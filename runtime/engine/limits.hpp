@@ -1,4 +1,4 @@
-// Bounds of a generation engine, none a user's choice. Constants only.
+// The constants of limits.def: bounds of a generation engine that no setting changes.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -18,13 +18,13 @@ std::int32_t id_of(const TokenCount& entry) {
   return entry.token;
 }
 
-// The front of an ascending list that a merge walks through.
+// The rest of an ascending list during a merge.
 template <class T>
 class Front {
  public:
   explicit Front(std::span<const T> list) : list_(list) {}
   std::int32_t token() const { return list_.empty() ? kNone : id_of(list_.front()); }
-  // The entry of `token` if it is next; the front then moves on.
+  // If `token` is the next one, removes its entry from the list and returns it; else null.
   const T* take(std::int32_t token) {
     if (this->token() != token) return nullptr;
     const T* entry = &list_.front();

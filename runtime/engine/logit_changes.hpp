@@ -1,5 +1,5 @@
-// Applies penalties, biases and masks to a row's logits: finds the new scaled scores of the few
-// tokens that change. In vLLM's order:
+// Applies penalties, biases and masks to a row of logits z: computes the new scaled scores s of the
+// few tokens that change. In vLLM's order:
 //   z += bias;                                                    (SamplingParams::logit_bias)
 //   tokens of prompt or response: z = z > 0 ? z / r : z * r;       (repetition; Keskar et al. 2019)
 //   tokens of the response: z -= frequency * count, z -= presence  (OpenAI's definition)
@@ -16,11 +16,11 @@
 
 namespace troupe::engine {
 
-// The sample's masked and earlier tokens. Each list ascends without duplicates.
+// A sample's masked tokens and earlier tokens. Each list ascends without duplicates.
 struct DrawHistory {
-  std::span<const std::int32_t> masked = {};  // not to be drawn; at least one token stays
-  std::span<const std::int32_t> prompt = {};  // distinct tokens; read by the repetition penalty
-  std::span<const TokenCount> response = {};  // read by all three penalties
+  std::span<const std::int32_t> masked = {};  // must not be drawn; never the whole vocabulary
+  std::span<const std::int32_t> prompt = {};  // distinct tokens, for the repetition penalty
+  std::span<const TokenCount> response = {};  // for all three penalties
 };
 
 struct ChangedScore {
@@ -28,14 +28,14 @@ struct ChangedScore {
   float score = 0.0f;  // scaled
 };
 
-// True when a penalty is on: then the response's tokens must be counted.
+// True if a penalty is on, so that the response's tokens must be counted.
 bool penalises(const SamplingParams& params);
 
 class LogitChanges {
  public:
   explicit LogitChanges(std::int64_t vocab) : vocab_(vocab) {}
 
-  // The changed tokens, ascending; good until the next call.
+  // The changed tokens, ascending. `logits` is [vocab]. Valid until the next call.
   std::span<const ChangedScore> find(const float* logits,
                                      float inv_temperature,
                                      const SamplingParams& params,

@@ -8,7 +8,7 @@
 namespace troupe::engine {
 namespace {
 
-// The finaliser of splitmix64 over a running state: spreads well, promises nothing.
+// Mixes a value into a running hash with the finaliser of splitmix64. Not cryptographic.
 std::uint64_t mix(std::uint64_t state, std::uint64_t value) {
   std::uint64_t z = state ^ (value + 0x9e3779b97f4a7c15ull + (state << 6));
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;

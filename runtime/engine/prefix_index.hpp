@@ -1,13 +1,13 @@
-// Maps token blocks to the KV blocks that hold their keys and values, so that a prompt (or a sample
-// that resumes) need not recompute what an earlier one computed. An entry is a full block: 16
-// tokens, the entry before it, and the scope (weights, salt) in which all of them were computed. A
-// lookup compares all of that; the hash only says where to look. Entries are named by serial
-// numbers that are never given twice, so an entry whose predecessor is gone, even if the same
-// tokens were entered again, is never found through it.
+// The prefix cache's index: maps full blocks of 16 tokens to the KV blocks that hold their keys and
+// values, so that a prompt (or a sample that resumes) need not recompute what is there already. The
+// key of an entry is its 16 tokens, the entry before it, and the scope (weights, salt). A lookup
+// compares the whole key, not only its hash. A key names the entry before it by a serial number
+// that is used only once. So when an entry is erased, its successors are never found again, even if
+// the same tokens are entered anew.
 //
-// Knows nothing of who holds a block: the scheduler erases an entry before its block is written
-// again. Owned by the scheduler, on the engine's thread. Bound: one entry a block; no allocation
-// after construction.
+// The index does not know who holds a block: BlockTables erases an entry before its block is
+// written again. Part of BlockTables, on the engine's thread. Bound: one entry per block; no
+// allocation after construction.
 #pragma once
 
 #include "runtime/engine/group.hpp"
@@ -22,7 +22,8 @@ using BlockTokens = std::array<std::int32_t, kBlockTokens>;
 
 class PrefixIndex {
  public:
-  // What may be shared at all: `weights` counts the engine's swaps, `salt` is the caller's.
+  // Only entries of the same scope are shared: `weights` counts the engine's weight swaps, `salt`
+  // is GroupRequest::cache_salt.
   struct Scope {
     std::uint64_t weights = 0;
     std::uint64_t salt = 0;
@@ -30,22 +31,22 @@ class PrefixIndex {
   };
   using Node = BlockEntry;
 
-  // `buckets` 0: about one a block. (One bucket makes every lookup collide, for tests.)
+  // `buckets` of the hash table; 0: about one per block. (Tests use one, so that all keys collide.)
   explicit PrefixIndex(std::int32_t blocks, std::size_t buckets = 0);
 
-  // The entry for `tokens` after `parent`; !found() when there is none.
+  // The entry for `tokens` after `parent`; !found() if there is none.
   Node find(const Scope& scope, const Node& parent, const BlockTokens& tokens) const;
-  // Enters `block`, which must not have an entry; nor may the same tokens after `parent`.
+  // Adds an entry for `block`. Neither the block nor the key may have one already.
   Node insert(const Scope& scope,
               const Node& parent,
               const BlockTokens& tokens,
               std::int32_t block);
-  // True when the block had an entry.
+  // Removes the entry of `block`; false if it has none.
   bool erase(std::int32_t block);
   void clear();
 
   bool holds(std::int32_t block) const { return at(block).serial != 0; }
-  // The empty prefix, or an entry that is still there.
+  // True for the empty prefix and for an entry that still exists.
   bool alive(const Node& node) const {
     return !node.found() || at(node.block).serial == node.serial;
   }
@@ -58,7 +59,7 @@ class PrefixIndex {
     Scope scope;
     BlockTokens tokens{};
     std::uint32_t bucket = 0;
-    std::int32_t next = -1;  // block of the next entry of the bucket
+    std::int32_t next = -1;  // block of the next entry in the bucket, or -1
   };
   const Entry& at(std::int32_t block) const { return entries_[static_cast<std::size_t>(block)]; }
   std::size_t bucket_of(const Scope& scope, std::uint64_t parent, const BlockTokens& tokens) const;

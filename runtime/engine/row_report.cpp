@@ -38,8 +38,9 @@ float RowReport::logprob(std::int32_t token) const {
   return model::token_logprob(logits_[token], 1.0f, lse_);
 }
 
-// Insertion into the ranking so far. Tokens come by ascending id, so one that ties with the last
-// ranks behind it; blocks that cannot reach the last are passed over.
+// Inserts each token into the ranking so far. Tokens come by ascending id, so one with an equal
+// logit ranks after those before it. Skips blocks whose maximum does not exceed the last logit in
+// `best`.
 void RowReport::most_likely(std::span<TokenLogprob> best) const {
   std::size_t found = 0;
   for (std::int64_t b = 0; b < blocks_; ++b) {

@@ -30,8 +30,8 @@ std::unique_ptr<Group> SampleWriter::group_of(GroupRequest request) const {
   return group;
 }
 
-// The log-prob of a prompt's token, and the most likely ones in its place. A prompt that is
-// computed again overwrites what it had.
+// Stores the log-prob of a prompt token and the most likely tokens at its position. If the prompt
+// is computed again, this overwrites the earlier values.
 void SampleWriter::write_score(const DrawJob& job, const Draw& draw) const {
   Sample& out = job.group->at(job.sample).out;
   const auto at = static_cast<std::size_t>(job.position - 1);
@@ -74,6 +74,7 @@ bool SampleWriter::write(const DrawJob& job, const Draw& draw, core::Version ver
   return ends(group, out);
 }
 
+// True, and sets `finish`, if the newest token ends the sample.
 bool SampleWriter::ends(const Group& group, Sample& sample) const {
   const SamplingParams& params = group.request.sampling;
   const std::vector<std::int32_t>& tokens = sample.tokens;

@@ -1,6 +1,6 @@
-// Turns requests into groups, and writes drawn tokens into their samples: decides what is stored of
-// a draw and whether a token ends the sample. Owned by the engine, on its thread; keeps nothing
-// between calls.
+// Turns requests into groups, and appends draws to their samples: decides which values of a draw
+// are stored and whether its token ends the sample. Owned by the engine, on its thread; keeps no
+// state between calls.
 #pragma once
 
 #include "runtime/engine/sampler.hpp"
@@ -19,9 +19,10 @@ class SampleWriter {
   SampleWriter(std::vector<std::int32_t> eos, const TokenText* text)
       : eos_(std::move(eos)), text_(text) {}
 
-  // The request was checked.
+  // The request must have passed check_request.
   std::unique_ptr<Group> group_of(GroupRequest request) const;
-  // Writes the draw into its sample; true when it ends the sample, whose `finish` then says why.
+  // Appends the draw to its sample, as of weights `version`. True if it ends the sample, whose
+  // `finish` then says why.
   bool write(const DrawJob& job, const Draw& draw, core::Version version) const;
 
  private:

@@ -65,8 +65,9 @@ std::int32_t Sampler::largest() {
   return static_cast<std::int32_t>(row_.block_begin(block) + (at - scores.begin()));
 }
 
-// First the block in which the running mass passes u, then the token within it. The rest that is
-// left for the block is stretched to the block's own sum, which is added in another order.
+// Finds the block in which the running mass passes u * mass, then the token within that block. The
+// block's weights are summed again here, in another order than in block_mass, so the rest of the
+// mass is scaled by the ratio of the two sums.
 std::int32_t Sampler::by_inversion(double u) {
   double rest = u * row_.mass();
   std::int64_t block = -1;

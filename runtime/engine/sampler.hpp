@@ -1,10 +1,9 @@
 // Draws the next token of a sample from its row of logits: the arg max (ties: lower id), or by
-// inverting the cumulative distribution at a uniform number that depends on the sample's seed and
-// the position alone. Penalties, biases and the mask change the scores that are drawn from
-// (logit_changes.hpp), then top-k, top-p and min-p cut them. What is reported stays that of the
-// model's own distribution before all of these: the log-prob is that of the full vocabulary at the
-// temperature, z * inv_temperature - lse in float, as the trainer computes it.
-// One per team member: scratch for one thread, nothing kept between draws.
+// inverting the cumulative distribution at a uniform number. Penalties, biases and masks change the
+// scores (logit_changes.hpp), then top-k, top-p and min-p drop tokens. The reported log-prob is
+// that of the model's own distribution before all of these: full vocabulary, at the temperature,
+// computed in float as z * inv_temperature - lse, as in the trainer. One Sampler per team member:
+// scratch for one thread, no state between draws.
 #pragma once
 
 #include "runtime/engine/kept_set.hpp"
@@ -18,7 +17,7 @@
 
 namespace troupe::engine {
 
-// Stream of core::uniform that sampling draws from.
+// The stream of core::uniform that sampling uses.
 inline constexpr std::uint64_t kSamplingStream = 1;
 
 // 1 / temperature; 1 when greedy.
@@ -27,24 +26,25 @@ float inv_temperature(const SamplingParams& params);
 struct Draw {
   std::int32_t token = 0;
   float logprob = 0.0f;
-  // These only when the parameters ask for them.
+  // Set only if the parameters ask for them.
   float raw_logprob = 0.0f;                    // at temperature 1
   float entropy = 0.0f;                        // of the full distribution at the temperature, nats
   std::span<const TokenLogprob> top = {};      // most likely first, at temperature 1
-  std::span<const std::uint16_t> routed = {};  // experts, as in Sample::routed_experts
+  std::span<const std::uint16_t> routed = {};  // one token's part of Sample::routed_experts
 };
 
 class Sampler {
  public:
   explicit Sampler(std::int64_t vocab, const kernels::Ops& ops = kernels::ops());
 
-  // `u` in (0, 1). `top` has room for params.top_logprobs tokens.
+  // `u`: uniform in (0, 1). `top` has room for params.top_logprobs tokens; Draw::top refers to it.
   Draw draw(const HeadRow& row,
             const SamplingParams& params,
             double u,
             const DrawHistory& history,
             std::span<TokenLogprob> top = {});
-  // Draws nothing: `token` itself, its log-prob at temperature 1 (raw_logprob too) and `top`.
+  // Draws nothing: returns `token` with its log-prob at temperature 1 (in `logprob` and
+  // `raw_logprob`) and fills `top`.
   Draw score(const HeadRow& row, std::int32_t token, std::span<TokenLogprob> top = {});
 
  private:

@@ -95,7 +95,8 @@ void Scheduler::add_slice(Group& group, std::int32_t index, std::int32_t& rest) 
   rest -= count;
 }
 
-// Gives every running sample its blocks for this step, oldest first, preempting the youngest.
+// Gives every running sample its blocks for this step, oldest first. Preempts the youngest sample
+// if no block is free.
 void Scheduler::grow_tables() {
   for (std::size_t g = 0; g < active_.size(); ++g) {
     Group& group = *active_[g];
@@ -107,7 +108,8 @@ void Scheduler::grow_tables() {
   }
 }
 
-// A group that is still in its prompt goes back to the queue whole; of others the last sample goes.
+// Preempts the last running sample of the youngest group that has one. If the prompt of that group
+// is not computed yet, the whole group returns to the queue.
 void Scheduler::preempt_youngest() {
   for (std::size_t g = active_.size(); g-- > 0;) {
     Group& group = *active_[g];
@@ -127,7 +129,7 @@ void Scheduler::preempt_youngest() {
   TROUPE_CHECK(false, "no block is free and nothing runs");
 }
 
-// An active group that is still in its prompt waits again, before all others.
+// Returns an active group whose prompt is not computed yet to the front of the queue.
 void Scheduler::requeue(std::size_t active) {
   std::unique_ptr<Group> group = std::move(active_[active]);
   active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(active));
@@ -138,10 +140,11 @@ void Scheduler::requeue(std::size_t active) {
   waiting_.push_front(std::move(group));
 }
 
+// Takes the sample's blocks; it must be computed again.
 void Scheduler::set_back(Group& group, SampleState& sample) {
   release(sample);
   sample.status = SampleStatus::kPreempted;
-  if (!group.forked) {  // what was scored of the prompt is scored again
+  if (!group.forked) {  // the prompt will be scored again
     sample.out.prompt_logprobs.clear();
     sample.out.prompt_top_logprobs.clear();
   }

@@ -1,17 +1,20 @@
-// Decides what each step computes. Every step has one budget of rows: first the newest token of
-// each running sample, then chunks of prompts (and of samples that are computed again) with what is
-// left.
+// Decides what each step of the engine computes. A step has a budget of rows (step_tokens_max):
+// first the newest token of each running sample, then, with the rest, chunks of prompts and of
+// samples that are computed again.
 //
-//   waiting (whole groups, first come first served) -> running <-> preempted -> finished
+//   waiting (whole groups, first come first served) -> running -> finished
+//                                                      running <-> preempted
 //
-// A group enters when there are free blocks for its prompt, one for each sample, and a few to spare
-// for samples that already run. Its prompt is computed once, in sample 0's rows. When a running
-// sample needs a block and none is free, the youngest running sample gives its blocks back and is
-// computed again later, from its tokens and from blocks that are still there (block_tables.hpp).
-// The oldest sample is never preempted for another, so the engine always makes progress.
+// A group is admitted when there are free blocks for its prompt, one more for each sample, and a
+// few to spare for samples that already run. Its prompt is computed once, by sample 0. When a
+// running sample needs a block and none is free, the youngest running sample loses its blocks; it
+// is computed again later, from its tokens and from blocks that are still cached
+// (block_tables.hpp). The oldest sample is never preempted for another, so the engine always makes
+// progress.
 //
-// Decisions depend on requests and their order alone. Owned by the engine, on its thread. Bounds:
-// `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting groups.
+// Decisions depend only on the requests and their order. Owned by the engine, on its thread.
+// Bounds: `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting
+// groups.
 #pragma once
 
 #include "runtime/engine/block_tables.hpp"
@@ -26,13 +29,13 @@
 
 namespace troupe::engine {
 
-// Consecutive positions of one sample that a step computes.
+// Consecutive positions of one sample that a step computes: [first, first + count).
 struct Slice {
   Group* group = nullptr;
   std::int32_t sample = 0;
   std::int32_t first = 0;
   std::int32_t count = 0;
-  bool draws = false;  // ends at the last position: the next token is drawn from its last row
+  bool draws = false;  // ends at the sample's last position, so its last row draws the next token
 };
 
 class Scheduler {
@@ -43,31 +46,33 @@ class Scheduler {
             bool prefix_cache = true,
             std::int32_t window = 0);
 
-  // The request was checked: it can fit. Its samples are kWaiting.
+  // Queues a group whose request has passed check_request.
   void submit(std::unique_ptr<Group> group);
   bool queue_full() const;
 
-  // The slices of the next step, in row order; empty only when idle. A schedule that is not
-  // committed (its step failed) is simply made again.
+  // The slices of the next step, in row order; empty only if idle. If a step failed, call it again
+  // without having committed the slices.
   std::span<const Slice> schedule();
-  // The slice was computed. `copies` receives the blocks to be copied before the next step.
+  // Records that the slice was computed. Appends to `copies` the block copies to make before the
+  // next step.
   void commit(const Slice& slice, std::vector<BlockCopy>& copies) {
     tables_.commit(*slice.group, slice.sample, slice.first + slice.count, copies);
   }
-  // The sample is done: its blocks are free. The group stays until `sweep`.
+  // Marks the sample as finished and frees its blocks. The group stays until `sweep`.
   void finish(Group& group, std::int32_t sample);
-  // Drops groups without unfinished samples.
+  // Removes groups without unfinished samples.
   void sweep();
 
   Group* find(core::GroupId id) const;
-  // Takes a group out and frees what its samples hold. Null when there is no such group.
+  // Removes a group, frees the blocks of its samples, and returns it. Null if there is no such
+  // group.
   std::unique_ptr<Group> remove(core::GroupId id);
-  // Every group that is here, oldest first.
+  // All groups, oldest first.
   std::vector<core::GroupId> groups() const;
-  // All samples give their blocks back and keep their tokens.
+  // Frees the blocks of all samples; the samples keep their tokens.
   void release_all();
-  // Other weights from the next step on: nothing cached is found again, and running samples give
-  // their blocks back too (kRecompute) or go on with blocks of mixed versions (kKeep).
+  // The next step uses other weights: empties the prefix index. Running samples lose their blocks
+  // (kRecompute) or go on with blocks of several versions (kKeep).
   void new_weights(KvAction action);
   // Empties the prefix index, before the blocks' memory is freed.
   void forget_cached() { tables_.forget_cached(); }
@@ -102,7 +107,7 @@ class Scheduler {
   std::vector<std::unique_ptr<Group>> active_;  // oldest first
   std::vector<Slice> slices_;
   std::vector<std::pair<Group*, std::int32_t>> decode_;  // scratch of schedule_decode
-  std::size_t decode_turn_ = 0;  // whose turn it is when not all decode rows fit into a step
+  std::size_t decode_turn_ = 0;  // where in `decode_` to start if not all of it fits into a step
   std::int32_t running_ = 0;
   std::int64_t unfinished_ = 0;  // samples
   std::uint64_t preempted_ = 0;

@@ -30,7 +30,7 @@ StepPlan::StepPlan(std::int32_t sequences_max,
 
 namespace {
 
-// Its one row draws one token of a sample of its own.
+// True if the slice is one row that draws one token for one sample.
 bool decodes(const Slice& slice) {
   return slice.count == 1 && slice.draws && slice.group->forked;
 }
@@ -82,8 +82,8 @@ std::size_t StepPlan::first_job(std::int64_t row) const {
   return static_cast<std::size_t>(at - jobs_.begin());
 }
 
-// With a token at position 0 of the spare block: all such rows write the same numbers, then see
-// them.
+// Pads the step to its bucket with rows for token 0 at position 0 of the spare block. All these
+// rows write the same keys and values there, and attend only to them.
 void StepPlan::fill_up(std::int32_t spare_block) {
   bucket_ = decode_bucket(plan_.rows(), rows_max_);
   while (plan_.rows() < bucket_) {
@@ -98,7 +98,7 @@ void StepPlan::fill_up(std::int32_t spare_block) {
   }
 }
 
-// The rows of a prompt whose successor is a token of the prompt too.
+// Adds score jobs for those rows of the slice whose next token belongs to the prompt.
 void StepPlan::add_scored(const Slice& slice, std::int64_t first_row) {
   const std::int32_t prompt = slice.group->prompt_size();
   for (std::int32_t i = 0; i < slice.count; ++i) {

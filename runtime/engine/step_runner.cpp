@@ -61,7 +61,7 @@ core::Result<std::span<const Draw>> StepRunner::run(const model::PackedWeights& 
   return std::span<const Draw>(draws_);
 }
 
-// Room for the most likely tokens of each job that wants them.
+// Makes room for the most likely tokens (top_logprobs) of each job.
 void StepRunner::place_alternatives() {
   top_begin_.clear();
   std::size_t end = 0;
@@ -79,7 +79,7 @@ bool StepRunner::wants_routed() const {
                      [](const DrawJob& job) { return job.group->request.sampling.routed_experts; });
 }
 
-// What the job's row chose, when that is wanted.
+// The experts that the job's row chose; empty if the request does not want them.
 std::span<const std::uint16_t> StepRunner::routed(const DrawJob& job) const {
   if (!job.group->request.sampling.routed_experts) return {};
   const std::int64_t width = model::routed_width(weights_->spec());
@@ -93,7 +93,7 @@ void StepRunner::member(core::Team team) {
   const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
   for (std::int64_t begin = 0; begin < rows; begin += head_.count) {
     const std::int64_t count = std::min(head_.count, rows - begin);
-    if (begin > 0) team.barrier();  // draws of the batch before still read its logits
+    if (begin > 0) team.barrier();  // members may still draw from the previous batch's logits
     model::head_forward(team, *weights_, scratch_.head_in.data() + begin * weights_->spec().hidden,
                         count, head_.logits.data(), head_.ld, step_->inv_temperature() + begin,
                         head_.block_max.data(), head_.block_sum.data());
@@ -149,7 +149,7 @@ void StepRunner::run_on_device() {
   const std::int64_t rows = std::ssize(step_->plan().logit_rows);
   const std::int64_t at_once = device_->batch_rows();
   std::int64_t begin = 0;
-  do {  // once without head rows as well: the layers run with the first batch
+  do {  // at least once, even without head rows: the first batch runs the layers
     const std::int64_t end = std::min(begin + at_once, rows);
     device_->batch(begin, end);
     draw_here(begin, end);
@@ -163,7 +163,8 @@ void StepRunner::run_on_device() {
   }
 }
 
-// Whether the draw is that of kernels::Draws and nothing else is told about the row.
+// True if the device can draw the job's token: kernels::Draws supports its parameters, and nothing
+// but the log-prob is reported.
 bool StepRunner::drawn_there(const DrawJob& job) const {
   const SamplingParams& params = job.group->request.sampling;
   const SampleState& sample = job.group->at(job.sample);
@@ -175,7 +176,8 @@ bool StepRunner::drawn_there(const DrawJob& job) const {
   return device_->draws() && job.target < 0 && !cut && !changed && !more;
 }
 
-// The rest of the batch's jobs, from rows that come down in runs of neighbours.
+// Draws the jobs of the batch that the device does not draw. Fetches their rows in runs of
+// consecutive rows.
 void StepRunner::draw_here(std::int64_t row_begin, std::int64_t row_end) {
   const std::span<const DrawJob> jobs = step_->jobs();
   std::size_t at = step_->first_job(row_begin);

@@ -1,9 +1,9 @@
-// The numeric part of a step, as one parallel region: the model's layers over the plan's rows, then
-// head and draws in batches of head rows, so that the logits of a large step stay within a
-// cache-sized buffer. On a device (device_step.hpp) rows are drawn there; those whose samples cut,
-// penalise or want more than a log-prob come down and are drawn here, with the same bits. Owned by
-// the engine; `run` is called on its thread and returns when the team is done. Bounds of the host's
-// memory: kHeadRows_max head rows and kLogits_bytes_max of logits at a time.
+// Computes the steps of an engine. On the CPU a step is one parallel region: the model's layers
+// over the plan's rows, then head and draws in batches of head rows, which bound the logits in
+// memory. On a GPU (device_step.hpp) the device also draws; rows of samples that truncate, change
+// logits or report more than a log-prob are copied to the host and drawn here, with the same bits.
+// Owned by the engine; `run` is called on its thread and returns when the step is done. Bounds in
+// host memory: kHeadRows_max head rows and, beyond kHeadRows_min rows, kLogits_bytes_max of logits.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -53,11 +53,11 @@ class StepRunner final : public StepComputer {
   core::TeamRunner& team_;
   HeadRows head_;
   std::function<void(core::Team)> region_;
-  std::unique_ptr<DeviceStep> device_;  // null on the host
-  std::vector<Sampler> samplers_;       // by rank
+  std::unique_ptr<DeviceStep> device_;  // null on the CPU
+  std::vector<Sampler> samplers_;       // by team member
   model::ForwardScratch scratch_;
   std::vector<double> uniforms_;        // by job, for the device
-  std::vector<bool> there_;             // by job: the device draws it
+  std::vector<bool> there_;             // by job: whether the device draws it
   std::vector<Draw> draws_;             // by job
   std::vector<std::size_t> top_begin_;  // [jobs + 1]: where each job's entries of `top_` begin
   std::vector<TokenLogprob> top_;

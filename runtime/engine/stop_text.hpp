@@ -1,7 +1,6 @@
-// Tests whether the newest token of a response completes one of its stop strings. Only a bounded
-// tail of the tokens is turned into text: one token for each byte of the longest stop string, and
-// some for tokens without text of their own. Pure; called on the engine's thread for requests that
-// have stop strings.
+// Tests whether the newest token of a response completes one of its stop strings. Decodes only the
+// last tokens: one for each byte of the longest stop string, and kStopTailSlack_tokens more. Pure;
+// called on the engine's thread for requests that have stop strings.
 #pragma once
 
 #include "runtime/engine/engine.hpp"
@@ -13,8 +12,8 @@
 
 namespace troupe::engine {
 
-// Tokens decoded beyond the bytes of the longest stop string: special tokens and pieces of
-// characters.
+// Tokens decoded in addition to one per byte of the longest stop string, since special tokens and
+// parts of characters may have no text of their own.
 inline constexpr std::size_t kStopTailSlack_tokens = 16;
 
 bool completes_stop(const TokenText& text,

@@ -1,7 +1,7 @@
-// How often each token stands in a sample's response so far, for the penalties: one entry a
-// distinct token, ascending, so that a step costs as much as the sample has distinct tokens and
-// never as much as the vocabulary has. Owned by the sample; grown on the engine's thread, read by
-// the team. Bounded by the response's length, for which `reserve` makes room.
+// Counts how often each token occurs in a sample's response so far, for the penalties. One entry
+// per distinct token, ascending, so the cost of a step depends on the sample's distinct tokens and
+// not on the vocabulary. Owned by the sample; changed on the engine's thread, read by the team.
+// Bounded by the response's length, for which `reserve` makes room.
 #pragma once
 
 #include <algorithm>

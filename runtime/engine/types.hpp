@@ -1,5 +1,5 @@
-// Requests, samples, limits and counters of a generation engine: value types, shared by the engine,
-// the generator role, `troupe generate` and the benchmarks.
+// Requests, samples, limits and counters of a generation engine: value types, shared by the engine
+// and its callers.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -24,20 +24,20 @@ struct TokenLogprob {
 };
 
 struct SamplingParams {
-  float temperature = 1.0f;  // 0 is greedy (log-probs then at temperature 1)
+  float temperature = 1.0f;  // 0 = greedy; log-probs are then those at temperature 1
   std::int32_t top_k = 0;    // 0 = off
   float top_p = 1.0f;        // 1 = off
   float min_p = 0.0f;        // 0 = off
   std::int32_t max_new_tokens = 16;
-  std::int32_t min_new_tokens = 0;  // no end token is sampled before it
-  bool ignore_eos = false;
-  std::vector<std::int32_t> stop_tokens;  // beside the engine's end tokens
+  std::int32_t min_new_tokens = 0;  // before it, neither end tokens nor stop strings end a sample
+  bool ignore_eos = false;          // the model's end tokens do not end a sample
+  std::vector<std::int32_t> stop_tokens;  // in addition to the model's end tokens
   std::vector<std::string>
       stop_strings;  // checked on the decoded text; the match is kept in tokens
-  // Changes of the logits before the temperature; what is reported stays that of the model's own
-  // distribution. Repetition divides (positive) or multiplies (negative) the logits of tokens that
-  // the prompt or the response holds; presence and frequency subtract once, or once for each time,
-  // for tokens of the response (OpenAI's definition).
+  // Changes of the logits before the temperature; reported log-probs are those without them. The
+  // repetition penalty divides positive and multiplies negative logits of tokens in the prompt or
+  // the response. For tokens of the response, the presence penalty is subtracted once, the
+  // frequency penalty once per occurrence (OpenAI's definition).
   float repetition_penalty = 1.0f;
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
@@ -45,9 +45,9 @@ struct SamplingParams {
   // What each sample returns besides its tokens.
   bool entropies = false;         // of the full distribution at temperature
   bool raw_logprobs = false;      // log-probs at temperature 1 too
-  std::int32_t top_logprobs = 0;  // the most likely tokens of each position, at temperature 1
+  std::int32_t top_logprobs = 0;  // how many most likely tokens per position, at temperature 1
   bool prompt_logprobs = false;   // log-probs of the prompt's own tokens, at temperature 1
-  bool routed_experts = false;    // which experts each token's row chose; of a model with experts
+  bool routed_experts = false;    // the experts that each token's row chose (mixture of experts)
 };
 
 // n samples of one prompt. Sample i draws from seed derive_seed(seed, i); its tokens depend on the
@@ -69,24 +69,26 @@ struct Sample {
   std::int32_t index = 0;               // within its group
   std::vector<std::int32_t> tokens;     // the response, end token included
   std::vector<float> logprobs;          // full vocabulary, at temperature (1 when greedy)
-  std::vector<core::Version> versions;  // weights that computed the token's distribution
+  std::vector<core::Version> versions;  // of the weights that computed each token's distribution
   std::vector<float> raw_logprobs;      // full vocabulary, at temperature 1; empty when not asked
   std::vector<float> entropies;         // nats; empty when not asked
   std::vector<TokenLogprob> top_logprobs;  // [tokens][top_logprobs], most likely first
-  // [tokens][layers of experts][experts per token], ascending: what the row chose that predicted
-  // the token. Empty when not asked.
+  // [tokens][layers of experts][experts per token]: the experts, ascending, that were chosen by the
+  // row that predicted the token. Empty when not asked.
   std::vector<std::uint16_t> routed_experts;
-  // Of the prompt's tokens 1 .. P-1 given those before, in sample 0 alone; empty when not asked.
+  // Log-probs of the prompt's tokens 1 .. P-1, at temperature 1. Only in sample 0; empty when not
+  // asked.
   std::vector<float> prompt_logprobs;
   std::vector<TokenLogprob> prompt_top_logprobs;  // [P-1][top_logprobs]
   FinishReason finish = FinishReason::kLength;
 };
 
-// On new weights, the keys and values of running samples are recomputed or kept.
+// What a swap to new weights does with the keys and values of running samples.
 enum class KvAction : std::uint8_t { kRecompute, kKeep };
 
-// How a pause treats unfinished samples: it returns them as they are (kAborted), keeps them with
-// their keys and values, or keeps their tokens alone and recomputes the rest after `resume`.
+// What a pause does with unfinished samples: ends and returns them (kAbort), keeps them with their
+// keys and values (kKeep), or keeps only their tokens and recomputes the rest after `resume`
+// (kRecompute).
 enum class PauseMode : std::uint8_t { kAbort, kKeep, kRecompute };
 
 // The parts that an engine can release for a while: its reference to the weights, its KV memory.
@@ -95,49 +97,49 @@ struct SleepParts {
   bool kv = false;
 };
 
-// Bytes before and after `sleep` or `wake`: panels of the weights that the engine holds, memory
-// mapped for KV blocks.
+// Bytes that the engine holds before and after `sleep` or `wake`: packed weights, and memory for KV
+// blocks.
 struct MemoryReport {
   struct Part {
     std::uint64_t before = 0;
     std::uint64_t after = 0;
   };
   Part weights, kv;
-  // The engine released the weights, but someone else holds them too: their memory is not free.
+  // The engine released the weights, but other owners hold them, so their memory is not freed.
   bool weights_held_elsewhere = false;
 };
 
-// kAwaited: woken, and `set_weights` has not been called yet.
+// kAwaited: `wake` was called, `set_weights` not yet.
 enum class WeightsState : std::uint8_t { kAwake, kAsleep, kAwaited };
 
 struct EngineState {
   WeightsState weights = WeightsState::kAwake;
   bool kv_asleep = false;
   bool paused = false;
-  // Neither part sleeps: samples are taken and steps are computed (none while paused).
+  // True if no part sleeps, so that the engine accepts groups and (unless paused) computes steps.
   bool awake() const { return weights == WeightsState::kAwake && !kv_asleep; }
 };
 
 struct EngineLimits {
   std::int32_t context = 0;            // 0 = the model's
-  std::int32_t sequences_max = 256;    // running at once
+  std::int32_t sequences_max = 256;    // samples running at once
   std::int32_t step_tokens_max = 512;  // rows of one step: decode first, then prefill chunks
   std::int64_t kv_blocks = 0;          // 0 = from kv_bytes_max
   std::uint64_t kv_bytes_max = 1ull << 30;
-  bool prefix_cache = true;  // full blocks of earlier prompts and responses are found again
+  bool prefix_cache = true;  // reuse full KV blocks of earlier prompts and responses
 };
 
 struct EngineCounters {
   std::uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, finished = 0, aborted = 0,
                 preempted = 0;
-  std::uint64_t replayed = 0;  // steps that a device did from a recording
-  // Prompt tokens (and tokens of samples that came back) that were looked up in the prefix index,
-  // those of them whose keys and values were there, and blocks that lost their entry for room.
+  std::uint64_t replayed = 0;  // replays of recorded decode steps on a device
+  // Tokens of prompts and resumed samples that were looked up in the prefix index; those whose keys
+  // and values were found; blocks that lost their entry because they were needed for other tokens.
   std::uint64_t prefix_query_tokens = 0, prefix_hit_tokens = 0, evicted = 0;
   // waiting_sequences counts unfinished samples that hold no blocks: those of waiting groups, and
   // those that lost theirs (preemption, a pause, a sleep, new weights) and will resume.
-  // free_blocks counts those that hold nothing and those that are cached and held by nobody;
-  // cached_blocks all that the prefix index knows.
+  // free_blocks counts all blocks that no sample holds, cached ones included; cached_blocks counts
+  // all blocks in the prefix index.
   std::int64_t waiting_groups = 0, waiting_sequences = 0, running_sequences = 0, free_blocks = 0,
                total_blocks = 0, cached_blocks = 0;
 };

@@ -46,7 +46,7 @@ void VocabRow::load(const HeadRow& row, std::span<const ChangedScore> changed) {
   }
 }
 
-// Maximum and sum of a block that has changed tokens.
+// Recomputes the maximum and the sum of a block that has changed tokens.
 void VocabRow::restate(std::int64_t block) {
   const std::span<float> s = scores(block);
   const float max = *std::max_element(s.begin(), s.end());

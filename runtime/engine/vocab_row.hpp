@@ -1,8 +1,9 @@
-// One row of logits seen as a distribution at its temperature, with some tokens changed: the
-// scaled scores s = z * inv_temperature block by block, their maximum M, and the mass of each block
-// relative to exp(M). All draws read the row through this class; sums run in a fixed order, in
-// double over float exponentials of the kernels, so a result is the same on every instruction set.
-// Scratch for one thread; reused for row after row without allocation.
+// One row of logits z as the distribution from which a token is drawn, with the scores of some
+// tokens changed: the scaled scores s = z * inv_temperature by vocabulary block, their maximum M,
+// and the mass of each block relative to exp(M). All draws on the CPU read a row through this
+// class. Masses are summed in a fixed order, in double over float exponentials of the kernels, so
+// results are the same on every instruction set. Scratch for one thread; loading another row
+// allocates nothing.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -14,11 +15,11 @@
 
 namespace troupe::engine {
 
-// What the head left behind for one row (model::head_forward).
+// The head's output for one row (model::head_forward).
 struct HeadRow {
   const float* logits = nullptr;     // [vocab]
-  const float* block_max = nullptr;  // [blocks] of z * inv_temperature
-  const float* block_sum = nullptr;  // [blocks] of exp(z * inv_temperature - max)
+  const float* block_max = nullptr;  // [blocks] max of z * inv_temperature
+  const float* block_sum = nullptr;  // [blocks] sum of exp(z * inv_temperature - block_max)
   float inv_temperature = 1.0f;
   float lse = 0.0f;  // log-sum-exp of z * inv_temperature over the full vocabulary
 };
@@ -27,8 +28,8 @@ class VocabRow {
  public:
   VocabRow(std::int64_t vocab, const kernels::Ops& ops);
 
-  // `changed`: scores that replace those of the logits, ids ascending; minus infinity masks a
-  // token, and at least one token stays. Must live as long as the row is read.
+  // `changed`: scaled scores that replace those of the logits, ids ascending. Minus infinity masks
+  // a token; at least one token stays unmasked. `row` and `changed` must outlive the reads.
   void load(const HeadRow& row, std::span<const ChangedScore> changed);
 
   const kernels::Ops& ops() const { return ops_; }
@@ -37,13 +38,14 @@ class VocabRow {
   std::int64_t block_size(std::int64_t block) const;
   float max() const { return max_; }
   float block_max(std::int64_t block) const { return block_max_[static_cast<std::size_t>(block)]; }
-  // Mass of one block, and of all, in units of exp(max()).
+  // The mass (sum of exp(s)) of one block, and of all blocks, in units of exp(max()).
   double block_mass(std::int64_t block) const {
     return block_mass_[static_cast<std::size_t>(block)];
   }
   double mass() const { return mass_; }
 
-  // Scaled scores of one block as changed; valid until the next call.
+  // The scaled scores of one block, with the changes. A copy that the caller may overwrite; valid
+  // until the next call.
   std::span<float> scores(std::int64_t block);
 
  private:

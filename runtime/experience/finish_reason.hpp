@@ -1,4 +1,5 @@
-// Why a sample ended.
+// Why a sample ended: at the model's end token, at a stop string or stop token of the request, at
+// the length limit, or because it was aborted.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@ namespace troupe::experience {
 
 enum class FinishReason : std::uint8_t { kEos, kStop, kLength, kAborted };
 
-// The name that rollout files and users see.
+// The name in rollout files and messages.
 constexpr std::string_view finish_name(FinishReason reason) {
   constexpr std::array<std::string_view, 4> kNames = {"eos", "stop", "length", "aborted"};
   return kNames[static_cast<std::size_t>(reason)];

@@ -1,6 +1,6 @@
-// The experience of a run: trajectories, and the groups that share a prompt. A generator makes a
-// trajectory; rewards, reference and critic add to it; the policy learns from it. All of these
-// roles use these types. Value types.
+// The experience of a run: trajectories (sampled responses), in groups of one prompt each. A
+// generator makes a trajectory; rewards, reference and critic add to it; the policy learns from it.
+// All of these roles use these types. Value types.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -23,11 +23,11 @@ namespace troupe::experience {
 struct Trajectory {
   std::vector<std::int32_t> tokens;  // the response, its end token included
   std::vector<float> behaviour;      // log-prob when sampled: full vocabulary, at the temperature
-  VersionRuns versions;              // of the weights that the token was drawn with
+  VersionRuns versions;              // of the weights that each token was sampled with
   FinishReason finish = FinishReason::kEos;
-  std::string text;              // of the tokens, for rewards and rollouts
+  std::string text;              // the decoded tokens, for rewards and rollout files
   std::vector<float> reference;  // log-prob under the reference model
-  std::vector<float> values;     // of the critic, at the start of the update
+  std::vector<float> values;     // the critic's, at the start of the update
   std::optional<double> score;   // weighted sum of the rewards, before shaping
 
   bool truncated() const { return finish == FinishReason::kLength; }
@@ -40,7 +40,7 @@ struct Group {
   std::vector<Trajectory> samples;
 };
 
-// The progress of a group.
+// The progress of a group: its ticket is issued, it is generated, then fully scored, or it failed.
 enum class GroupState : std::uint8_t { kIssued, kGenerated, kReady, kFailed };
 inline constexpr std::array<std::string_view, 4> kGroupStates = {"issued", "generated", "ready",
                                                                  "failed"};
@@ -48,8 +48,8 @@ constexpr std::string_view state_name(GroupState state) {
   return kGroupStates[static_cast<std::size_t>(state)];
 }
 
-// Checks a trajectory from a generator. Error kData: no tokens, a generator's list without exactly
-// one entry per token, or a field that only other roles fill.
+// Checks a trajectory from a generator. Error kData: no tokens, log-probs or versions that are not
+// one per token, or a field that only other roles may fill.
 core::Result<void> check_delivered(const Trajectory& sample);
 
 }  // namespace troupe::experience

@@ -24,7 +24,7 @@ constexpr bool is_evaluation(std::uint64_t update) {
 }
 
 struct Ticket {
-  std::uint64_t update = 0;   // of the update or evaluation that the group is for
+  std::uint64_t update = 0;   // number of the update or evaluation that the group is for
   std::uint32_t slot = 0;     // place of the group within it, from 0
   std::uint32_t attempt = 0;  // 0, then 1, 2, ... when the slot is issued again
 
@@ -32,7 +32,7 @@ struct Ticket {
   friend auto operator<=>(const Ticket&, const Ticket&) = default;
 };
 
-// As people count, from 1: "update 3" or "evaluation 2"; "update 3, prompt 1".
+// Names for messages, counted from 1: "update 3" or "evaluation 2"; "update 3, prompt 1".
 std::string name_of_update(std::uint64_t update);
 std::string name_of(const Ticket& ticket);
 

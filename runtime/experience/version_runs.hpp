@@ -1,5 +1,5 @@
-// The version of the weights behind each token of a sample, kept as runs of equal versions: a
-// sample of thousands of tokens sees a handful of versions. Reads as a sequence with one version
+// The version of the weights that sampled each token of a sample, stored as runs of equal versions,
+// because thousands of tokens come from a handful of versions. Reads as a sequence with one version
 // per token. Value type.
 #pragma once
 
@@ -19,7 +19,7 @@ class VersionRuns {
  public:
   struct Run {
     core::Version version = 0;
-    std::uint64_t count = 0;  // of tokens, at least 1
+    std::uint64_t count = 0;  // number of tokens, at least 1
     friend bool operator==(const Run&, const Run&) = default;
   };
 
@@ -33,7 +33,7 @@ class VersionRuns {
   std::span<const Run> runs() const { return runs_; }
   std::size_t size() const { return size_; }  // tokens
   bool empty() const { return size_ == 0; }
-  // Of the first and the last token. Not of an empty sequence, nor are the two below.
+  // Of the first and of the last token. These and the two below need at least one token.
   core::Version front() const { return runs_.front().version; }
   core::Version back() const { return runs_.back().version; }
   core::Version oldest() const;
@@ -72,7 +72,7 @@ class VersionRuns {
   friend bool operator==(const VersionRuns&, const VersionRuns&) = default;
 
  private:
-  std::vector<Run> runs_;  // neighbours differ
+  std::vector<Run> runs_;  // neighbouring runs differ in version
   std::size_t size_ = 0;
 };
 

@@ -27,7 +27,7 @@ core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
     }
   }
   if (!estimator->compares_samples()) return std::vector<double>(scores.begin(), scores.end());
-  // A case of its own: the rounded mean of equal numbers may differ from them.
+  // Equal scores give exactly 0. Their rounded mean may differ from them, so do not subtract it.
   const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
   if (*low == *high) return std::vector<double>(scores.size(), 0.0);
   return estimator->group_step(scores);

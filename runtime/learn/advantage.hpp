@@ -1,6 +1,7 @@
-// The group step and whitening: how the scores of a prompt's samples are compared with each other
-// (docs/algorithms.md, "From scores to advantages", steps 5 and 7). Plain C++ on doubles; sums run
-// in the order of the arguments, so equal inputs give equal bits. Stateless; safe on any thread.
+// Two steps from scores to advantages (docs/algorithms.md, "From scores to advantages", steps 5 and
+// 7): the group step compares the scores of one prompt's samples, and whitening normalises all
+// advantages of an update. Plain C++ on doubles; sums run in the order of the arguments, so equal
+// inputs give equal bits. Stateless; safe on any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,18 +17,19 @@ namespace troupe::learn {
 // Smallest variance that whitening divides by.
 inline constexpr double kWhitenVarianceMin = 1e-8;
 
-// The sum in order, over the count.
+// The mean of at least one value, summed in order.
 double mean_of(std::span<const double> values);
 
-// The group step alone, over the scores R_1..R_n of one prompt; estimators that compare samples
-// need n >= 2, and all results are exactly 0 when max = min. Errors, with `group` in the message:
+// Applies the estimator's group step to the scores of one prompt's samples. An estimator that
+// compares samples needs at least two and gives exactly 0 when all scores are equal; any other
+// returns the scores unchanged. Errors, with `group` (the ticket's name) in the message:
 // kInvalidArgument (too few samples), kNumeric (a score that is not finite).
 core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
                                                    std::span<const double> scores,
                                                    const std::string& group);
 
-// (A - mean) * rsqrt(max(var_pop, 1e-8)) in place, one entry per policy token; without `divide`
-// only A - mean.
+// Replaces each A by (A - mean) / sqrt(max(population variance, 1e-8)); without `divide` by
+// A - mean. `advantages` has one entry per policy token of the update.
 void whiten(std::span<double> advantages, bool divide = true);
 
 }  // namespace troupe::learn

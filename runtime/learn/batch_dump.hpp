@@ -10,10 +10,10 @@
 
 namespace troupe::learn {
 
-// Writes `path`. Each line: update, slot, sample (index in its group), prompt, tokens, versions,
-// score, behaviour (l_mu), logprobs (l on the weights at the end), advantages, micro_batch and loss
-// (of its micro-batch). Numbers that are not finite are null; `losses` are of the micro-batches
-// that ran, the others' are null.
+// Writes the file `path`. Each line has: update, slot, sample (index in its group), prompt, tokens,
+// versions, score (before shaping), behaviour (l_mu), logprobs (under the current weights),
+// advantages, micro_batch and loss (of its micro-batch). Numbers that are not finite are null.
+// `losses` has one entry for each micro-batch that ran; the loss of the others is null.
 //   logprobs  [group][sample][token], empty where the model could not be run
 core::Result<void> dump_batch(const std::filesystem::path& path,
                               const UpdateContext& update,

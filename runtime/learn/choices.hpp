@@ -1,5 +1,6 @@
-// The smaller tables of choices of the learning side: KL estimators, reducers and the order of the
-// reward's clip; and the names in all tables, for the configuration. Immutable; any thread.
+// Three small tables of named choices (KL estimators, loss reducers, the order of the reward's
+// clip), and the names in all tables of algo.* and reward.* choices, for the configuration.
+// Immutable; any thread.
 #pragma once
 
 #include "runtime/core/choice.hpp"
@@ -19,29 +20,32 @@ namespace troupe::learn {
 struct KlEstimator {
   std::string_view name, alias = {};
   std::string_view help;
-  bool in_loss = true;                                   // has an expected gradient
-  double (*of)(double d) = nullptr;                      // in the reward
-  at::Tensor (*formula)(const at::Tensor& d) = nullptr;  // in the loss; null without LibTorch
+  bool in_loss = true;               // may be in the loss, because its expected gradient is not 0
+  double (*of)(double d) = nullptr;  // the estimate in the reward
+  // The estimate in the loss, by token; null unless in_loss, and without LibTorch.
+  at::Tensor (*formula)(const at::Tensor& d) = nullptr;
 
   static std::span<const KlEstimator> all();
 };
 
-// Totals of one update; M mini-batches are M optimiser steps per pass.
+// Totals of one update; each mini-batch is one optimiser step per pass.
 struct UpdateCounts {
   double mini_batches = 1, tokens = 1, samples = 1;
 };
 
-// The weight of a token in the update's mean. All tokens (or samples) of an update count the same,
-// and each step has the scale of a mean.
+// Turns the losses of an update's tokens into one mean by giving each token a weight. The weights
+// count over the whole update, so they do not depend on how it is cut into batches; the factor
+// mini_batches gives each step the scale of a mean.
 struct Reducer {
   std::string_view name, alias = {};
   std::string_view help;
-  // `sample_tokens`: of the token's sample; `constant`: algo.reducer_constant.
+  // `sample_tokens`: length of the token's sample; `constant`: algo.reducer_constant, in tokens.
   double (*weight)(const UpdateCounts& counts, double sample_tokens, double constant) = nullptr;
 
   static std::span<const Reducer> all();
 };
 
+// Whether scores are clipped before the group step or its results after it.
 struct ClipOrder {
   std::string_view name, alias = {};
   std::string_view help;

@@ -1,6 +1,6 @@
-// A chosen row of a table of named choices: objectives, estimators, corrections and the like. A row
-// holds everything that the rest of the program needs to know about a choice, so no other code
-// compares names. A value type that stores the row's index; it may cross into libtroupe_learn.so.
+// A chosen row of a table of named choices: objectives, estimators, corrections and the like. Code
+// reads a choice's properties and functions from its row instead of comparing names. A value type
+// that stores the row's index, so it is also valid in libtroupe_learn.so, which has its own tables.
 #pragma once
 
 #include "runtime/core/check.hpp"
@@ -52,7 +52,7 @@ core::ChoiceTable words_of(std::string_view key) {
   return table;
 }
 
-// The rows without the functions that need LibTorch, for programs that do not load it.
+// Returns the rows with `formula`, which needs LibTorch, set to null: for code without LibTorch.
 template <class Row, std::size_t count>
 consteval std::array<Row, count> facts_of(std::array<Row, count> rows) {
   for (Row& row : rows)

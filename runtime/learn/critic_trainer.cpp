@@ -35,7 +35,7 @@ core::Result<void> check_fit(const std::vector<experience::Group>& groups,
                     std::string("the critic's ") + what + " are not one per token of the update");
 }
 
-// The entries of a micro-batch's tokens, in the order of its targets.
+// The entries of `lists` for a micro-batch's tokens, in the order of its targets.
 std::vector<double> gather(const TokenValues& lists, const MicroBatch& micro) {
   std::vector<double> flat;
   for (const GroupPart& part : micro.parts) {
@@ -150,7 +150,7 @@ class CriticTrainerImpl final : public CriticTrainer {
   }
 
  private:
-  // The loss of a micro-batch, its gradient added to the model's; not finite: no gradient.
+  // Returns the micro-batch's loss and, if it is finite, adds its gradient to the model's.
   core::Result<double> run(const model::PackedWeights& weights,
                            const ValueBatch& batch,
                            ValueStats& stats) {

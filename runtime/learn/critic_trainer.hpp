@@ -2,7 +2,7 @@
 // position before the token, and learns from the value targets that the policy's trainer computes.
 // Owned by the critic role; everything runs on its device thread, numeric work on its team. Values,
 // losses and gradients have the same bits for one micro-batch plan, whatever the number of threads.
-// Bound: micro_tokens_max rows at a time.
+// Memory is bounded by micro-batches of at most micro_tokens_max rows.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -23,8 +23,8 @@ namespace troupe::learn {
 
 struct CriticSettings {
   OptimSettings optim;
-  BatchSettings batch;           // as the policy's, so that both take the same number of steps
-  double value_clip = 0.5;       // 0 = none
+  BatchSettings batch;           // the policy's, so that both take the same number of steps
+  double value_clip = 0.5;       // most that a value may move in an update; 0 = no clip
   std::int64_t total_steps = 0;  // optimiser steps of the whole run, for the schedule
   // V = scale * head + shift, so that a critic that starts from a reward model with normalised
   // scores predicts in normalised units too.
@@ -47,9 +47,9 @@ class CriticTrainer {
       std::unique_ptr<model::ParamStore> master, CriticSettings settings, core::TeamRunner& team);
   virtual ~CriticTrainer() = default;
 
-  // V of every response token under the current weights; of the groups only ticket, prompt and
-  // tokens are read. Errors: those of plan_update; kNumeric naming the group of a value that is not
-  // finite.
+  // The value of every response token under the current weights. Of the groups only ticket, prompt
+  // and tokens are read. Errors: those of plan_update and plan_micro_batch; kNumeric, naming the
+  // group of a value that is not finite.
   virtual core::Result<TokenValues> values(const std::vector<experience::Group>& groups) = 0;
 
   // Trains on an update: `old` holds the values at its start, `returns` the value targets. A step

@@ -9,7 +9,7 @@
 namespace troupe::learn {
 namespace {
 
-// The deviation of a sample: divides by n - 1.
+// The standard deviation with n - 1 as the divisor.
 double deviation_of(std::span<const double> values, double mean) {
   double sum = 0;
   for (const double value : values)

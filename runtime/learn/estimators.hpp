@@ -12,25 +12,27 @@ namespace troupe::learn {
 
 struct AlgoSettings;
 
-// Added to the deviation of `group_norm`. Peers that use 1e-9 turn rounding noise into advantages.
+// Added to the standard deviation in `group_norm`. A floor of 1e-9, as other trainers use it, would
+// turn rounding noise into advantages.
 inline constexpr double kGrpoStdFloor = 1e-4;
 
 // Inputs of an estimator for one sample; one entry per token.
 struct SampleRewards {
   std::span<const double> rewards;
   std::span<const double> values;  // of the critic; empty without one
-  std::span<const double> log_w;   // l_p - l_mu; empty unless the estimator reads the start
+  std::span<const double> log_w;   // l_p - l_mu; empty unless the estimator has reads_start
 };
 
 struct Estimator {
   std::string_view name, alias = {};
   std::string_view help;     // one line, for the configuration
   bool has_critic = false;   // reads the critic's values and computes their targets
-  bool whitens = false;      // over all tokens of the update
+  bool whitens = false;      // advantages are whitened over all tokens of the update
   bool reads_start = false;  // reads l_p before the first step, for weights w = exp(l_p - l_mu)
   // Turns the scores of one prompt's samples into advantages relative to each other; null: scores
   // are used unchanged. Gets at least two scores, finite and not all equal.
   std::vector<double> (*group_step)(std::span<const double> scores) = nullptr;
+  // Advantages (and the critic's targets, if any) of one sample.
   TokenReturns (*returns)(const AlgoSettings& algo, const SampleRewards& sample) = nullptr;
 
   bool compares_samples() const { return group_step != nullptr; }

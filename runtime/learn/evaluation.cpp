@@ -14,7 +14,7 @@ namespace troupe::learn {
 
 namespace {
 
-// Mean and percentile interval of values that are drawn with replacement.
+// The mean of `values` and its bootstrap percentile interval.
 Interval percentile_interval(const std::vector<double>& values, int resamples, std::uint64_t seed) {
   const std::size_t count = values.size();
   core::Rng rng(seed);
@@ -32,7 +32,7 @@ Interval percentile_interval(const std::vector<double>& values, int resamples, s
   return Interval{mean_of(values), at(0.025), at(0.975)};
 }
 
-// The score of the winner of one block of votes.
+// The score of the answer with most votes in one block; ties share.
 double winning_score(std::span<const std::string> answers, std::span<const double> scores) {
   struct Votes {
     std::int64_t count = 0;

@@ -1,5 +1,5 @@
-// Figures of an evaluation: pass@k, maj@k, intervals, and the comparison of two evaluations of the
-// same problems. Pure functions on small arrays.
+// Computes the figures of an evaluation: pass@k, maj@k, bootstrap intervals, and the difference
+// between two evaluations of the same problems. Pure functions on small arrays.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -19,14 +19,15 @@ struct Interval {
 
 // Paired bootstrap over problems (Efron & Tibshirani 1993, ch. 13, percentile interval): mean of
 // after[i] - before[i] and its 95 % interval from `resamples` draws of problems with replacement.
-//   before, after  [problems] accuracy of each problem, same order; at least 2
+//   before, after  [problems] accuracy of each problem, same order
+// Error kInvalidArgument: sizes that differ, fewer than 2 problems or 100 resamples.
 core::Result<Interval> paired_bootstrap(const std::vector<double>& before,
                                         const std::vector<double>& after,
                                         int resamples,
                                         std::uint64_t seed);
 
-// The mean of `values` with its 95 % percentile interval, problems drawn with replacement. One
-// value gives a point; none is an error (kInvalidArgument).
+// The mean of `values`, one per problem, with its 95 % bootstrap percentile interval. One value
+// gives an interval of width 0. Error kInvalidArgument: no value, fewer than 100 resamples.
 core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
                                       int resamples,
                                       std::uint64_t seed);
@@ -38,8 +39,8 @@ double pass_at_k(std::int64_t n, std::int64_t right, std::int64_t k);
 
 // The expected score of a majority vote over k samples. `answers` and `scores` belong to one
 // problem's samples, in order. Returns the mean over the n / k disjoint blocks of k samples (the
-// rest is not used). Answers that tie for most votes count with the mean of their scores. An empty
-// answer casts no vote and scores 0. 1 <= k <= n.
+// rest is not used). Answers that tie for most votes count with the mean of their scores. Empty
+// answers vote for "no answer", which scores 0. 1 <= k <= n.
 double majority_at_k(std::span<const std::string> answers,
                      std::span<const double> scores,
                      std::int64_t k);

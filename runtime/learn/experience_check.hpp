@@ -19,9 +19,10 @@ struct Staleness {
   bool on_policy() const { return max == 0; }
 };
 
-// Errors, naming group and sample: kInvalidArgument (a list without exactly one entry per token, a
-// version that does not exist yet, missing reference log-probs or values that are needed), kNumeric
-// (a recorded number that is not finite).
+// `version` is that of the weights at the update's start. Errors, naming group and sample:
+// kInvalidArgument (a list without exactly one entry per token, a newer version than `version`, no
+// score, needed reference log-probs or values that are missing), kNumeric (a recorded log-prob or
+// value that is not finite).
 core::Result<Staleness> check_experience(const std::vector<experience::Group>& groups,
                                          core::Version version,
                                          bool needs_reference,

@@ -1,5 +1,5 @@
-// The only symbols that programs look up by name in libtroupe_learn.so. Compiled into the library
-// alone.
+// The entry of libtroupe_learn.so: the table of `create` functions, which programs look up by name,
+// and the build id, which they search for in the file. Only the library contains this source.
 #include "runtime/learn/build_id.hpp"
 #include "runtime/learn/trainers.hpp"
 

@@ -1,9 +1,9 @@
 // The table rows of the policy's loss: objectives and KL estimators. To add an objective, add a row
-// here and a function in objective.cpp; one with another ratio also says so in log_ratios_of of
-// objective_stats.cpp. To add a KL estimator, `of` is its form in the reward, and `formula`, in
-// objective.cpp, its form in the loss. The order of rows is that of the help pages. Functions that
-// return at::Tensor exist only in code linked with LibTorch. The rows are compile-time constants;
-// other code keeps what facts_of() leaves.
+// here and a function in objective.cpp; if its ratio is new, also handle it in log_ratios_of of
+// objective_stats.cpp. To add a KL estimator, give `of`, its form in the reward, and `formula`, its
+// form in the loss, which is a function in objective.cpp. Help pages list the rows in this order.
+// Functions that return at::Tensor exist only in code linked with LibTorch, so objective.cpp alone
+// uses these rows as they are; choices.cpp keeps them without `formula` (facts_of).
 #pragma once
 
 #include "runtime/learn/choices.hpp"

@@ -44,7 +44,7 @@ core::Result<void> check_group(const experience::Group& group, std::int64_t rows
   return {};
 }
 
-// Indices of the groups by ticket; every group checked.
+// Checks every group and returns the groups' indices in ticket order.
 core::Result<std::vector<std::size_t>> ticket_order(const std::vector<experience::Group>& groups,
                                                     std::int64_t rows_max) {
   std::vector<std::size_t> order = by_ticket(groups);
@@ -61,8 +61,8 @@ core::Result<std::vector<std::size_t>> ticket_order(const std::vector<experience
   return order;
 }
 
-// The groups of one mini-batch in micro-batches of at most `rows_max` rows, filled one after the
-// other: those that learn first.
+// Cuts one mini-batch, whose groups `run` lists, into micro-batches of at most `rows_max` rows, and
+// fills these one after the other. Groups that learn come first.
 MiniBatch cut(const std::vector<experience::Group>& groups,
               std::span<const std::size_t> run,
               const std::vector<bool>& learns,

@@ -23,7 +23,7 @@ struct MicroBatch {
   std::vector<GroupPart> parts;
   bool learns = true;       // false: forward pass for the metrics alone, no gradient
   std::int64_t rows = 0;    // tokens that go through the model
-  std::int64_t tokens = 0;  // policy tokens that are learnt from
+  std::int64_t tokens = 0;  // response tokens, each a target of the loss
 };
 
 struct MiniBatch {
@@ -45,12 +45,13 @@ struct UpdatePlan {
 // token, since no log-prob is needed after it.
 std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::size_t end);
 
-// Groups go in ticket order. `mini_batches` consecutive runs of groups, equal in number within one
-// (fewer runs when there are fewer groups); inside a run a micro-batch takes whole groups while
-// they fit. A group that is larger than a micro-batch is split between samples, in order. Groups
-// whose `learns` is false (empty: none) come last in their run, in micro-batches of their own.
-// Errors: kInvalidArgument (no groups, an empty prompt or response, two groups of one slot),
-// kConfig (one sample with its prompt is longer than micro_tokens_max).
+// Takes the groups in ticket order and cuts them into `mini_batches` mini-batches whose numbers of
+// groups differ by at most one (fewer mini-batches when there are fewer groups). Micro-batches take
+// whole groups and are about equal in size; a group that is larger than a micro-batch is split
+// between samples, in order. Groups whose `learns` is false come last in their mini-batch, in
+// micro-batches of their own; an empty `learns` means that all learn. Errors: kInvalidArgument (no
+// groups, a group without samples, an empty prompt or response, two groups of one slot), kConfig
+// (one sample with its prompt is longer than micro_tokens_max).
 core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& groups,
                                      const BatchSettings& batch,
                                      const std::vector<bool>& learns = {});

@@ -7,7 +7,7 @@
 namespace troupe::learn {
 namespace {
 
-// Here with the functions of LibTorch.
+// The rows with their `formula`, which calls LibTorch; Objective::all() has them without it.
 constexpr auto kObjectiveFormulas = objective_rows();
 constexpr auto kKlFormulas = kl_rows();
 
@@ -25,7 +25,7 @@ at::Tensor clipped_objective(const AlgoSettings& algo,
   return at::where(advantage < 0, floor, objective);
 }
 
-// Every token gets its sample's mean.
+// Replaces each token's value by the mean over its sample.
 at::Tensor mean_over_samples(const at::Tensor& values, const std::vector<TokenRange>& samples) {
   std::vector<at::Tensor> parts;
   for (const TokenRange& sample : samples) {
@@ -57,8 +57,8 @@ at::Tensor weighted_logprob(const LossTerms& t) {
   return weighted_sum(t, tensor_of(t.batch.advantage) * t.l);
 }
 
-// -log s(dpo_beta * h), h = (sum l - l_ref of the pair's first sample) - (same of its second),
-// times pair_weight for each pair whose A is not 0.
+// Adds pair_weight * -log sigmoid(dpo_beta * h) for each pair whose advantage is not 0, with h =
+// (sum of l - l_ref over the pair's first, better sample) - (the same over its second).
 at::Tensor pair_comparison(const LossTerms& t) {
   const TokenBatch& batch = t.batch;
   TROUPE_CHECK(batch.reference.size() == batch.size(), "one reference log-prob per token");

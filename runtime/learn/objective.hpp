@@ -20,13 +20,13 @@ struct LossTerms {
   const TokenBatch& batch;
   const at::Tensor& l;       // with the gradient
   const at::Tensor& l_p;     // anchor
-  const at::Tensor& weight;  // reducer's share times the detached weights w
+  const at::Tensor& weight;  // the reducer's weight times the detached off-policy weight w
 };
 
 // Returns the loss, a scalar in f64: the objective's formula (for most the sum over tokens of
-// -weight * w * objective), plus beta * KL * w_kl and -c_H * H summed with the same weights. w and
-// w_kl are detached (off_policy.hpp); d = l - l_ref of the KL is not clamped.
-// `logprobs` [tokens] f32 or f64; `entropy` [tokens], or undefined when entropy_coef is 0.
+// -weight * w * objective), plus the sums over tokens of weight * beta * w_kl * KL and of
+// -weight * c_H * H. w and w_kl are detached (off_policy.hpp); d = l - l_ref of the KL is not
+// clamped. `logprobs` [tokens] f32 or f64; `entropy` [tokens], or undefined if entropy_coef is 0.
 at::Tensor policy_loss(const AlgoSettings& algo,
                        const TokenBatch& batch,
                        const at::Tensor& logprobs,

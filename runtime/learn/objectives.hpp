@@ -27,7 +27,7 @@ struct Objective {
   std::string_view name, alias = {};
   std::string_view help;  // one line, for the configuration
   Anchor anchor = Anchor::kStart;
-  bool clips = false;             // clips r, so that the clip can take a token's gradient
+  bool clips = false;             // clips r; a token beyond the clip has no gradient
   bool sample_ratio = false;      // r is one number for all tokens of a sample
   bool behaviour_ratio = false;   // its ratio, or weight, is pi/mu
   bool pairs = false;             // learns from a group's best and worst sample; reads l_ref
@@ -37,9 +37,10 @@ struct Objective {
   void (*weigh)(SampleWeights& sample) = nullptr;  // its own detached weight; null: 1
   at::Tensor (*formula)(const LossTerms& terms) = nullptr;  // its loss; null without LibTorch
 
-  // Weighs tokens of older policies itself, so a correction that multiplies by rho is refused.
+  // True if it weighs tokens of older policies itself, so a correction that multiplies by rho is
+  // refused.
   bool weighs_old_tokens() const { return behaviour_ratio || weigh != nullptr; }
-  // Its gradient has a factor besides A: a ratio, a weight, or that of a pair's comparison.
+  // True if its gradient has a factor besides A: a ratio, a weight, or that of a pair's comparison.
   bool has_ratio() const { return clips || weighs_old_tokens() || pairs; }
   double bound_of(const AlgoSettings& algo) const;
 

@@ -27,8 +27,8 @@ std::vector<double> anchors(const AlgoSettings& algo,
   return {l.begin(), l.end()};
 }
 
-// The KL term is held to the bound of the truncation in use; corrections that keep or drop have
-// none of their own.
+// Upper bound of the KL term's weight: that of a correction which multiplies by rho, else that of
+// the objective.
 double kl_bound(const AlgoSettings& algo) {
   return algo.correction->carries_rho ? algo.correction_high : algo.objective->bound_of(algo);
 }
@@ -51,7 +51,7 @@ void SampleWeights::multiply(std::size_t t, double factor, double plain) {
   if (factor < plain) lowered[t] = true;
 }
 
-// min(rho, bound) of decoupled objectives, and of cispo with rho = pi/mu.
+// The weight min(rho, bound) of decoupled and a3po, and of cispo, whose rho is pi/mu.
 void truncated_rho(SampleWeights& s) {
   const double bound = s.algo.objective->bound_of(s.algo);
   for (std::size_t t = s.tokens.begin; t < s.tokens.end; ++t)

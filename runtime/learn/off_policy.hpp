@@ -1,5 +1,5 @@
-// The detached off-policy terms of the loss: the anchor l_p, the correction of tokens that another
-// policy sampled, and the weights of objectives without a ratio (docs/algorithms.md,
+// Computes the detached off-policy terms of the loss: the anchor l_p, and the weights by which
+// objective and correction weigh tokens that another policy sampled (docs/algorithms.md,
 // "Corrections"). Plain C++ on doubles, pure. The loss and its metrics both read the result, so
 // they cannot disagree.
 #pragma once
@@ -16,6 +16,7 @@ namespace troupe::learn {
 // A log-ratio, or a sum of them, is clamped to +- this before exp.
 inline constexpr double kLogRatioMax = 20.0;
 
+// One entry per token.
 struct OffPolicy {
   std::vector<double> anchor;  // l_p
   std::vector<double> rho;     // weight of the token before any bound: exp(l_p - l_mu), or pi/mu
@@ -42,9 +43,10 @@ struct SampleWeights {
   std::span<const double> weighed() const {
     return algo.objective->behaviour_ratio ? l : std::span<const double>(result.anchor);
   }
-  // Sum over the sample's tokens of `above` - l_mu.
+  // Sum over the sample's tokens of `above` - l_mu; `above` has the log-probs of all tokens.
   double sum_of_logs(std::span<const double> above) const;
-  // Multiplies token t's weight by `factor`; `plain` is the factor before any bound.
+  // Multiplies token t's weight by `factor`; `plain` is the factor before any bound. A smaller
+  // `factor` marks the token as lowered.
   void multiply(std::size_t t, double factor, double plain);
 };
 

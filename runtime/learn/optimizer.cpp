@@ -10,7 +10,7 @@
 namespace troupe::learn {
 namespace {
 
-// Members work on whole cache lines.
+// Elements: members' shares begin at multiples of it, so no two write to one cache line.
 constexpr std::int64_t kGrain = 64;
 
 }  // namespace
@@ -85,8 +85,8 @@ void AdamW::step(core::TeamRunner& team,
   a.eps = static_cast<float>(optim_.eps);
   a.weight_decay = static_cast<float>(optim_.weight_decay);
   a.grad_scale = static_cast<float>(grad_scale);
-  // From the betas as the kernel has them: 1 - 0.999f differs from 0.001 by 1.3e-5 relative, and a
-  // correction with another beta would leave that in the first steps.
+  // Computed from the betas as the kernel has them, in f32: 1 - 0.999f differs from 0.001 by 1.3e-5
+  // relative, and with the double betas the first steps would have that error.
   const double t = static_cast<double>(steps_);
   a.correction1 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta1), t));
   a.correction2 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta2), t));

@@ -15,8 +15,8 @@
 
 namespace troupe::learn {
 
-// sqrt of the sum of squares of x[0, count): chunks of kernels::kNormChunk, added ascending in
-// double. Not finite exactly when some value is not.
+// sqrt of the sum of squares of x[0, count). Sums in double over chunks of kernels::kNormChunk
+// elements, then over the chunks in ascending order. Not finite exactly when some value is not.
 double global_norm(core::TeamRunner& team, const float* x, std::int64_t count);
 
 // The factor of gradient clipping, as torch.nn.utils.clip_grad_norm_ has it:
@@ -26,9 +26,9 @@ double clip_scale(double norm, double norm_max);
 // The name of the first tensor of `store` that holds a value that is not finite; empty when none.
 std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& store);
 
-// Decoupled weight decay (Loshchilov & Hutter 2019), one group: like torch.optim.AdamW over all
-// parameters, decay applies to every trained tensor, norms and biases included; a frozen one has no
-// moments and does not move, by decay neither. Per element, at step t:
+// Adam with decoupled weight decay (Loshchilov & Hutter 2019), like torch.optim.AdamW with all
+// parameters in one group: decay applies to every trained tensor, norms and biases included. A
+// frozen tensor has no moments and never changes, not even by decay. Per element, at step t:
 //   p -= lr wd p;  m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
 //   p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps)
 class AdamW {
@@ -64,7 +64,7 @@ class AdamW {
   std::vector<Run> runs_;
   model::ParamStore m_;
   model::ParamStore v_;
-  std::int64_t steps_ = 0;  // applied ones; a skipped step does not age the moments
+  std::int64_t steps_ = 0;  // applied steps; a skipped one does not count
 };
 
 }  // namespace troupe::learn

@@ -60,7 +60,8 @@ double mean_score(const std::vector<experience::Group>& groups) {
   return count == 0 ? 0 : sum / count;
 }
 
-// A group whose advantages are all zero has no gradient unless another term brings one.
+// Plans the micro-batches. A group whose advantages are all zero learns only from other terms of
+// the loss; without such a term it has no gradient.
 core::Result<void> plan_learning(const TrainerSettings& settings, UpdateContext& update) {
   const AlgoSettings& algo = settings.algo;
   const bool other_terms = (algo.kl_coef != 0 && algo.kl_in_loss) || algo.entropy_coef != 0 ||

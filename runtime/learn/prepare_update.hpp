@@ -13,15 +13,17 @@
 
 namespace troupe::learn {
 
-// kConfig, naming the key, for settings that make no sense; the configuration has narrower ranges.
+// Error kConfig, naming the key, for a setting that makes no sense. The configuration has narrower
+// ranges.
 core::Result<void> check_settings(const TrainerSettings& settings);
 
 // Log-probs of a plan's tokens under the weights that the update starts from.
 using ScoreStart = std::function<core::Result<TokenTable<float>>(
     const std::vector<experience::Group>& groups, const UpdatePlan& plan)>;
 
-// `start`: version of the weights. Adds the scores to `moments` if the normaliser is on. Errors:
-// those of check_experience, update_advantages, plan_update and `score`; kConfig for a pair that no
+// `start`: version of the weights that the update starts from. `score`: called only if l_p needs an
+// extra forward pass. Adds the scores to `moments` if the normaliser is on. Errors: those of
+// check_experience, update_advantages, plan_update and `score`; kConfig for a pair that no
 // micro-batch holds.
 core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
                                            core::Version start,

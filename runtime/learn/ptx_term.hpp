@@ -1,6 +1,6 @@
-// The next-token loss on plain texts that is mixed into each optimiser step of the policy (PPO-ptx,
-// Ouyang et al. 2022), against forgetting. Owned by the trainer, used from its thread. Bound: one
-// micro-batch of texts per step.
+// Adds a next-token loss on plain texts to each optimiser step of the policy, against forgetting
+// (PPO-ptx, Ouyang et al. 2022). Owned by the trainer, used from its thread. Bound: one micro-batch
+// of texts per step.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -22,28 +22,29 @@ struct PtxTexts {
   std::uint64_t seed = 0;  // seed of their order
 };
 
-// The order of a pass over `count` texts: a permutation made from (seed, pass) alone, so that the
-// text at any place of the endless stream is a function of its index.
+// The order of one pass over `count` texts: a permutation made from (seed, pass) alone. PtxTerm
+// reads pass after pass as one endless stream, whose text at each place depends on the place alone.
 std::vector<std::uint64_t> ptx_order(std::uint64_t count, std::uint64_t seed, std::uint64_t pass);
 
 class PtxTerm {
  public:
-  // What one step added: the mean loss of a token before its weight, and how far the cursor moved.
+  // What one step added: the mean loss of a token, before `coef`, and the number of texts.
   struct Part {
     double nll = 0;
     std::uint64_t texts = 0;
   };
 
-  // `texts` is not empty and no text longer than `rows_max` + 1; all outlive the term.
+  // There is at least one text, and none is longer than `rows_max` + 1 tokens. `team` and `forward`
+  // outlive the term.
   PtxTerm(std::shared_ptr<const PtxTexts> texts,
           std::int64_t rows_max,
           core::TeamRunner& team,
           model::TrainForward& forward);
 
   double coef() const { return texts_->coef; }
-  // Takes texts from place `cursor` of the endless stream on until a micro-batch is full, packed so
-  // that no text attends to another, and adds the gradient of coef * nll. If the loss is not
-  // finite, returns it and adds no gradient.
+  // Takes texts from place `cursor` of the endless stream on, until a micro-batch is full or there
+  // are as many as a pass has, packs them so that no text attends to another, and adds the gradient
+  // of coef * nll. If the loss is not finite, returns it and adds no gradient.
   core::Result<Part> add(const model::PackedWeights& weights, std::uint64_t cursor);
 
  private:

@@ -1,5 +1,5 @@
-// The shaping of an update's scores before they are compared: normaliser, length shaping, clip
-// (docs/algorithms.md, "From scores to advantages", steps 1 to 3). Plain C++ on doubles. The
+// Shapes an update's scores before samples are compared: running normaliser and length penalties
+// (docs/algorithms.md, "From scores to advantages", steps 1 and 2). Plain C++ on doubles. The
 // trainer owns the normaliser; the functions are pure. Any one thread.
 #pragma once
 
@@ -10,25 +10,27 @@
 
 namespace troupe::learn {
 
-// Mean and deviation of all numbers so far (Welford 1962). Its state is the three numbers, so a
-// restored one goes on with the same bits.
+// Running mean and deviation of all values added so far (Welford 1962). The three numbers are its
+// whole state, so a restored one continues with the same bits.
 struct RunningMoments {
   std::uint64_t count = 0;
   double mean = 0;
   double squares = 0;  // sum of squared distances from the mean
 
   void add(double value);
-  double deviation() const;  // of the population; 0 before the second number
-  // (value - mean) / max(deviation, 1e-8); the value itself before the second number.
+  double deviation() const;  // of the population; 0 before the second value
+  // (value - mean) / max(deviation, 1e-8); `value` itself before the second value was added.
   double normalised(double value) const;
 };
 
-// L* = max - buffer; a response longer than L* loses factor * min(length - L*, buffer) / buffer
-// (DAPO, Yu et al. 2025, eq. 13). 0 without a buffer.
+// The penalty, at least 0, to subtract from the score of a response of `tokens` tokens: with
+// buffer = overlong_tokens and L* = response_tokens_max - buffer, a response longer than L* loses
+// overlong_factor * min(tokens - L*, buffer) / buffer (DAPO, Yu et al. 2025, eq. 13).
 double overlong_penalty(const RewardShaping& shaping, std::int64_t tokens);
 
-// Of a sample that was cut by length, with c = stop_properly_coef: R - (1 - c)|R| for c in [0, 1],
-// c itself below 0. (The peer's c R would reward a truncated sample of negative score.)
+// The score of a sample that was cut by length. With c = stop_properly_coef and R = score:
+// R - (1 - c)|R| for c in [0, 1], or c itself if c is below 0. (OpenRLHF's c R would raise a
+// negative score.)
 double cut_score(const RewardShaping& shaping, double score);
 
 // Subtracts the overlong penalty, then applies cut_score; a score that is not finite is unchanged.

@@ -1,4 +1,5 @@
-// The rules that settings of the learning side must keep, those between choices among them.
+// Checks combinations of learning settings: which estimator, objective, correction, reducer and KL
+// settings may be used together.
 #include "runtime/learn/settings.hpp"
 
 #include <string>

@@ -17,12 +17,12 @@
 
 namespace troupe::learn {
 
-// Score shaping before the group step, besides the clip.
+// How scores are shaped before the group step; the clip is in AlgoSettings.
 struct RewardShaping {
   bool normalise_running = false;    // (R - mean) / std of all scores so far
-  std::int64_t overlong_tokens = 0;  // last tokens of the longest response with a penalty; 0 = none
+  std::int64_t overlong_tokens = 0;  // length of the penalised range; 0 = no penalty
   double overlong_factor = 1.0;
-  std::int64_t response_tokens_max = 0;  // longest response, for the overlong penalty
+  std::int64_t response_tokens_max = 0;  // longest response; the penalised range ends here
   double stop_properly_coef = 1.0;       // for samples cut by length; 1 = no penalty
 };
 
@@ -46,18 +46,18 @@ struct AlgoSettings {
   double correction_low = 0.5, correction_high = 2.0;
 
   Chosen<Reducer> reducer = "token_mean";
-  double reducer_constant = 1.0;  // tokens, constant
+  double reducer_constant = 1.0;  // tokens; read by the reducer `constant`
 
   double kl_coef = 0.0;  // 0 = no KL term
   Chosen<KlEstimator> kl_estimator = "k2";
   bool kl_in_loss = true;      // false: in the reward
   bool kl_per_sample = false;  // in the reward as one sum, before the group step
-  double kl_target = 0.0;      // 0 = kl_coef stays
-  double kl_horizon = 10000;   // samples
-  double kl_stop = 0.0;        // 0 = never
+  double kl_target = 0.0;      // KL of a sample that kl_coef is steered to; 0 = kl_coef stays
+  double kl_horizon = 10000;   // samples over which kl_coef is steered
+  double kl_stop = 0.0;        // KL to the anchor that ends an update's steps; 0 = never
 
   std::int64_t samples_per_prompt = 0;  // 0: not known
-  double temperature = 1.0;             // of sampling; log-probs use z / temperature
+  double temperature = 1.0;             // of sampling; log-probs are of logits / temperature
   double entropy_coef = 0.0;
 
   bool kl_in_reward() const { return kl_coef != 0 && !kl_in_loss; }
@@ -81,8 +81,9 @@ struct OptimSettings {
   bool checkpointing = false;            // of activations: less memory, more time, the same bits
   double aux_loss_coef = 0;              // of the load-balancing loss of experts
   model::TrainedSet trained;             // all weights, all but some, or adapters
-  // Panels of the forward pass, kF32 or kBf16. With kBf16 the forward pass uses rounded weights;
-  // the backward pass uses the f32 weights, which also get the gradient (straight-through).
+  // Type of the forward pass's packed weights: kF32, kBf16 or, on a device, kBf16Compute. The
+  // forward pass then uses weights rounded to bf16; the backward pass uses the f32 weights, which
+  // also get the gradient (straight-through).
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;
 };
 

@@ -9,7 +9,7 @@
 
 namespace troupe::learn {
 
-// `where`: "in a training step".
+// `where` completes "LibTorch failed ...", as in "in a training step".
 core::Failure step_failure(const std::exception& thrown, const std::string& where);
 
 }  // namespace troupe::learn

@@ -11,14 +11,14 @@
 
 namespace troupe::learn {
 
-// A copy, so that a graph owns what it keeps for the backward pass.
+// An f64 tensor [values]. Copies, so that a graph owns what it keeps for the backward pass.
 inline at::Tensor tensor_of(std::span<const double> values) {
   at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
   std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
   return tensor;
 }
 
-// All elements, without gradients.
+// All elements as doubles, detached from the graph.
 inline std::vector<double> values_of(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().to(at::kDouble).contiguous();
   const double* data = flat.const_data_ptr<double>();

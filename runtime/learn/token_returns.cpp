@@ -8,7 +8,8 @@
 namespace troupe::learn {
 namespace {
 
-// One recursion for both: the trace is e = target - V, and gae's advantage is its own trace.
+// The recursion of gae and vtrace, from the last token to the first. A token's trace is its target
+// minus V; in gae (all weights 1) it equals the advantage.
 TokenReturns trace(std::span<const double> rewards,
                    std::span<const double> values,
                    std::span<const double> log_w,

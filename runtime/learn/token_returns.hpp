@@ -1,7 +1,7 @@
-// From the rewards of one sample's tokens to advantages and value targets (docs/algorithms.md,
-// "From scores to advantages", step 6). Plain C++ on doubles, pure.
+// Computes advantages and value targets from the rewards of one sample's tokens
+// (docs/algorithms.md, "From scores to advantages", step 6). Plain C++ on doubles, pure.
 //
-// Common to all: one entry per token of the sample; V after the last token is 0.
+// All spans and vectors have one entry per token of the sample; V after the last token is 0.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace troupe::learn {
 
 struct TokenReturns {
   std::vector<double> advantages;
-  std::vector<double> targets;  // what the critic's values are trained towards
+  std::vector<double> targets;  // that the critic's values are trained towards; empty without one
 };
 
 // Generalised advantage estimation (Schulman et al. 2016, eq. 16):
@@ -26,17 +26,18 @@ struct VtraceSettings {
   double rho_max = 1, c_max = 1;
 };
 
-// V-trace (Espeholt et al. 2018, eq. 1, with lambda as in its remark 2), w_t = exp(log_w_t):
+// V-trace (Espeholt et al. 2018, eq. 1, with lambda as in its remark 2), w_t = exp(log_w_t clamped
+// to +-20):
 //   delta_t = min(rho_max, w_t)(r_t + gamma V_next - V_t)
 //   v_t = V_t + delta_t + gamma lambda min(c_max, w_t)(v_next - V_next); target = v_t
 //   A_t = r_t + gamma (lambda v_next + (1 - lambda) V_next) - V_t, without a weight of its own
-// With all w = 1 and both bounds 1 the bits of `gae`.
+// With all w and both bounds equal to 1, the result has the bits of `gae`.
 TokenReturns vtrace(std::span<const double> rewards,
                     std::span<const double> values,
                     std::span<const double> log_w,
                     const VtraceSettings& settings);
 
-// A_t = sum over s >= t of gamma^(s - t) r_s.
+// Discounted rewards to go: A_t = sum over s >= t of gamma^(s - t) r_s.
 std::vector<double> rewards_to_go(std::span<const double> rewards, double gamma);
 
 }  // namespace troupe::learn

@@ -1,6 +1,6 @@
-// Runs the forward and backward passes of training without an optimiser, the loss being a plain
-// sum, so that benchmarks can measure them. Runs on the owner's thread, numeric work on the team;
-// memory: the activations of one call.
+// Runs the forward and backward passes of training without an optimiser, so that benchmarks can
+// measure them; the loss is the sum of the log-probs. Runs on the owner's thread, numeric work on
+// the team; memory: the activations of one call.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -22,8 +22,8 @@ class TrainPass {
                                            model::ParamStore& grads);
   virtual ~TrainPass() = default;
 
-  // Log-probs of the targets under the weights; they live until the next call, and so does the
-  // graph that backward() needs. kInternal: LibTorch failed, or built no graph.
+  // Log-probs [targets] under `weights`. They and the graph that backward() needs live until the
+  // next call. Error kInternal: LibTorch failed, or built no graph.
   virtual core::Result<std::span<const float>> logprobs(const model::PackedWeights& weights,
                                                         const model::ForwardPlan& plan,
                                                         const model::TokenTargets& targets,

@@ -84,7 +84,7 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
   // Applies to the whole process. LibTorch's own threads would change the order of its sums and
   // compete with the team for cores.
   at::set_num_threads(1);
-  if (lora_) lora_->merge(team_, *master_);  // changes no weight, makes the panels
+  if (lora_) lora_->merge(team_, *master_);  // changes no weight yet, packs the adapters
 }
 
 std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {

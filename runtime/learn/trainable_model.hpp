@@ -33,10 +33,11 @@ struct StepReport {
 
 class TrainableModel {
  public:
-  // `key` is the configuration section that error messages name: "actor", "critic". Gradients and
-  // moments exist only for `optim.trained`. Weights, gradients and moments live in the memory of
-  // the team; `master` is moved there if it is elsewhere. Errors: kConfig, naming the key, for a
-  // value that makes no sense, or a model that the device cannot compute.
+  // `total_steps`: optimiser steps of the whole run, for the schedule. `key`: the configuration
+  // section that errors name, "actor" or "critic". Gradients and moments exist only for
+  // `optim.trained`. They and the weights live in the memory of the team; `master` is moved there
+  // if it is elsewhere. Error kConfig, naming the key: a value that makes no sense, or a model that
+  // the device cannot compute.
   static core::Result<std::unique_ptr<TrainableModel>> create(
       std::unique_ptr<model::ParamStore> master,
       const OptimSettings& optim,
@@ -56,14 +57,14 @@ class TrainableModel {
   core::Result<StepReport> step(const Accumulate& accumulate, const Describe& describe);
 
   // The load-balancing loss of experts, when optim.aux_loss_coef is not 0. Call begin_micro_batch
-  // before each forward pass with the micro-batch's share of the step's rows (0: not counted);
-  // after the pass, aux_loss() is share * loss. Summed over the step's micro-batches, that is the
-  // mean.
+  // before each forward pass with the micro-batch's share of the step's rows (0: no balancing).
+  // After the pass, aux_loss() is share * loss; its sum over a step's micro-batches is the step's
+  // mean loss.
   void begin_micro_batch(double share);
   double aux_loss() const { return share_ * forward_.balance_loss(); }
   double aux_loss_coef() const { return optim_.aux_loss_coef; }
 
-  // Counts steps without changing weights: schedule and version advance as if they were taken.
+  // Counts `steps` optimiser steps as taken without changing weights: version and schedule advance.
   void pass(core::Version steps = 1) { version_ += steps; }
 
   // Panels of the current weights, made once per version and shared.

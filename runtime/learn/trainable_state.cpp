@@ -39,7 +39,7 @@ core::Result<void> write_store(const model::ParamStore& params, const std::files
   return store::write_safetensors(path, tensors, {});
 }
 
-// `what`: "a state".
+// Opens a file that must have exactly the tensors of `params`; `what` names its kind in errors.
 core::Result<store::SafetensorsFile> open_store(const model::ParamStore& params,
                                                 const std::filesystem::path& path,
                                                 const std::string& what = "a state") {
@@ -74,7 +74,8 @@ core::Result<void> read_store(const store::SafetensorsFile& file, model::ParamSt
   return {};
 }
 
-// A file of numbers by name, with the format that it is in.
+// Reads a JSON object of format kStateFormat. Errors: kNotFound; kData if a key of `whole` has no
+// unsigned integer or a key of `other` no number.
 core::Result<json> read_numbers(const std::filesystem::path& path,
                                 std::initializer_list<const char*> whole,
                                 std::initializer_list<const char*> other = {}) {

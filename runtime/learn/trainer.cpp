@@ -154,7 +154,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
         for (const MiniBatch& mini : update_->plan.mini_batches) {
           if (stop) {
-            // Not trained on, but counted as a step: the schedule depends on updates alone.
+            // Counted as a step without training, so the schedule depends only on updates.
             model_->pass();
             ++totals.left_out;
             continue;
@@ -232,7 +232,8 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     return scored;
   }
 
-  // Returns the mean KL between the update's start and the weights before the step.
+  // Returns how far the policy was from the anchor before the step: the tokens' mean of
+  // x - 1 - log x, x = exp(l - l_p); 0 if the step was skipped.
   core::Result<double> optimiser_step(const MiniBatch& mini, UpdateTotals& totals) {
     ObjectiveStats stats;
     std::vector<double> losses;  // of the micro-batches that ran
@@ -297,7 +298,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     return core::fail(error.code, error.message + note);
   }
 
-  TrainerSettings settings_;  // algo.kl_coef is the coefficient of now
+  TrainerSettings settings_;  // algo.kl_coef changes: it is the current coefficient
   std::unique_ptr<TrainableModel> model_;
   MicroBatchRunner runner_;
   std::optional<WeightAverage> average_;

@@ -27,9 +27,9 @@ struct TrainerSettings {
   OptimSettings optim;
   BatchSettings batch;
   std::int64_t total_steps = 0;         // optimiser steps of the whole run, for the schedule
-  std::uint64_t freezing_steps = 0;     // first updates that leave the policy unchanged
+  std::uint64_t freezing_steps = 0;     // first updates, which leave the policy unchanged
   double ema_beta = -1;                 // of the moving average of the weights; below 0 = none
-  std::shared_ptr<const PtxTexts> ptx;  // null: no such term
+  std::shared_ptr<const PtxTexts> ptx;  // texts of a next-token loss in every step; null: none
   // Where a batch that stops the run is written; empty = nowhere.
   std::filesystem::path dump_folder;
 };
@@ -44,7 +44,7 @@ struct UpdateReport {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
-// Targets of the value function, one per policy token; empty for estimators without a critic.
+// What the critic learns from: one value target per policy token; empty without a critic.
 struct ValueTargets {
   std::vector<std::vector<std::vector<float>>> returns;  // [group][sample][token]
 };
@@ -56,10 +56,10 @@ class PolicyTrainer {
   virtual ~PolicyTrainer() = default;
 
   // An update has two halves, so that a critic can train at the same time as the policy. `prepare`
-  // takes the groups (ticket order; with `values` if the estimator has a critic), computes anchors
-  // and advantages, and returns the critic's targets. `learn` takes the optimiser steps. A step
-  // whose loss or gradient is not finite is skipped and counted; more than nonfinite_steps_max in a
-  // row is kNumeric.
+  // takes the groups (in any order; with `values` if the estimator has a critic), computes anchors
+  // and advantages, and returns the critic's targets in the groups' order. `learn` then takes the
+  // optimiser steps. A step whose loss or gradient is not finite is skipped and counted; more than
+  // nonfinite_steps_max in a row is kNumeric.
   virtual core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) = 0;
   virtual core::Result<UpdateReport> learn() = 0;
   core::Result<UpdateReport> update(std::vector<experience::Group> groups) {  // both
@@ -80,8 +80,9 @@ class PolicyTrainer {
   virtual core::Result<void> save_model(const std::filesystem::path& folder,
                                         const std::filesystem::path& tokenizer_from) const = 0;
 
-  // Weights (f32), moments, step counts and schedule position as safetensors + JSON in `folder`,
-  // which must exist; the caller makes the commit atomic. Load restores the same bits.
+  // Writes the trained tensors (f32; with LoRA the adapters), moments, counts, RlState and the
+  // moving average as safetensors and JSON into `folder`, which must exist; the caller makes the
+  // commit atomic. Load restores the same bits.
   virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;
   virtual core::Result<void> load_state(const std::filesystem::path& folder) = 0;
 };

@@ -15,6 +15,7 @@ namespace {
 
 using core::ErrorCode;
 
+// Runs steps 1 to 7 of docs/algorithms.md, "From scores to advantages", over one update.
 class Chain {
  public:
   Chain(const AlgoSettings& algo,
@@ -74,7 +75,8 @@ class Chain {
     return std::clamp(score, algo_.reward_clip_low, algo_.reward_clip_high);
   }
 
-  // Steps 1 to 3. A score that is not finite stays as it is, so that the group step reports it.
+  // Steps 1 to 3 for one sample. A score that is not finite stays as it is, so that the group step
+  // reports it.
   double score_of(const experience::Trajectory& sample) const {
     double score = *sample.score;
     if (!std::isfinite(score)) return score;
@@ -156,8 +158,8 @@ class Chain {
     weigh_reinforce();
   }
 
-  // The policy gradient of an estimator that weighs by the start has the factor min(rho_max, w_t).
-  // Objectives with a ratio bring it themselves; A l has none.
+  // V-trace's policy gradient has the factor min(rho_max, w_t). Objectives with a ratio or weight
+  // have such a factor already; for `reinforce`, whose objective is A l, A gets it here.
   void weigh_reinforce() {
     if (!algo_.estimator->reads_start || algo_.objective->has_ratio()) return;
     for (std::size_t index = 0; index < groups_.size(); ++index) {

@@ -1,5 +1,5 @@
-// From the scores of an update's samples to one advantage per token, in a fixed order
-// (docs/algorithms.md, "From scores to advantages"): normaliser, length shaping, clip, KL in the
+// Turns the scores of an update's samples into one advantage per token, in the order of
+// docs/algorithms.md, "From scores to advantages": normaliser, length shaping, clip, KL in the
 // reward, group step, estimator, whitening. Sums run in ticket order, whatever the order of
 // arrival. Plain C++ on doubles, on the trainer's thread.
 #pragma once
@@ -17,9 +17,9 @@ template <class Value>
 using TokenTable = std::vector<std::vector<std::vector<Value>>>;  // [group][sample][token]
 
 struct UpdateAdvantages {
-  TokenTable<double> tokens;
-  TokenTable<float> returns;  // of the values; empty without a critic
-  double kl_of_sample = 0;    // mean over samples of their summed KL; 0 without a reference
+  TokenTable<double> tokens;  // the advantages
+  TokenTable<float> returns;  // the critic's value targets; empty without a critic
+  double kl_of_sample = 0;    // mean over samples of their summed KL; 0 if algo.kl_coef is 0
 };
 
 // l_p - l of each token of sample `sample` in group `group`. l_p, the log-probs at the update's
@@ -31,14 +31,14 @@ std::vector<double> start_log_ratios(const TokenTable<float>& scored,
                                      const std::vector<float>& logprobs);
 
 // Adds the update's scores to `moments` when the running normaliser is on. `algo.kl_coef` is the
-// current coefficient; `groups` have passed check_experience. Errors: those of `group_advantages`;
-// kInvalidArgument for a sample without tokens.
+// current coefficient; `groups` have passed check_experience; `scored` holds l_p, or is empty if
+// l_p = l_mu. Errors: those of `group_advantages`; kInvalidArgument for a sample without tokens.
 core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
                                                  const std::vector<experience::Group>& groups,
                                                  const TokenTable<float>& scored,
                                                  RunningMoments& moments);
 
-// Indices of the groups, by ticket.
+// Indices of the groups, in ticket order.
 std::vector<std::size_t> by_ticket(const std::vector<experience::Group>& groups);
 
 // For online DPO: reduces every group, and `scored`, to its best and its worst sample, best first,

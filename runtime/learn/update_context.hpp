@@ -19,9 +19,9 @@ namespace troupe::learn {
 
 // Where l_p comes from (docs/algorithms.md, "The anchor").
 enum class AnchorSource {
-  kBehaviour,     // l_mu: asked for, or every token is of the starting version
-  kCurrent,       // one optimiser step: l_p = sg(l)
-  kScored,        // an extra forward before the first step
+  kBehaviour,     // l_mu: the objective asks for it, or the starting version sampled every token
+  kCurrent,       // sg(l): the update has one optimiser step
+  kScored,        // an extra forward pass before the first step
   kInterpolated,  // between l_mu and sg(l), by how old the token is
 };
 
@@ -29,28 +29,31 @@ struct UpdateContext {
   std::vector<experience::Group> groups;
   Staleness staleness = {};
   double score = 0;         // mean over the samples, before shaping
-  double kl_of_sample = 0;  // mean over the samples of their summed KL; 0 without a reference
+  double kl_of_sample = 0;  // mean over the samples of their summed KL; 0 if algo.kl_coef is 0
   TokenTable<double> advantages;
-  TokenTable<float> returns = {};  // for the critic; empty without one
+  TokenTable<float> returns = {};  // the critic's value targets; empty without a critic
   UpdatePlan plan;
   AnchorSource anchor = AnchorSource::kBehaviour;
   core::Version start = 0;   // version of the weights that the update starts from
-  TokenTable<float> scored;  // l_p of an extra forward; empty where none was needed
-  TokenTable<double> keep;   // 0 for tokens that the correction masks; empty: no mask
-  std::int64_t pairs = 0;    // groups with a best and a worst sample, of objectives over pairs
+  TokenTable<float> scored;  // l_p of an extra forward pass; empty if there was none
+  TokenTable<double> keep;   // 0 for tokens that the correction masks, else 1; empty: no mask
+  std::int64_t pairs = 0;    // pairs of a best and a worst sample to learn from (online_dpo)
 };
 
-// `start_needed`: advantages or masks read l_p before the first step, so sg(l) cannot serve.
+// Chooses where l_p comes from. `start_needed`: something reads l_p before the first step, so sg(l)
+// of that step comes too late.
 AnchorSource anchor_source(Chosen<Objective> objective,
                            bool on_policy,
                            std::int64_t optimiser_steps,
                            bool start_needed);
 
-// Whether advantages or masks are computed from l_p.
+// Whether something reads l_p before the first step: the KL in the reward, a steered KL
+// coefficient, the estimator, or the correction's mask.
 bool start_needed(const AlgoSettings& algo);
 
-// 1 per token, or 0 where the second moment masks it: over all tokens of the update, so that the
-// mask does not depend on how it is cut, at l_p.
+// The mask of m2po for every token of the update: 1 to keep it, 0 to drop it (second_moment_mask
+// over all tokens at l_p, so the mask does not depend on how the update is cut). `scored` holds
+// l_p, or is empty if l_p = l_mu; `tau` is the bound of the mean.
 TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
                                const TokenTable<float>& scored,
                                double tau);
@@ -59,8 +62,8 @@ TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
 std::vector<model::SampleGroup> sample_groups(const std::vector<experience::Group>& groups,
                                               const MicroBatch& micro);
 
-// The plan of a micro-batch in the memory of the team that will run it. Errors: those of
-// model::build_group_plan.
+// Builds the forward plan of a micro-batch in the memory of the team that will run it. Errors:
+// those of model::build_group_plan.
 core::Result<void> plan_micro_batch(const std::vector<experience::Group>& groups,
                                     const MicroBatch& micro,
                                     const model::ModelSpec& spec,
@@ -74,7 +77,8 @@ TokenBatch token_batch(const AlgoSettings& algo,
                        const MicroBatch& micro,
                        core::Version now);
 
-// Spreads log-probs in that order over `scored` [group][sample][token].
+// Copies a micro-batch's numbers, log-probs or the critic's values in the order of token_batch, to
+// their places in `scored` [group][sample][token].
 void scatter_scored(const std::vector<experience::Group>& groups,
                     const MicroBatch& micro,
                     const std::vector<float>& logprobs,

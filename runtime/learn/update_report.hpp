@@ -11,12 +11,13 @@
 
 namespace troupe::learn {
 
-// `alarm/reward_up_kl_high` is raised when an update's mean score is above the trend and the KL to
-// the sampling policy, or to the reference, exceeds these (nats per token).
+// `alarm/reward_up_kl_high` is 1 when an update's mean score is above its moving mean and the KL to
+// the sampling policy, or to the reference, exceeds these bounds (nats per token).
 inline constexpr double kRolloutKlAlarm = 0.1;
 inline constexpr double kReferenceKlAlarm = 0.5;
 
-// Sums over the optimiser steps of one update.
+// Sums over the optimiser steps of one update; `lr` is that of the last step. `left_out` counts the
+// steps that algo.kl.stop left out.
 struct UpdateTotals {
   ObjectiveStats stats;
   std::int64_t steps = 0, skipped = 0, micro_batches = 0, left_out = 0;
@@ -25,7 +26,7 @@ struct UpdateTotals {
   bool frozen = false;
 };
 
-// `state` is that before the update.
+// `state` is the trainer's state before the update, `version` the one after it.
 UpdateReport update_report(const TrainerSettings& settings,
                            const RlState& state,
                            const UpdateContext& update,

@@ -1,7 +1,7 @@
 // An exponential moving average of a model's weights: e = beta e + (1 - beta) w after each
 // optimiser step, started from the weights before the first. Owned by the trainer, used from its
-// thread; memory: one more copy of the weights in f32, on the host wherever the weights are (two,
-// while those of a device are added). Elementwise, so the bits do not depend on the team.
+// thread. Memory: a copy of the weights in f32, always on the host, and a second one while `add`
+// reads weights from a device. Elementwise, so the bits do not depend on the team.
 #pragma once
 
 #include "runtime/core/result.hpp"

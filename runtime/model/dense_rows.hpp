@@ -1,5 +1,6 @@
-// Norms and activations (kernels/ops.hpp) over contiguous rows: the leading dimension is the width
-// of a row. Each call computes the rows of the calling member. Internal to this room.
+// Short forms of the norm and activation kernels (kernels/ops.hpp) for row-major f32 matrices
+// without padding between rows. Each call computes `rows`, usually the calling member's share.
+// Internal to this room.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -9,7 +10,8 @@
 
 namespace troupe::model {
 
-// `inv_rms` may be null; y may be x.
+// RMSNorm of x [rows, hidden] with `weight` [hidden]; y may be x. `inv_rms` [rows] receives the
+// factors 1 / rms, which the backward pass reads, or is null.
 inline void norm_rows(const ModelSpec& spec,
                       const float* x,
                       const float* weight,
@@ -27,7 +29,7 @@ inline void norm_rows(const ModelSpec& spec,
   kernels::ops().rmsnorm(norm, rows);
 }
 
-// Adds the gradient to dx.
+// The backward pass of norm_rows: adds the gradient of x to dx.
 inline void norm_rows_backward(std::int64_t hidden,
                                const float* x,
                                const float* weight,
@@ -47,7 +49,7 @@ inline void norm_rows_backward(std::int64_t hidden,
   kernels::ops().rmsnorm_backward(norm, rows);
 }
 
-// Reads gate_up [rows, 2 ffn] and writes act [rows, ffn].
+// act [rows, ffn] = activation(gate) * up, with gate and up side by side in gate_up [rows, 2 ffn].
 inline void gate_rows(
     Activation activation, const float* gate_up, std::int64_t ffn, float* act, core::Range rows) {
   const kernels::GateMul gates{.activation = activation,
@@ -59,7 +61,7 @@ inline void gate_rows(
   kernels::ops().gate_mul(gates, rows);
 }
 
-// Overwrites gate_up with its gradient.
+// The backward pass of gate_rows: overwrites gate_up with its gradient. `dact` is [rows, ffn].
 inline void gate_rows_backward(
     Activation activation, float* gate_up, std::int64_t ffn, const float* dact, core::Range rows) {
   const kernels::GateMulBackward gates{.activation = activation,

@@ -1,7 +1,7 @@
 // The table of model families that the forward pass supports: their names in config.json, the
 // defaults of optional keys, and the differences from Llama. The forward and backward passes never
-// test for a family; they read the flags of ModelSpec, which spec.cpp fills in from here. Constant
-// data, safe on any thread.
+// test for a family; they read the flags of ModelSpec, which the config.json readers fill in from
+// here. Constant data, safe on any thread.
 #pragma once
 
 #include "runtime/model/spec.hpp"
@@ -16,7 +16,7 @@ namespace troupe::model {
 // Which layers see only the last `sliding_window` tokens when `layer_types` is absent.
 enum class WindowRule {
   kNone,     // none; the key is not read
-  kAll,      // all, unless sliding_window is null (Mistral, Phi-3)
+  kAll,      // all, or none if sliding_window is null (Mistral, Phi-3)
   kUpper,    // from layer max_window_layers on, if use_sliding_window is true (Qwen)
   kPattern,  // all but every n-th (Gemma)
 };
@@ -35,11 +35,11 @@ struct Family {
   const char* activation = "silu";
   double attention_softcap = -1, final_softcap = -1;  // 0: no cap; negative: the key is not read
   WindowRule windows = WindowRule::kNone;
-  std::int64_t window = 0;  // sliding_window
-  std::int64_t pattern = 0;
-  // Flags of ModelSpec.
-  bool qkv_bias = false;        // always on; `reads_...`: the key is read
-  bool reads_qkv_bias = false;  // the default is `qkv_bias`
+  std::int64_t window = 0;   // sliding_window
+  std::int64_t pattern = 0;  // sliding_window_pattern: every n-th layer sees all tokens
+  // Flags of ModelSpec. `reads_...`: the family's config.json has a key for it.
+  bool qkv_bias = false;        // the linear maps to q, k and v have a bias
+  bool reads_qkv_bias = false;  // the default of the key is `qkv_bias`
   bool reads_attention_bias = false, reads_mlp_bias = false;
   bool qk_norm = false;
   bool norm_plus_one = false, post_norms = false, scaled_embedding = false;  // Gemma

@@ -10,7 +10,7 @@
 namespace troupe::model {
 namespace {
 
-constexpr std::int64_t kRowsAlone_max = 8;  // see LayerBuffers::normed_alone
+constexpr std::int64_t kRowsAlone_max = 8;  // up to so many rows, forward_hidden uses normed_alone
 
 using core::Team;
 using kernels::Gemm;

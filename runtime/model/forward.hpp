@@ -21,12 +21,12 @@ namespace troupe::model {
 struct LayerBuffers {
   const float* x = nullptr;  // [rows, hidden] input
   float* normed = nullptr;   // [rows, hidden] scratch
-  // [members, rows, hidden] scratch or null. If set, every member normalises all rows for itself
-  // before a product. With few rows that is faster than a barrier.
+  // [members, rows, hidden] scratch or null. If set, every member normalises all rows itself before
+  // a product. With few rows that is faster than sharing them out and meeting at a barrier.
   float* normed_alone = nullptr;
   float* qkv = nullptr;        // [rows, qkv_width], q and k rotated
-  float* attention = nullptr;  // [rows, q_width]
-  float* lse = nullptr;        // [rows, heads], or null when no backward pass follows
+  float* attention = nullptr;  // [rows, q_width] output of attention, before the product with W_o
+  float* lse = nullptr;        // [rows, heads] log-sum-exp of the scores; null: no backward pass
   // Inputs of the extra norms of some families, kept for the backward pass; else null. qk_raw
   // [rows, q_width + kv_width]: q and k before their norms. attention_out and ffn_out [rows,
   // hidden]: the products before the norm that precedes the residual sum.
@@ -43,8 +43,8 @@ struct LayerBuffers {
   // backward pass reads.
   float* out = nullptr;
   MoeBuffers moe;             // of a layer of experts; gate_up and act are then the shared expert's
-  float* inv_rms1 = nullptr;  // [rows] or null
-  float* inv_rms2 = nullptr;  // [rows] or null
+  float* inv_rms1 = nullptr;  // [rows] 1 / rms of x, for the backward pass; or null
+  float* inv_rms2 = nullptr;  // [rows] the same of x_mid
 };
 
 // x[rows, hidden] = embeddings of plan.tokens.
@@ -58,6 +58,7 @@ kernels::Attention attention_of(const ModelSpec& spec,
                                 const float* k_pool,
                                 const float* v_pool);
 
+// Runs one layer from io.x to io.out. `k_pool` and `v_pool` are the layer's part of a KvPool.
 void layer_forward(core::Team team,
                    const PackedWeights& weights,
                    std::int64_t layer,
@@ -70,7 +71,7 @@ void layer_forward(core::Team team,
 struct ForwardScratch {
   core::Buffer<float> x, normed, normed_alone, qkv, attention, x_mid, gate_up, act, head_in;
   MoeScratch moe;
-  // With `keep_routed`: the experts that each logit row chose, [logit_rows][layers of experts][k].
+  // With `keep_routed`: the experts chosen for each logit row, [logit_rows][routed_width(spec)].
   bool keep_routed = false;
   core::Buffer<std::uint16_t> routed;
   // Allocates room in the team's memory for `rows` rows and `logit_rows` head rows. Call it outside
@@ -114,16 +115,16 @@ void head_forward(core::Team team,
                   float* block_max,
                   float* block_sum);
 
-// Applies the soft cap to `count` columns of new logits, in place. Does nothing in families without
-// one.
+// Applies the spec's final_softcap, if it has one, to `count` columns of logits in place.
 void cap_logits(
     const ModelSpec& spec, float* logits, std::int64_t rows, std::int64_t ldl, std::int64_t count);
+// The number of blocks of kernels::kVocabBlock columns in the vocabulary.
 std::int64_t vocab_blocks(const ModelSpec& spec);
 // Merges the partial sums of one row: M = max over blocks; S = fma chain over blocks ascending of
 // sum_b * exp(max_b - M); returns M + log(S). Runs on the host.
 float merge_vocab_stats(const float* block_max, const float* block_sum, std::int64_t blocks);
-// The log-probability of a token from its logit: one rounding for the scaled logit, one for the
-// difference. The engine and the trainer both call this.
+// The log-prob of a token from its logit and its row's `lse` (merge_vocab_stats): one rounding for
+// the scaled logit, one for the difference.
 inline float token_logprob(float logit, float inv_temperature, float lse) {
   const float scaled = logit * inv_temperature;
   return scaled - lse;

@@ -1,11 +1,11 @@
 // Builds the plan of a micro-batch of sample groups. Each group's prompt is computed once.
 //
 // A group has one segment for the prompt and one for each sample. A sample's segment is its
-// response without the last token, whose row is not needed. The samples' block tables start with
-// the prompt's full KV blocks. If the prompt's last block is only partly filled, its rows are also
-// written to each sample's own copy of that block. Attention goes by absolute position, so every
-// row has the same bits as if each sample were computed alone. Pure functions on the caller's
-// thread; the plan is reused without allocation.
+// response without the last token, which predicts nothing (kLast below keeps it). The samples'
+// block tables start with the prompt's full KV blocks. If the prompt's last block is only partly
+// filled, its rows are also written to each sample's own copy of that block. Attention goes by
+// absolute position, so every row has the same bits as if each sample were computed alone. Pure
+// functions on the caller's thread; the plan is reused without allocation.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -41,7 +41,8 @@ enum class GroupRows {
   kLast,        // the row of the last token of every response; there are no targets
 };
 
-// Rows that the group takes in a plan; used to cut an update into micro-batches.
+// The number of rows that a group takes in a plan. Callers use it to cut updates into
+// micro-batches.
 std::int64_t rows_of(const SampleGroup& group, GroupRows rows = GroupRows::kPredicting);
 
 // Builds `out`, finished for a team of `members`. plan.logit_rows is ordered by group, then by

@@ -1,4 +1,5 @@
-// The language-model head: logits, and the partial sums of the softmax over the vocabulary.
+// The forward pass of the language-model head: computes logits, and the partial maxima and sums of
+// their softmax over the vocabulary.
 #include "runtime/model/forward.hpp"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
-// Log-probs of chosen tokens and their gradient. The head is computed in chunks of kHeadRows_max
-// rows. The forward pass keeps the logits (rows x vocabulary x 4 bytes) of as many chunks as the
-// caller has room for. The backward pass computes the others again, in the memory of one chunk.
+// The language-model head in training: log-probs of target tokens, and the backward pass from them.
+// Works in chunks of kHeadRows_max rows. The forward pass keeps the logits (rows x vocabulary x 4
+// bytes) of as many chunks as the caller allows. The backward pass computes the others again, in
+// the memory of one chunk.
 //   logprob = s[target] - lse,   s = z / temperature,   z = head_in W^T,   entropy = lse - sum p s
-// Prepare the scratch outside parallel regions. Every member of the team calls the two passes. All
-// numbers are in the team's memory; `results` copies them to the host, `set_gradients` from it.
+// Prepare the scratch outside parallel regions. Every member of the team calls the two passes,
+// which work in the team's memory; `results` and `set_gradients` copy to and from the host.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -20,7 +21,7 @@
 
 namespace troupe::model {
 
-inline constexpr std::int64_t kHeadRows_max = 256;
+inline constexpr std::int64_t kHeadRows_max = 256;  // head rows of a chunk
 
 // The targets, grouped by head row.
 struct RowTargets {
@@ -35,17 +36,17 @@ struct HeadRequest {
   float temperature = 1;
   bool entropy = false;   // compute the entropy of each row's distribution too
   bool backward = false;  // a backward pass follows
-  // Floats that kept logits may take; at least one chunk's room is taken.
+  // How many floats the logits may take. The room for one chunk is taken in any case.
   std::int64_t logits_max = 0;
 };
 
 struct HeadScratch {
-  core::Buffer<float> logits;  // by place; place 0 is shared by the chunks that are computed again
+  core::Buffer<float> logits;  // of `places` chunks; chunks that are computed again share place 0
   std::int64_t chunks = 0, places = 0;
-  bool kept = false;  // the buffer holds the logits of the forward pass
+  bool kept = false;  // `logits` still holds logits of the forward pass, not gradients
   core::Buffer<float> block_max, block_sum, packed_rows;
-  core::Buffer<float> lse, entropy, logprobs;  // by row, by row (or none), by target
-  core::Buffer<float> dlogprobs, dentropies;   // by target
+  core::Buffer<float> lse, entropy, logprobs;  // [rows], [rows] if wanted, [targets]
+  core::Buffer<float> dlogprobs, dentropies;   // [targets]
   bool has_dlogprobs = false, has_dentropies = false;
   float inverse = 1;                    // 1 / temperature
   core::Buffer<float> inv_temperature;  // the same value for every row of a chunk
@@ -60,7 +61,8 @@ struct HeadScratch {
   void results(std::span<float> logprobs_out, std::span<float> entropies_out);
   // Sets the gradients of the loss with respect to log-probs and entropies, by target (null: none).
   void set_gradients(const float* of_logprobs, const float* of_entropies);
-  // The place of a chunk's logits, and whether they stay there until the backward pass.
+  // Where in `logits` a chunk's logits are (0 <= place < places), and whether they stay there until
+  // the backward pass.
   std::int64_t place(std::int64_t chunk) const;
   bool stays(std::int64_t chunk) const { return chunks <= places || place(chunk) > 0; }
 

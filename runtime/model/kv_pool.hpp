@@ -1,7 +1,7 @@
-// The KV cache of all layers: [layer][block][kv_head]... (kernels/shapes.hpp), in blocks of 16
-// tokens. Owned by an engine, or by a pass that keeps no cache, in which all layers share the
-// memory of one. The forward pass writes it inside parallel regions; call `copy_block` between
-// them.
+// The KV cache of all layers, in blocks of 16 tokens: [layer][block][kv_head], then as in
+// kernels/shapes.hpp. An engine owns one as its cache. Trainers and scorers need keys and values
+// only within a layer, so all layers share the memory of one. The forward pass writes the pool
+// inside parallel regions; call `copy_block` outside them.
 #pragma once
 
 #include "runtime/core/buffer.hpp"

@@ -236,7 +236,7 @@ class LayerPass {
     if (!units.empty()) ops().attention_backward(backward, units.data(), std::ssize(units));
   }
 
-  // Where attention writes dq and dk: a separate buffer if q and k have norms, else dqkv.
+  // Where the gradients of the rotated q and k go: a separate buffer if they have norms, else dqkv.
   HeadRows dqk() {
     if (spec_.qk_norm) return {s_.dqk.data(), spec_.q_width() + spec_.kv_width()};
     return {s_.dqkv.data(), spec_.qkv_width()};
@@ -262,7 +262,7 @@ class LayerPass {
     if (spec_.qk_norm) heads_backward();
   }
 
-  // Writes the gradients of q and k before their norms to this member's rows of dqkv, zero so far.
+  // Adds the gradients of q and k before their norms to this member's rows of dqkv, zero so far.
   void heads_backward() {
     const std::int64_t width = spec_.qkv_width(), normed = spec_.q_width() + spec_.kv_width();
     for (std::int64_t head = 0; head < spec_.heads + spec_.kv_heads; ++head) {
@@ -280,7 +280,7 @@ class LayerPass {
     }
   }
 
-  // Sums over the heads that share a weight, then over rows, both ascending.
+  // Adds up the gradient of a norm's weight head by head, within a head by ascending rows.
   void head_norm_grads(std::int64_t offset, std::int64_t begin, std::int64_t end) {
     const std::int64_t normed = spec_.q_width() + spec_.kv_width();
     const core::Range columns = team_.share(spec_.head_dim, kernels::kPanel);

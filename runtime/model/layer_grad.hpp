@@ -1,9 +1,8 @@
-// The backward pass of one layer, written by hand on the kernels: from the gradient of its output
-// to the gradient of its input. It adds weight gradients to the gradient store; weights that the
-// store does not have cost no product. The pass reads what the forward kept (LayerBuffers) and
-// recomputes `normed` and `act`. Every member of the team calls `layer_backward`. Members split
-// outputs, never a sum, so the bits do not depend on the size of the team. Nothing is allocated
-// inside.
+// The backward pass of one layer: turns the gradient of its output into the gradient of its input,
+// and adds the gradients of its weights to the gradient store. Frozen weights are not in the store
+// and cost no product. The pass reads what the forward kept (LayerBuffers) and recomputes `normed`
+// and `act`. Every member of the team calls `layer_backward`. Members split outputs, never a sum,
+// so the bits do not depend on the size of the team. Nothing is allocated inside.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -23,10 +22,11 @@
 
 namespace troupe::model {
 
-// The work of the attention's backward pass, in units of (group, kv head). Units touch disjoint KV
-// blocks. They are assigned to members by cost.
+// The work of the attention's backward pass, in units of (group, kv head), which write to disjoint
+// parts of the KV pools.
 class AttentionUnits {
  public:
+  // Divides the units among `members` by their numbers of (row, key) pairs.
   void assign(const ForwardPlan& plan,
               std::int64_t kv_heads,
               const LayerWindows& windows,
@@ -54,12 +54,13 @@ class AttentionUnits {
   core::PlacedLists lists_;
 };
 
-// Scratch that all layers use in turn: [rows, ...] buffers, and one ProductScratch per member.
+// Scratch that all layers use in turn: buffers of one row per row of the plan, KV pools of one
+// layer and their gradients, and one ProductScratch per member.
 struct BackwardScratch {
   core::Buffer<float> normed, act, dact, dnormed, dqkv, dattention;
   core::Buffer<float> dbranch;  // gradient of a branch before its norm, in families with such norms
   core::Buffer<float> dqk;      // gradient of q and k after their norms, if any
-  core::Buffer<float> packed_wide, packed_hidden;  // operands of the weights' gradients
+  core::Buffer<float> packed_wide, packed_hidden;  // inputs of linear maps, packed for weight_grad
   core::Buffer<float> k_pool, v_pool, dk_pool, dv_pool;
   MoeGradScratch moe;
   AdapterScratch adapters;
@@ -73,7 +74,7 @@ struct BackwardScratch {
 
 struct LayerBackward {
   const ParamStore& master;      // the weights that the forward's panels were packed from
-  ParamStore& grads;             // of the trained tensors
+  ParamStore& grads;             // receives the gradients of the trained tensors
   const PackedWeights& weights;  // norms and rotary tables
   const Lora* lora = nullptr;    // null: no adapters
   std::int64_t layer = 0;
@@ -84,12 +85,13 @@ struct LayerBackward {
   std::int64_t kv_blocks = 0;  // blocks that the plan uses
   BackwardScratch& scratch;
   float* dx = nullptr;  // [rows, hidden] in: gradient of `io.out`; out: gradient of `io.x`
-  const float* balance = nullptr;  // as SparseBackward's
+  const float* balance = nullptr;  // see SparseBackward::balance
 };
 
 void layer_backward(core::Team team, const LayerBackward& call);
 
-// Adds the rows of dx, times the embedding scale, to the embedding's gradient, in ascending order.
+// Adds each row of dx, times embed_scale, to its token's row of the embedding's gradient, in
+// ascending order of rows. Does nothing if the embedding is frozen.
 void embedding_backward(core::Team team,
                         const ForwardPlan& plan,
                         const float* dx,

@@ -1,5 +1,5 @@
-// The seven linear maps of a layer: their index, shape and name. Adapters and the backward pass
-// iterate over them. Pure functions; any thread.
+// The seven linear maps of a transformer layer: their indices, shapes and names. Code for adapters
+// and for the backward pass iterates over them. Pure functions; any thread.
 #pragma once
 
 #include "runtime/model/spec.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::model {
 
-// Maps that read the same rows are adjacent: q, k, v; gate, up.
+// Maps that read the same input are adjacent: q, k, v; gate, up.
 enum class Linear : std::uint8_t { kQ, kK, kV, kO, kGate, kUp, kDown };
 inline constexpr std::size_t kLinears = 7;
 inline constexpr std::array<Linear, kLinears> kAllLinears = {

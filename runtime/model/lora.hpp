@@ -1,9 +1,9 @@
 // Low-rank adapters in training (LoRA, Hu et al. 2021): W + s B A with s = alpha / rank. The
-// forward runs on merged weights, so engine, trainer and reference compute the same bits. The
+// forward pass runs on merged weights, so engine, trainer and reference compute the same bits. The
 // backward pass computes the gradients of A and B with small products of their own (lora_grad.hpp).
 // Holds the adapters' values, the base weights under them, and the panels that the products read.
 // Owned by the trainer; called on one thread, with numeric work on its team. Memory: one copy of
-// the adapted weights and four of the adapters.
+// the adapted weights and at most four of the adapters.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -35,10 +35,11 @@ class Lora {
   void merge(core::TeamRunner& team, ParamStore& master);
 
   double scale() const { return scale_; }
-  // The rank and panels of one layer's linear map; rank 0: it has no adapter.
+  // The adapter of one layer's linear map: its rank (0: none), and its panels as of the last
+  // `merge`.
   std::int64_t rank(std::int64_t layer, Linear linear) const;
-  const float* down_panels(std::int64_t layer, Linear linear) const;  // x A^T: rank columns
-  const float* back_panels(std::int64_t layer, Linear linear) const;  // dy B: rank columns
+  const float* down_panels(std::int64_t layer, Linear linear) const;  // of A, for x A^T
+  const float* back_panels(std::int64_t layer, Linear linear) const;  // of B, for dy B
 
   // CRC-32C of the base weights under the adapters, in layout order. It shows whether an adapter is
   // applied to the weights that it was trained on.
@@ -52,9 +53,9 @@ class Lora {
     AdapterOffsets at;           // offsets in values_
     std::int64_t master = 0;     // offset in the master's buffer
     std::int64_t base = 0;       // offset in base_
-    std::int64_t a_columns = 0;  // offset in panels_: A not transposed, n = columns
-    std::int64_t down = 0;       // in panels_
-    std::int64_t back = 0;       // in panels_
+    std::int64_t a_columns = 0;  // offset in panels_: A for B A, n = columns
+    std::int64_t down = 0;       // offset in panels_: A for x A^T, n = rank
+    std::int64_t back = 0;       // offset in panels_: B for dy B, n = rank
   };
   const Adapter& adapter_of(std::int64_t layer, Linear linear) const;
   void prepare(const Adapter& adapter);

@@ -1,5 +1,6 @@
-// Loads weights from a Hugging Face folder: one safetensors file, or shards with their index. Every
-// tensor of the layout must be present with its shape, and no tensor may be left unused.
+// Loads a model's weights from a Hugging Face folder: one safetensors file, or shards with their
+// index. Refuses a folder that lacks a tensor of the model, has one with another shape, or has a
+// tensor of an unknown name.
 #include "runtime/core/rng.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/weight_files.hpp"
@@ -24,7 +25,7 @@ using core::Result;
 constexpr const char* kHead = "lm_head.weight";
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 
-// The index of an element in a tensor, as [row, column].
+// The indices of element `at` of a tensor, such as "[row, column]".
 std::string place_text(std::int64_t at, const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> place(shape.size());
   for (std::size_t i = shape.size(); i-- > 0; at /= shape[i])
@@ -70,10 +71,11 @@ Result<void> check_tied_head(const WeightFiles& weights) {
                   "tie_word_embeddings = true; set it to false to use both");
 }
 
-// For a view of the layout, the tensor that a folder stores instead; nullopt when another stored
-// tensor covers it.
+// By name of a tensor of the layout, what the folder stores in its place: another tensor, or
+// nullopt if a fused tensor under another entry includes it.
 using Replacements = std::map<std::string, std::optional<ParamView>, std::less<>>;
 
+// Replaces the experts' tensors of a layer by the two fused tensors.
 void fuse_layer(const ModelSpec& spec,
                 const MoeOffsets& at,
                 std::int64_t layer,
@@ -95,9 +97,9 @@ void fuse_layer(const ModelSpec& spec,
       names.down, {moe.experts, spec.hidden, moe.ffn}, at.experts.front().down, down_count};
 }
 
-// The tensors to read from a folder; `stored(name)` tells whether it has a tensor. They are those
-// of `layout` (a whole model's), except that all experts of a layer may be stored as two fused
-// tensors, as transformers 5 keeps them in memory.
+// The tensors to read from a folder; `stored(name)` tells whether it has a tensor of that name.
+// They are those of `layout` (a whole model's), unless the folder stores all experts of a layer as
+// two fused tensors, as transformers 5 keeps them in memory.
 std::vector<ParamView> stored_views(const ModelSpec& spec,
                                     const ParamLayout& layout,
                                     const std::function<bool(const std::string&)>& stored) {
@@ -106,7 +108,7 @@ std::vector<ParamView> stored_views(const ModelSpec& spec,
     if (!spec.moe.sparse(layer) || !stored(fused_names(layer).gate_up)) continue;
     const MoeOffsets& at = layout.layers[static_cast<std::size_t>(layer)].moe;
     fuse_layer(spec, at, layer, replaced);
-    // Mixtral's router then has Qwen's name.
+    // With fused experts, Mixtral's router has the name that Qwen's has.
     const std::string router = router_name(spec.moe.names, layer);
     ParamView view = *layout.find(router);
     view.name = router_name(MoeNames::kQwen, layer);

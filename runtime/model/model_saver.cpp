@@ -28,7 +28,7 @@ constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
                                            "chat_template.json",
                                            "generation_config.json"};
 
-// The config as it was read, with the dtype of the saved weights.
+// The model's current config.json, with the dtype of the saved weights.
 std::string config_text(const ModelSpec& spec, StorageDtype dtype) {
   auto config = ordered_json::parse(current_config(spec));
   const char* name = dtype == StorageDtype::kF32 ? "float32" : "bfloat16";

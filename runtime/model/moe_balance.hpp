@@ -1,12 +1,14 @@
 // The load-balancing loss of a model with experts (Fedus et al. 2021, equations 4 to 6). As in
 // transformers' load_balancing_loss_func, it is one mean over the tokens of all mixture-of-experts
-// layers, not a mean of the layers' losses. With N = rows of the micro-batch times such layers:
+// layers, not a mean of the layers' losses. With N = rows of the micro-batch times the number of
+// such layers, and p_e the router's probability of expert e:
 //   f_e = choices of expert e / N, P_e = sum of p_e / N, loss = experts * sum_e f_e P_e
-// The loss is k when all experts are used equally. No gradient goes through a choice, so
+// The loss is k, the experts per token, when all experts are used equally. No gradient goes through
+// a choice, so
 //   dloss / dp_e = experts * f_e / N in every row, and the same for all layers.
-// Owned by the tape, which adds each layer once during the forward pass. Sums are in double, over
-// ascending rows, and members split the experts, so any team gets the same bits. Memory: 20 bytes
-// per expert.
+// Owned by a TrainTape, which adds each layer once during the forward pass. Sums are in double,
+// over ascending rows, and members split the experts, so any team gets the same bits. Memory: 20
+// bytes per expert.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -24,12 +26,12 @@ class LoadBalance {
   void start(const MoeSpec& spec, double weight);
   bool on() const { return weight_ != 0; }
 
-  // Add the rows of one layer, as route_rows left them. Every member of the team calls `add`, after
-  // a barrier; `count` is called once.
+  // Adds the rows of one layer, as route_rows left them. Every member of the team calls `add`,
+  // after a barrier; one thread then calls `count` for the layer, outside the parallel region.
   void add(core::Team team, const MoeSpec& spec, const Routing& routing, std::int64_t rows);
   void count(std::int64_t rows) { rows_ += rows; }
 
-  // Call it after the last layer, outside parallel regions.
+  // Computes loss and slope. Call it after the last layer, outside parallel regions.
   void finish();
 
   double loss() const { return loss_; }  // without its weight; 0 when off

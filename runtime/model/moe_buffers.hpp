@@ -1,7 +1,8 @@
-// Buffers for the intermediate values of a mixture-of-experts layer. A step of `rows` rows has rows
-// * k pairs of a row and an expert that it chose. Pairs are sorted by expert, so that the rows of
-// one expert form a matrix. Engine and scorers reuse one MoeScratch for all layers; the trainer
-// keeps each layer's `scores`, `expert`, `weight` and `gate_up`. All row-major.
+// Buffers for the intermediate values of a mixture-of-experts layer. The router chooses k experts
+// for each of the `rows` rows, which gives rows * k pairs of a row and an expert. Pairs are sorted
+// by expert, so that the rows of one expert form a matrix. Engine and scorers reuse one MoeScratch
+// for all layers; the trainer keeps each layer's `scores`, `expert`, `weight` and `gate_up`. All
+// matrices are row-major; `ffn` is the width of one expert.
 #pragma once
 
 #include "kernels/shapes.hpp"
@@ -14,7 +15,7 @@
 namespace troupe::model {
 
 struct MoeBuffers {
-  Routing routing;            // `place` is scratch
+  Routing routing;            // its `place` is scratch
   float* gathered = nullptr;  // [pairs, hidden] scratch: the normed row of each pair
   float* gate_up = nullptr;   // [pairs, 2 ffn]
   float* act = nullptr;       // [pairs, ffn] scratch
@@ -22,11 +23,12 @@ struct MoeBuffers {
   float* shared_y = nullptr;  // [rows, hidden] scratch: output of the shared expert
 };
 
-// Columns of `scores`: router_rows rounded up to a multiple of 16.
+// Columns of Routing::scores: router_rows rounded up to a multiple of 16.
 inline std::int64_t scores_width(const MoeSpec& moe) {
   return kernels::panels_of(moe.router_rows()) * kernels::kPanel;
 }
 
+// Owns the memory of a MoeBuffers.
 struct MoeScratch {
   core::Buffer<float> scores, weight, gathered, gate_up, act, y, shared_y;
   core::Buffer<std::int32_t> expert, place;

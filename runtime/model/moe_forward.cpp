@@ -58,7 +58,7 @@ class SparsePass {
     return {.m = rows_, .n = n, .k = k, .a = a, .lda = k, .b = b, .c = c, .ldc = ldc};
   }
 
-  // Runs one product per expert on its rows. c is [pairs, n]; pair i of a starts at a + i * step.
+  // Runs one product per expert on its rows. c is [pairs, n]; a + i * step is the input of pair i.
   template <class PanelsOf>
   void expert_products(const float* a,
                        std::int64_t step,

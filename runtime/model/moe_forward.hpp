@@ -1,9 +1,8 @@
-// The feed-forward part of a mixture-of-experts layer: routes, gathers the rows of each expert,
-// runs two products per expert, and adds the weighted outputs to the rows. The rows of an expert
-// form one product, whose columns the team splits by cost. Experts that no row chose are not read.
-// A row's result does not depend on which other rows chose its experts (docs/adr/0003). Every
-// member of the team calls this with the same arguments. It contains barriers; the caller must add
-// one after it. Nothing is allocated.
+// The forward pass of a mixture-of-experts layer's feed-forward part: chooses experts for each row,
+// gathers the rows of each expert into one matrix, runs the expert's two products on it, and adds
+// the weighted outputs to the residual stream. The team splits the products' columns by cost.
+// Weights of experts that no row chose are not read. A row's result does not depend on which other
+// rows chose its experts (docs/adr/0003). Nothing is allocated.
 #pragma once
 
 #include "runtime/model/forward.hpp"
@@ -16,8 +15,10 @@
 
 namespace troupe::model {
 
-// In: io.normed, the rows after the layer's second norm. Out: io.out = io.x_mid + the weighted
-// outputs of the experts. If io.out is null, computes only what a backward pass needs.
+// Reads io.normed, the rows after the layer's second norm, and computes io.out = io.x_mid + the
+// weighted outputs of the experts. If io.out is null, computes only what a backward pass needs.
+// Every member of the team calls it with the same arguments. Contains barriers; the caller adds one
+// after it.
 void sparse_feed_forward(const Shares& shares,
                          const ModelSpec& spec,
                          const PackedMoe& weights,
@@ -29,8 +30,8 @@ inline std::int64_t routed_width(const ModelSpec& spec) {
   return spec.moe.sparse_layers(spec.layers) * spec.moe.experts_per_token;
 }
 
-// Copies the choices of this member's share of `rows` to out[i][sparse][k]; `out` is [rows][layers
-// of experts][k].
+// Copies the experts chosen for rows[i] to out[i][sparse], for this member's share of i. `out` is
+// [rows.size()][mixture-of-experts layers][k]; `sparse` is the layer's index among those layers.
 void copy_choices(core::Team team,
                   const ModelSpec& spec,
                   const Routing& routing,

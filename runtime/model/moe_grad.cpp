@@ -158,7 +158,7 @@ class SparseBackwardPass {
     }
   }
 
-  // dW of gate and up if they are trained; one product if they are adjacent.
+  // Adds the weight gradients of gate and up if they are trained; in one product if both are.
   void gate_up_grads(Matrix dgate_up,
                      const ExpertOffsets& to,
                      std::int64_t ffn,

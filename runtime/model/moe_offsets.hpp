@@ -1,7 +1,8 @@
 // Where the tensors of a mixture-of-experts layer start in a flat buffer of ParamLayout, in
-// elements; -1 when absent. The router and the shared expert's gate are adjacent and form one
-// matrix [router_rows, hidden]. Gate and up of all experts are adjacent, expert by expert, and so
-// are the down matrices: each is one fused tensor of FusedNames. A value type.
+// elements; -1 when absent. In a whole model's buffer, the router and the shared expert's gate are
+// adjacent and form one matrix [router_rows, hidden]. Gate and up of all experts are adjacent,
+// expert by expert, and so are the down matrices: each of these two blocks has the layout of a
+// fused tensor (FusedNames). A value type.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Chooses the experts of each token and their weights (moe_spec.hpp has the formula), and sorts the
-// rows of a step by expert. The choice is row-local, so it does not depend on other rows; the order
-// depends on all choices. Pure functions; each member of a team calls them for its own rows.
-// Nothing is allocated.
+// Routing in a mixture-of-experts layer: chooses the experts of each row and their weights
+// (moe_spec.hpp has the formula), and sorts the pairs of row and expert by expert. A row's choice
+// does not depend on other rows; the sorted order does. Pure functions; each member of a team calls
+// them for its own rows. Nothing is allocated.
 #pragma once
 
 #include "runtime/model/moe_spec.hpp"
@@ -11,18 +11,19 @@
 
 namespace troupe::model {
 
-// The choices of all rows of a step. k = spec.experts_per_token.
+// The experts chosen for all rows of a forward pass. k = spec.experts_per_token.
 struct Routing {
   float* scores = nullptr;         // [rows, lds]: in: the router's logits; out: probabilities
   std::int64_t lds = 0;            // at least router_rows
   std::int32_t* expert = nullptr;  // [rows, k] ascending in each row
-  float* weight = nullptr;         // [rows, k]
-  std::int32_t* place = nullptr;   // [rows, k] index of the pair (row, expert) among all pairs
+  float* weight = nullptr;         // [rows, k] weight of that expert's output
+  std::int32_t* place = nullptr;   // [rows, k] index of the pair (row, expert), sorted by expert
 };
 
-// Routes rows [begin, end). Turns scores into probabilities (and sigmoid(g) in the shared gate's
-// column). The k largest probabilities give `expert` and `weight`; on a tie the lower expert wins.
-// norm_topk divides by the sum of the chosen probabilities, added from the largest down.
+// Chooses the experts of rows [begin, end). Turns their scores into probabilities, and the shared
+// expert's gate, in the last column, into its sigmoid. Chooses the k largest probabilities; on a
+// tie the lower expert wins. With norm_topk, divides them by their sum, added from the largest
+// down.
 void route_rows(const MoeSpec& spec, const Routing& routing, std::int64_t begin, std::int64_t end);
 
 // The pairs of expert e are [begin[e], begin[e + 1]), in row order.

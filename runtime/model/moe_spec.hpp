@@ -1,8 +1,8 @@
 // The shape of a mixture-of-experts feed-forward part, in which a router picks a few of many small
 // networks for each token. Read from config.json as part of ModelSpec. A value type.
-//   p = softmax(x W_router), the k largest (of equals the lower number); w = p, or p / sum of the
-//   chosen p (norm_topk); y = sum over the chosen of w_e * expert_e(x)  [+ sigmoid(x . g) *
-//   shared(x)]
+//   p = softmax(W_router x); a token uses the k experts with the largest p, on a tie the lower ones
+//   w_e = p_e, or with norm_topk p_e / (sum of p over the chosen experts)
+//   y = sum over the chosen experts of w_e expert_e(x)  [+ sigmoid(g . x) shared_expert(x)]
 // (Shazeer et al. 2017; Jiang et al. 2024 for Mixtral; Qwen2-MoE's shared expert.)
 #pragma once
 
@@ -31,13 +31,14 @@ struct MoeSpec {
   std::int64_t experts_per_token = 0;  // k
   std::int64_t ffn = 0;                // width of one expert
   std::int64_t shared_ffn = 0;         // width of the expert that every token uses; 0: none
-  bool norm_topk = false;              // weights of the chosen experts add up to 1
+  bool norm_topk = false;              // the weights of the chosen experts add up to 1
   MoeNames names = MoeNames::kQwen;
   std::vector<std::int64_t> dense_layers;  // ascending; layers without experts
 
   bool any() const { return experts > 0; }
   bool has_shared() const { return shared_ffn > 0; }
-  bool sparse(std::int64_t layer) const;
+  bool sparse(std::int64_t layer) const;  // whether the layer has experts
+  // How many of the model's `layers` layers have experts.
   std::int64_t sparse_layers(std::int64_t layers) const;
   // The width of the widest network that all rows of a layer use: a dense layer's (`plain`) or the
   // shared expert's.

@@ -1,7 +1,7 @@
-// Weights in the form that the kernels read: matrices as panels of 16 columns, norms and biases as
-// plain vectors. One function makes them from a ParamStore, so engine and trainer compute with the
-// same bits. Immutable once made and shared by pointer; `version` is the policy version that the
-// panels hold.
+// A model's weights in the form that the kernels read: matrices as panels of 16 columns, norms and
+// biases as plain vectors. Engine and trainer pack them by the same code, so both compute with the
+// same bits. Shared by pointer and not changed while shared; the trainer refills panels that nobody
+// else holds. `version` is the policy version that the panels hold.
 #pragma once
 
 #include "kernels/panels.hpp"
@@ -16,13 +16,13 @@
 
 namespace troupe::model {
 
-// The weights of an expert's two products.
+// The weights of one expert.
 struct PackedExpert {
   kernels::Panels gate_up;  // panels over gate columns, then up columns (2 ffn)
   kernels::Panels down;     // panels over hidden
 };
 
-// A layer of experts; its PackedLayer has no gate_up and down.
+// The feed-forward weights of a mixture-of-experts layer; its PackedLayer has no gate_up and down.
 struct PackedMoe {
   const float* router = nullptr;  // f32 panels over the experts, then the shared expert's gate
   std::vector<PackedExpert> experts;
@@ -45,7 +45,7 @@ struct PackedLayer {
   const float* gate_up_bias = nullptr;        // [2 ffn]
   kernels::Panels down;                       // panels over hidden
   const float* down_bias = nullptr;           // [hidden]
-  PackedMoe moe;                              // in place of gate_up and down
+  PackedMoe moe;                              // of a mixture-of-experts layer
   const float* ffn_out_norm = nullptr;        // [hidden], before the residual
   const float* rope_cos = nullptr;            // [context][rotary / 2], shared by layers
   const float* rope_sin = nullptr;
@@ -53,10 +53,10 @@ struct PackedLayer {
 
 class PackedWeights {
  public:
-  // Room for `spec`'s panels, not yet filled. ffn, q and kv widths need not be multiples of 16.
-  // `dtype` is the storage type of the matrices and the head. Norms, biases and an untied embedding
-  // stay f32. A step reads only one row of the embedding per token, so f32 costs memory there but
-  // no time. `memory`: that of the team that computes with them.
+  // Allocates room for `spec`'s panels and fills the rotary tables, but not the weights. Widths
+  // need not be multiples of 16. `dtype` is the storage type of the matrices and the head. Norms,
+  // biases, routers and an untied embedding stay f32. `memory`: that of the team that computes with
+  // them.
   explicit PackedWeights(const ModelSpec& spec,
                          kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
                          core::Memory& memory = core::host_memory());
@@ -67,24 +67,24 @@ class PackedWeights {
   core::Version version() const { return version_; }
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }
-  kernels::Panels head() const { return head_; }  // panels over the vocabulary, or over one column
-  // Writes the scaled embeddings of tokens[begin, end) to those rows of x [rows, hidden]. Tied
-  // embeddings are gathered from the head's panels, so they are rounded like these.
+  kernels::Panels head() const { return head_; }  // panels over the vocabulary, or one score column
+  // Writes the scaled embeddings of tokens[begin, end) to rows [begin, end) of x [rows, hidden].
+  // Tied embeddings are read from the head's panels, so they are rounded as the head is.
   void embed(const std::int32_t* tokens, std::int64_t begin, std::int64_t end, float* x) const;
 
-  // Fills all panels from `params`, which is in the same memory or on the host. Every member of the
-  // team calls it. Contains barriers.
+  // Fills all weights from `params`, which is in the same memory or on the host. Every member of
+  // the team calls it. Ends with a barrier.
   void fill(core::Team team, const ParamStore& params, core::Version version);
 
-  // The same in pieces, to pack between other work (weight_packer.hpp). Fill each unit once, in any
+  // The same in units, to pack between other work (weight_packer.hpp). Fill each unit once, in any
   // order and from any member of the team, then set the version. `flat` is a buffer in ParamLayout
   // order, on the host or, with `here`, in the memory of these panels.
   std::int64_t fill_units() const { return units_; }
   void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
-  // Elements of the flat buffer that the panels are made from.
+  // Elements of the flat buffer, ParamLayout::total.
   std::int64_t flat_size() const { return flat_size_; }
-  // Touches all pages of the panels, so that the first fill causes no page faults.
+  // Touches all pages on the host, so that the first fill causes no page faults.
   void touch();
   std::uint64_t bytes() const;
 
@@ -94,10 +94,10 @@ class PackedWeights {
     kernels::PanelRoom out;
     std::int64_t flat = 0;        // offset of the first element in the flat buffer
     std::int64_t n = 0, k = 0;    // a copied piece has n elements and k = 1
-    std::int64_t unit_rows = 0;   // rows of a unit; whole panels, if it has panels
+    std::int64_t unit_rows = 0;   // rows of a unit; a multiple of 16 if they become panels
     std::int64_t first_unit = 0;  // index of its first unit
-    bool panels = false;
-    bool plus_one = false;  // stores 1 + the number
+    bool panels = false;          // whether the rows become panels
+    bool plus_one = false;        // stores 1 + the number
   };
   void fill_tables(const RopeSpec& rope, const float* cos, const float* sin);
   // Fills rows [begin, end) of a piece; `from` is in this object's memory.

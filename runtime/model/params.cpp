@@ -10,8 +10,8 @@ namespace troupe::model {
 namespace {
 
 // Places tensors one after another. Tensors of a group are adjacent, so that q, k, v (and gate, up)
-// can be read as one matrix. Groups start on multiples of 16 elements. A tensor that is not wanted
-// takes no room and has offset -1.
+// can be read as one matrix. Groups start on multiples of 16 elements. A tensor that the choice
+// does not keep takes no room and has offset -1.
 class Layouter {
  public:
   Layouter(std::vector<ParamView>& views, const LayoutChoice& choice)

@@ -61,8 +61,8 @@ struct AdapterOffsets {
 };
 using LayerAdapters = std::array<AdapterOffsets, kLinears>;
 
-// Which tensors a layout has: those of the model for which `keep` is true, and adapters of rank
-// `rank`.
+// Which tensors a layout has: the model's tensors for which `keep` is true, and an adapter for each
+// linear map for which `rank` is above 0.
 struct LayoutChoice {
   std::function<bool(const std::string& name)> keep;
   std::function<std::int64_t(std::int64_t layer, Linear linear)> rank;
@@ -80,8 +80,9 @@ struct ParamLayout {
   std::int64_t final_norm = 0;
   std::int64_t head = 0;  // lm_head, or `embedding` when tied, or score [1, hidden]
   const ParamView* find(std::string_view name) const;  // null when absent
-  // Elements in the buffer. Tensors start on multiples of 16, except those that form one matrix: q,
-  // k, v [qkv_width, hidden], their biases, and gate, up [2 ffn, hidden].
+  // Elements in the buffer. Tensors start on multiples of 16, except that those of one matrix are
+  // adjacent: q, k, v [qkv_width, hidden], their biases, gate, up [2 ffn, hidden], their biases,
+  // and the experts' (moe_offsets.hpp).
   std::int64_t total = 0;
 };
 
@@ -131,20 +132,20 @@ class HostCopy {
 
 enum class StorageDtype { kF32, kBf16 };
 
-// Reads model.safetensors or the shards of model.safetensors.index.json (f32, bf16, f16 storage).
+// Reads model.safetensors or the shards of model.safetensors.index.json (f32, bf16 or f16 storage).
 // Every tensor must be present with its shape. `.bin` and `.pt` weights are refused with a hint how
-// to convert them. `head` is what the caller needs. For kScore, a folder without a score head gives
-// its body and a new head, drawn from `seed`: normal with deviation 1 / (hidden + 1). For
-// kLanguage, a folder with a score head is an error that names it.
+// to convert them. `head` is the head that the caller needs. For kScore, a model with a language
+// head gets a new score head, drawn from `seed`: normal with standard deviation 1 / (hidden + 1).
+// For kLanguage, a model with a score head is an error.
 core::Result<std::unique_ptr<ParamStore>> load_model(const std::filesystem::path& folder,
                                                      HeadKind head = HeadKind::kLanguage,
                                                      std::uint64_t seed = 0);
 
-// The files that load_model reads weights from. Opens each and checks its header.
+// The paths of the files that load_model reads weights from. Opens each and checks its header.
 core::Result<std::vector<std::filesystem::path>> weight_files(const std::filesystem::path& folder);
 
-// Writes config.json and model.safetensors (above `shard_bytes_max` as shards with an index) so
-// that transformers can open them. Copies the tokenizer files of `tokenizer_from` unless that is
+// Writes config.json and model.safetensors (above `shard_bytes_max` bytes as shards with an index)
+// so that transformers can open them. Copies the tokenizer files of `tokenizer_from` unless that is
 // empty. Atomic: a temporary folder beside `folder`, fsync, rename.
 core::Result<void> save_model(const ParamStore& params,
                               const std::filesystem::path& folder,

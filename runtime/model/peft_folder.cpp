@@ -32,8 +32,8 @@ std::string crc_text(std::uint32_t crc) {
   return text;
 }
 
-// Short names if each map has an adapter in all layers or in none, else full names. PEFT then puts
-// adapters exactly where we have them.
+// The value of `target_modules`: short names if each map has an adapter in all layers or in none,
+// else full names. So PEFT puts adapters exactly where `layout` has them.
 std::vector<std::string> target_modules(const ParamLayout& layout, const ModelSpec& spec) {
   std::vector<std::string> short_names, whole_names;
   bool even = true;
@@ -115,10 +115,11 @@ Result<void> refuse_adapter_variants(const ConfigReader& config) {
 
 // The tensors of the file: those of adapters, and weights that were trained as a whole.
 struct Contents {
-  std::map<std::string, const store::TensorInfo*, std::less<>> tensors;  // by our layout's name
-  std::map<std::pair<std::int64_t, Linear>, std::int64_t> ranks;
+  std::map<std::string, const store::TensorInfo*, std::less<>> tensors;  // by name in ParamLayout
+  std::map<std::pair<std::int64_t, Linear>, std::int64_t> ranks;         // by layer and map
 };
 
+// Matches the tensors of an adapter file with the modules and weights of the base model.
 class AdapterFile {
  public:
   AdapterFile(const store::SafetensorsFile& file, const ParamStore& base)

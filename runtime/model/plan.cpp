@@ -10,7 +10,8 @@ namespace {
 
 // Rows of one item: enough to reuse a block of keys well, few enough to balance between members.
 constexpr std::int32_t kItemRows_max = 32;
-// With fewer items per member than this, an item that straddles two members' shares is split.
+// With fewer items per member than this, a single-row item that straddles two members' shares is
+// split between heads.
 constexpr std::size_t kItemsPerMember_min = 16;
 
 std::int64_t heads_of(const kernels::AttentionItem& item, std::int64_t shared) {

@@ -1,9 +1,9 @@
-// A batch of rows (tokens) that goes through the model together: the token and position of each
-// row, where its keys and values are stored, and which rows attend to what. The engine builds one
-// per step, the trainer one per micro-batch; the forward pass treats both alike. Owned by its
-// builder and reused without allocation; read-only while a forward pass runs. The builder writes on
-// the host. The forward pass reads `view`, which for a team on a device is the copy that `place`
-// made.
+// The plan of a forward pass: a batch of rows (tokens) that go through the model together. It has
+// each row's token and position, where its keys and values are stored, and what it attends to. The
+// engine builds one plan per step, the trainer one per micro-batch; the forward pass treats both
+// alike. The builder owns the plan, reuses it without allocation, and writes it on the host; it is
+// read-only while a forward pass runs. The forward pass reads `view`, which for a team on a device
+// is the copy that `place` made.
 #pragma once
 
 #include "kernels/shapes.hpp"
@@ -35,7 +35,7 @@ struct ForwardPlan {
   std::vector<std::int32_t> slot_begin;  // [rows + 1]
   std::vector<std::int32_t> slots;
   std::vector<kernels::Segment> segments;  // cover all rows, in order
-  std::vector<std::int32_t> block_table;
+  std::vector<std::int32_t> block_table;   // the KV blocks of each segment's sequence, in order
   // Segments [group_begin[g], group_begin[g+1]) share KV blocks only within group g. A group is the
   // unit of work of the attention's backward pass.
   std::vector<std::int32_t> group_begin;
@@ -47,9 +47,9 @@ struct ForwardPlan {
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
   void clear();
   // Cuts the segments into attention items and divides them among `members`. Call it once after
-  // building. `shared`: query heads per kv head. If a few single rows (decoding a small batch) do
-  // not divide evenly, items are split between these heads. `windows`: those of the layers that
-  // will run on the plan.
+  // building. `shared`: query heads per kv head. If there are few items and some have a single row
+  // (decoding a small batch), splits such items between these heads to balance the members.
+  // `windows`: those of the layers that will run on the plan.
   void finish(std::int64_t kv_heads,
               int members,
               std::int64_t shared = 1,

@@ -1,6 +1,6 @@
-// Writes the segments, KV slots, block tables and head rows of micro-batches. group_plan.cpp and
-// sequence_plan.cpp both use it. A prompt is computed once; its samples follow it. One owner, one
-// thread; memory is bounded by the plan that it fills. Internal to this room.
+// Fills a GroupPlan for a micro-batch of sample groups (group_plan.cpp) or of plain sequences
+// (sequence_plan.cpp): rows, segments, KV slots, block tables, head rows and targets. One owner,
+// one thread; memory is bounded by the plan that it fills. Internal to this room.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -13,7 +13,7 @@
 
 namespace troupe::model {
 
-// Rows of a sample's own segment, which follows its prompt's.
+// The number of rows in a sample's own segment, which follows its prompt's segment.
 std::int64_t own_rows(std::span<const std::int32_t> response, GroupRows rows);
 
 class PlanBuilder {
@@ -25,9 +25,10 @@ class PlanBuilder {
   core::Result<void> check(const SampleGroup& group,
                            const ModelSpec& spec,
                            const std::string& where) const;
+  // Adds the prompt's rows once, then the rows of each sample.
   void add(const SampleGroup& group);
-  // Adds one sequence: the rows before its last target. Tokens with `learn` set are targets (never
-  // token 0).
+  // Adds one sequence: the rows before its last target. Tokens with `learn` set are targets; token
+  // 0 cannot be one.
   void add(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> learn);
   void finish(const ModelSpec& spec, int members);
 

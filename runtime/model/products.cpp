@@ -10,8 +10,8 @@ namespace {
 using kernels::kPanel;
 using kernels::ops;
 
-// dX is summed in pieces of this many rows of W, each with its own chain of additions. One long
-// chain over a vocabulary would lose digits, because the terms of a softmax's gradient cancel
+// input_grad sums dX in pieces of this many rows of W, each with its own chain of additions. One
+// long chain over a vocabulary would lose digits, because the terms of a softmax's gradient cancel
 // (their coefficients add up to zero). The value determines the bits of the result.
 constexpr std::int64_t kPiece = 1024;
 

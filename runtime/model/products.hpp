@@ -1,9 +1,8 @@
-// The two products of a linear layer's backward pass. A team splits their outputs, so the bits do
-// not depend on its size. For y[m, n] = x[m, k] W^T with W [n, k]:
-//   input_grad dX[m, k] = dY W members split the columns of dX; W is read as stored
-//   weight_grad  dW[n, k] += dY^T X      members split the rows of dW; dY is read by columns
-// Internal to this room. The functions contain no barriers; callers put one between a write and its
-// readers.
+// The two products of a linear map's backward pass. For Y [m, n] = X W^T with X [m, k], W [n, k]:
+//   input_grad   dX [m, k] = dY W       members split the columns of dX; W is read as stored
+//   weight_grad  dW [n, k] += dY^T X    members split the rows of dW; dY is read by columns
+// Members split outputs, so the bits do not depend on the size of the team. The functions contain
+// no barriers; callers put one between a write and its readers. Internal to this room.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -13,11 +12,12 @@
 
 namespace troupe::model {
 
-// One member's scratch: the sums of one piece of a long product. products.cpp bounds its size.
+// One member's scratch for input_grad: the sums of one piece of a long product, at most kPieceRows
+// rows.
 class ProductScratch {
  public:
-  // Allocates in the team's memory. Call it outside parallel regions. `rows`: most rows of dY; `n`:
-  // the widest dY; `columns`: the widest dX of such a dY.
+  // Allocates in the team's memory. Call it outside parallel regions. `rows`: the most rows of a
+  // dY; `n`: the columns of the widest dY; `columns`: those of the widest dX that belongs to it.
   void reserve(core::Memory& memory, std::int64_t rows, std::int64_t n, std::int64_t columns);
   float* sums() { return sums_.data(); }
 
@@ -35,7 +35,8 @@ struct Matrix {
 void input_grad(
     core::Team team, Matrix dy, Matrix w, float* dx, std::int64_t lddx, ProductScratch& scratch);
 
-// Packs x for `weight_grad`; every member packs its share of the panels.
+// Packs x into f32 panels for `weight_grad`; every member packs its share of them. `packed` has
+// room for kernels::packed_size(x.columns, x.rows) floats.
 void pack_input(core::Team team, Matrix x, float* packed);
 
 // dw [dy.columns, columns] += dy^T * x, with x [dy.rows, columns] packed by `pack_input`.

@@ -1,7 +1,7 @@
-// The tables of rotary position embedding. Frequencies and angles are rounded to f32 where
-// transformers rounds them, because the model was trained on those angles. `sine_cosine` below then
-// computes cosine and sine of the f32 angle in double. It gives the same bits on every machine,
-// which the C library does not. Runs once per model, on the caller's thread.
+// Computes the cosine and sine tables of rotary position embedding (RoPE). Frequencies and angles
+// are rounded to f32 where transformers rounds them, because models were trained on those angles.
+// `sine_cosine` below then computes cosine and sine of the f32 angle in double. It gives the same
+// bits on every machine, which the C library does not. Runs on the caller's thread.
 #include "runtime/model/spec.hpp"
 
 #include <cmath>
@@ -15,8 +15,9 @@ struct SineCosine {
   double sine, cosine;
 };
 
-// For 0 <= x < 2^22. Reduces by pi/2 in three parts, the first two of at most 33 bits so that k *
-// part is exact. Then Taylor polynomials on [-pi/4, pi/4]; error below 2e-16.
+// For 0 <= x < 2^22. Subtracts a multiple k of pi/2, which is split into three parts: the first two
+// have 31 and 32 bits, so that k * part is exact for k < 2^21 and nearly so above. Then evaluates
+// Taylor polynomials on [-pi/4, pi/4]; error below 2e-16.
 SineCosine sine_cosine(double x) {
   constexpr double kPart1 = 0x1.921fb544p+0;
   constexpr double kPart2 = 0x1.0b4611a6p-34;
@@ -45,8 +46,8 @@ SineCosine sine_cosine(double x) {
   }
 }
 
-// Llama 3: divides the frequency of long waves by `factor`, keeps short waves, and blends those
-// between.
+// Llama 3: divides the frequencies of long waves by `factor`, keeps those of short waves, and
+// interpolates between the two.
 float scale_llama3(float frequency, const RopeSpec& rope) {
   const auto context = static_cast<float>(rope.original_context);
   const auto low = static_cast<float>(rope.low_freq_factor);

@@ -1,6 +1,7 @@
-// Log-probs and values without gradients, from the same forward pass. Used by the reference role,
-// reward models, critics, and the check of the engine against the trainer. The caller owns the
-// scratch and reuses it from batch to batch.
+// Log-probs and values without gradients, from the same forward pass as the engine's and the
+// trainer's. Used by the reference role, reward models, critics, trainers (anchor and reference
+// log-probs), and checks of the engine. The caller owns the scratch and reuses it from batch to
+// batch.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -40,7 +41,7 @@ void score_values(core::TeamRunner& team,
                   ScoreScratch& scratch,
                   std::span<float> values);
 
-// The same as the first, with its own scratch.
+// Returns the log-probs of the targets in a new vector; uses scratch of its own.
 std::vector<float> score_logprobs(core::TeamRunner& team,
                                   const PackedWeights& weights,
                                   const ForwardPlan& plan,

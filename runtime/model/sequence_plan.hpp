@@ -17,7 +17,7 @@ struct Sequence {
   std::span<const std::uint8_t> learn;  // [tokens]: nonzero where token i is a target; 0 at i = 0
 };
 
-// Rows that a sequence takes in a plan: its tokens before the last target.
+// The number of rows that a sequence takes in a plan: those of its tokens before the last target.
 std::int64_t rows_of(const Sequence& sequence);
 
 // Builds `out`, with the targets ordered by sequence and position. A sequence without a target

@@ -1,7 +1,7 @@
-// How a forward step divides its rows and the panels of its products among a team. There are two
-// ways, with the same bits. With few rows, members split the columns of each product, and each
-// reads a part of the weights. With many rows, they split the rows, and need a barrier only where a
-// row reads others. A value type that lives for one layer; internal to this room.
+// How a team divides the work of one layer's forward pass. There are two ways, with the same bits.
+// With few rows, members split the columns of each product, so that each reads only a part of the
+// weights. With many rows, they split the rows, and need a barrier only where a row reads others. A
+// value type that lives for one layer; internal to this room.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -25,14 +25,15 @@ class Shares {
         by_rows_(team.size == 1 || rows >= kRowsPerMember_min * team.size),
         own_(team.share(rows)) {}
   const core::Team& team() const { return team_; }
-  Range rows() const { return own_; }  // row-local work
+  Range rows() const { return own_; }  // this member's rows in row-local work
+  // Computes this member's part of a product.
   void gemm(const kernels::Gemm& g) const {
     const Range panels = columns(g.n);
     const Range rows = by_rows_ ? own_ : Range{0, rows_};
     if (!panels.empty() && !rows.empty()) kernels::ops().gemm(g, rows, panels);
   }
-  // The barrier between row-local work and a product, in either order; needed only when columns are
-  // split. `next`: the weights [n, k] of the product that follows.
+  // The barrier between row-local work and a product, in either order. Only members that split
+  // columns wait. `next`: the weights [n, k] of the product that follows, prefetched while waiting.
   void meet() const {
     if (!by_rows_) team_.barrier();
   }

@@ -17,6 +17,7 @@
 
 namespace troupe::model {
 
+// The parameters of rotary position embedding (RoPE).
 struct RopeSpec {
   enum class Kind { kDefault, kLinear, kLlama3, kLongRope };
   Kind kind = Kind::kDefault;
@@ -47,17 +48,17 @@ struct ModelSpec {
   HeadKind head = HeadKind::kLanguage;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
-  std::int64_t heads = 0;
+  std::int64_t heads = 0;  // query heads
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t ffn = 0;
+  std::int64_t ffn = 0;  // intermediate_size
   std::int64_t vocab = 0;
   std::int64_t context = 0;  // max_position_embeddings
   float rms_eps = 1e-5f;
   bool tied = false;      // the head is the embedding; never with a score head
   bool qkv_bias = false;  // Qwen2
   bool o_bias = false;
-  bool mlp_bias = false;
+  bool mlp_bias = false;  // gate, up and down have a bias
   Activation activation = Activation::kSilu;
   bool qk_norm = false;         // each head of q and k is normed before rotation
   bool norm_plus_one = false;   // norms multiply by 1 + their weight
@@ -112,13 +113,13 @@ struct ModelSpec {
 core::Result<ModelSpec> read_spec(const std::filesystem::path& folder);
 core::Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where);
 
-// Writes a config.json, which transformers can open, for a spec that was not read from one.
+// The text of a config.json, which transformers can open, for a spec that was not read from one.
 std::string format_spec(const ModelSpec& spec);
-// The text that save_model writes: config_json as it was read (else format_spec), with the values
-// that a run may have changed: mean and std of a score model.
+// The text that save_model writes: config_json as it was read, or format_spec if there is none. For
+// a score model, with the keys of a score head and the current mean and std.
 std::string current_config(const ModelSpec& spec);
 
-// The same body with a score head in place of the language head.
+// The spec of the same model with a score head in place of its language head.
 ModelSpec with_score_head(const ModelSpec& spec);
 
 // A note for users of a longrope model whose context exceeds the original length, or did before it
@@ -132,7 +133,8 @@ core::Result<std::filesystem::path> resolve_model(const std::string& name_or_pat
 
 // The rotary / 2 angular frequencies, scaled as `rope` says.
 std::vector<float> rope_frequencies(const RopeSpec& rope, std::int64_t rotary);
-// Tables [positions][rotary / 2] of cos and sin of position * frequency in f32.
+// Fills tables [positions][rotary / 2] with the cosine and sine of position * frequency, times
+// `attention_factor`.
 void rope_tables(
     const RopeSpec& rope, std::int64_t rotary, std::int64_t positions, float* cos, float* sin);
 

@@ -1,5 +1,5 @@
-// Writes config.json from a ModelSpec that was made by hand (tests, benches), and changes a
-// config.json that was read for a score head. transformers can open both.
+// Makes the text of config.json: from a ModelSpec that was made in code (tests, benches), or from
+// the text as read, with the keys of a score head. transformers can open both.
 #include "runtime/core/check.hpp"
 #include "runtime/model/families.hpp"
 #include "runtime/model/spec_json.hpp"
@@ -42,7 +42,7 @@ void put_rope(ordered_json& config, const ModelSpec& spec) {
   config["rope_local_base_freq"] = spec.sliding_rope->theta;
 }
 
-// The shortest decimal that reads back as the same float.
+// The float as a JSON number: the shortest decimal that reads back as the same double.
 ordered_json shortest(float value) {
   return nlohmann::json::parse(ordered_json(value).dump());
 }

@@ -13,7 +13,7 @@
 
 namespace troupe::model {
 
-// Bounds that are checked before anything is sized by a config.json.
+// Bounds on the numbers of a config.json, checked before any of them sizes an allocation.
 inline constexpr std::int64_t kLayers_max = 1024;
 inline constexpr std::int64_t kWidth_max = 1 << 20;
 inline constexpr std::int64_t kHeads_max = 4096;
@@ -22,6 +22,7 @@ inline constexpr std::int64_t kVocab_max = 1 << 24;
 inline constexpr std::int64_t kContext_max = 1 << 21;
 inline constexpr std::int64_t kParameters_max = std::int64_t{1} << 40;
 
+// Reads keys of one JSON object, which must outlive it. `where` is put in front of error messages.
 class ConfigReader {
  public:
   ConfigReader(const nlohmann::json& object, std::string where)

@@ -37,7 +37,7 @@ const float* values_of(at::Tensor& gradient) {
   return gradient.data_ptr<float>();
 }
 
-// Makes sure that the gradient of a hidden state is in the tape's dx.
+// Copies the gradient of a hidden state into the tape's dx, unless it is there already.
 void bring_home(at::Tensor gradient, TrainTape& tape) {
   const float* values = values_of(gradient);
   TROUPE_CHECK(values != nullptr, "a hidden state without gradient");

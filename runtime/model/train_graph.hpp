@@ -1,6 +1,6 @@
 // The boundary to LibTorch: the training forward as an autograd graph, with one node each for the
-// embedding, every layer, the final norm and the head. Nodes only define the order; Troupe does the
-// arithmetic of both passes (train_tape.hpp). Parameters are not leaves of the graph:
+// embedding, every layer, the final norm and the head. Nodes only define the order; Troupe's own
+// code computes both passes (train_tape.hpp). Parameters are not leaves of the graph:
 // `loss.backward()` adds their gradients to the gradient store. This header needs no ATen; include
 // <ATen/ATen.h> where tensors are used.
 #pragma once
@@ -34,8 +34,9 @@ class TrainForward {
                const Lora* lora = nullptr);
   ~TrainForward();
 
-  // Log-probs of the targets, with grad. The next call reuses the graph's memory, so call
-  // backward() before it, and at most once. Leave `plan` and `weights` unchanged until then.
+  // Log-probs of the targets, with grad. The next call of logprobs or values reuses the graph's
+  // memory, so call backward() before it, and at most once. Leave `plan` and `weights` unchanged
+  // until then.
   TokenLogprobs logprobs(const PackedWeights& weights,
                          const ForwardPlan& plan,
                          const TokenTargets& targets,

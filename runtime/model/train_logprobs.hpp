@@ -1,5 +1,5 @@
-// The log-probs that TrainForward returns. Includes ATen; only for the few sources that compute
-// losses.
+// The result of TrainForward::logprobs. Kept apart from train_graph.hpp because it includes ATen;
+// include it only where losses are computed.
 #pragma once
 
 #include "runtime/model/train_graph.hpp"

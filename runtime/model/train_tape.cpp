@@ -19,7 +19,7 @@ std::int64_t rounded(std::int64_t count) {
 // Logits kept for the backward pass take at most 1 / kLogitsShare of what the layers keep.
 constexpr std::int64_t kLogitsShare = 3;
 
-// Allocates, with `take(floats)`, what a layer keeps for its backward pass between its input and
+// Allocates, with `take(floats)`, what a layer keeps for its backward pass, except its input and
 // output.
 template <class Take>
 void take_inner(const ModelSpec& spec, std::int64_t rows, LayerBuffers& io, Take&& take) {
@@ -73,7 +73,8 @@ TrainTape::TrainTape(core::TeamRunner& team,
 
 void TrainTape::carve(std::int64_t rows) {
   const ModelSpec& s = spec();
-  // Inner values: one set per layer that has a backward pass, or one set that all use in turn.
+  // One set of inner buffers (take_inner) for each layer that has a backward pass, or one set that
+  // all layers use in turn.
   const std::int64_t trained = s.layers - first_trained_;
   const std::int64_t sets = options_.checkpointing ? 1 : std::max<std::int64_t>(trained, 1);
   kept_floats_ = inner_floats(s, rows) * sets + rounded(rows * s.hidden) * (1 + trained);

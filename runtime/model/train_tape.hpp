@@ -1,11 +1,12 @@
-// The training forward and backward without LibTorch. Runs the layers on a team, keeps what the
-// backward pass needs in an arena that is reused from micro-batch to micro-batch, and carries the
-// gradient of the residual stream back. train_graph.cpp turns its steps into autograd nodes. One
-// owner, one thread; parallel regions start inside the methods. Memory in floats: rows x (layers -
-// first trained) x (2 hidden + qkv + q + heads + 2 ffn + 2). Norms of branches add 2 hidden + 2,
-// norms of heads add q + k + heads + kv heads. With checkpointing: rows x (layers - first trained)
-// x hidden. Also scratch of a few rows x ffn. Checkpointing changes no bit: the same code computes
-// a layer's forward again from its kept input.
+// The forward and backward pass of training, without LibTorch. Runs the layers on a team, keeps
+// what the backward pass needs in an arena that is reused from micro-batch to micro-batch, and
+// carries the gradient of the residual stream back. train_graph.cpp turns its steps into autograd
+// nodes. One owner, one thread; parallel regions start inside the methods. Kept floats per row and
+// trained layer: 2 hidden + qkv + q + heads + 2 ffn + 2; norms of branches add 2 hidden + 2, norms
+// of heads q + k + heads + kv heads, experts k (2 expert ffn + 2) + the router's columns. With
+// checkpointing: hidden per row and layer, and the rest for one layer only. Kept logits may add a
+// third. Checkpointing changes no bit: the same code computes a layer's forward again from its kept
+// input.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -35,8 +36,8 @@ class TrainTape {
             ParamStore* grads,
             TapeOptions options = {});
 
-  // The weight of the experts' load-balancing loss in the gradients, from the next micro-batch on;
-  // 0 turns it off. forward_layer adds up its sums.
+  // Sets the weight of the experts' load-balancing loss in the gradients, from the next micro-batch
+  // on; 0 turns the loss off.
   void set_balance(double weight) { balance_weight_ = weight; }
   // The loss of the last micro-batch, without its weight; valid after forward_final_norm.
   double balance_loss() const { return balance_.loss(); }
@@ -52,8 +53,9 @@ class TrainTape {
   void forward_head(const TokenTargets& targets, float temperature, bool want_entropy);
   void forward_values();
 
-  // Their results. In the team's memory: the input of layer i <= layers [rows, hidden], and the
-  // head's input [logit rows, hidden]. On the host: log-probs and entropies by target, and values.
+  // Results of the forward steps. In the team's memory: hidden(i), the input of layer i [rows,
+  // hidden] (for i = layers, the output of the last), and the head's input [logit rows, hidden]. On
+  // the host: log-probs and entropies by target, and values.
   float* hidden(std::int64_t layer) { return hidden_[static_cast<std::size_t>(layer)]; }
   float* head_in() { return head_in_.data(); }
   const std::vector<float>& logprobs() const { return logprobs_; }
@@ -61,9 +63,10 @@ class TrainTape {
   const std::vector<float>& values() const { return values_; }        // by logit row
 
   // The backward steps, in the reverse order. Each layer's can run only once. backward_head fills
-  // dhead_in() from gradients by target (null: none), which are on the host.
+  // dhead_in() from the gradients of log-probs and entropies: on the host, by target, null for
+  // none.
   void backward_head(const float* dlogprobs, const float* dentropies);
-  void backward_values(const float* dvalues);       // the same, by logit row; on the host
+  void backward_values(const float* dvalues);       // the same, from gradients by logit row
   void backward_final_norm(const float* dhead_in);  // fills dx()
   // Turns dx() from the gradient of the layer's output to that of its input. Does nothing below the
   // first trained layer.
@@ -71,12 +74,12 @@ class TrainTape {
   void backward_embedding();
 
   core::Memory& memory() { return team_.memory(); }
-  float* dx() { return dx_.data(); }  // [rows, hidden]
-  float* dhead_in() { return dhead_in_.data(); }
+  float* dx() { return dx_.data(); }              // [rows, hidden]
+  float* dhead_in() { return dhead_in_.data(); }  // [logit rows, hidden]
   const ForwardPlan& plan() const { return *plan_; }
   const ModelSpec& spec() const { return master_.spec(); }
   std::int64_t logit_rows() const { return static_cast<std::int64_t>(plan_->logit_rows.size()); }
-  std::uint64_t bytes() const;  // kept for the backward pass
+  std::uint64_t bytes() const;  // of activations kept for the backward pass
 
  private:
   void carve(std::int64_t rows);
@@ -100,7 +103,7 @@ class TrainTape {
 
   double balance_weight_ = 0;
   LoadBalance balance_;
-  ForwardScratch scratch_;  // `normed` and `act` of the forward
+  ForwardScratch scratch_;  // only normed, act and moe are used
   KvPool pool_;             // room for one layer, used by all in turn
   std::int64_t kv_blocks_ = 0;
   core::Buffer<float> last_in_, last_inv_rms_, head_in_;  // the final norm's logit rows

@@ -24,7 +24,7 @@ bool ends_with_module(const std::string& name, const std::string& word) {
   return name == word || name.ends_with("." + word);
 }
 
-// The edit distance of a word from the whole name or from its nearest dotted part.
+// The edit distance from `word` to `name`, or to the nearest of its dotted parts if that is closer.
 std::size_t distance(const std::string& name, const std::string& word) {
   std::size_t best = core::edit_distance(name, word);
   for (std::size_t begin = 0; begin < name.size();) {

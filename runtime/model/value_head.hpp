@@ -1,8 +1,9 @@
 // Forward and backward pass of the score head: value[row] = head_in[row] . w, one number per head
-// row (a reward model's score of a sequence, a critic's value of a position). It uses the packed
-// product of the kernels with a single column, so a value has the same bits in any batch, on any
-// number of threads and with any instruction set. Prepare the scratch outside parallel regions;
-// every member of the team calls the passes. Memory: a chunk of at most kValueRows_max packed rows.
+// row (a reward model's score of a sequence, a critic's value of a position). The forward pass uses
+// the packed product of the kernels with a single column, so a value has the same bits in any
+// batch, on any number of threads and with any instruction set. Prepare the scratch outside
+// parallel regions; every member of the team calls the passes. The backward pass packs at most
+// kValueRows_max rows at once.
 #pragma once
 
 #include "runtime/core/buffer.hpp"

@@ -33,7 +33,7 @@ class WeightFiles {
 
   const std::map<std::string, Place, std::less<>>& tensors() const { return tensors_; }
   const Place* find(std::string_view name) const;  // null when absent
-  void leave_out(std::string_view name);
+  void leave_out(std::string_view name);           // forgets a tensor; no error if absent
   std::vector<std::filesystem::path> paths() const;
   // The file that lists the tensors: the single weights file, or the index.
   const std::filesystem::path& listing() const { return listing_; }

@@ -1,8 +1,8 @@
-// Fills PackedWeights between the steps of an engine. `advance` packs with all members of the team
-// for about the given time, and continues where the last call stopped. The bits are those of
-// PackedWeights::fill. Used by one thread; the flat buffer and the panels must outlive it. On the
-// host a slice may exceed its budget by one unit per member (at most 128 KiB of weights, or one
-// panel if rows are longer); on a device by 512 units.
+// Fills PackedWeights in slices between the steps of an engine. Each call of `advance` packs with
+// all members of the team for about the given time, and continues where the last call stopped. The
+// bits are those of PackedWeights::fill. Used by one thread; the flat buffer and the panels must
+// outlive it. On the host a slice may exceed its budget by one unit per member (at most 128 KiB of
+// weights, or one panel if that is larger); on a device by 512 units.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -22,7 +22,7 @@ class WeightPacker {
   WeightPacker(const WeightPacker&) = delete;
   WeightPacker& operator=(const WeightPacker&) = delete;
 
-  // True when all panels are filled and the version is set.
+  // Packs for about `budget`. True when all panels are filled and the version is set.
   bool advance(core::TeamRunner& team, core::Duration budget);
   bool done() const { return done_; }
 

@@ -1,5 +1,5 @@
-// Reads the sliding windows of config.json: from `layer_types` if present, else by the family's
-// rule.
+// Reads from config.json which layers have a sliding attention window, and its length in tokens.
+// The layers come from `layer_types` if present, else from the family's rule (families.hpp).
 #include "runtime/model/spec_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -51,8 +51,8 @@ bool contains(const std::vector<bool>& flags, bool flag) {
   return std::find(flags.begin(), flags.end(), flag) != flags.end();
 }
 
-// For families that slide in all layers or in none. A `layer_types` that says otherwise is refused.
-// Window 0: no layer slides.
+// For families in which all layers have the window, or none (`window` 0). Refuses a `layer_types`
+// that says otherwise.
 Result<void> slide_all(const ConfigReader& config, std::int64_t window, ModelSpec& spec) {
   const bool agrees = !contains(spec.sliding, window == 0);
   if (config.find("layer_types") != nullptr && !agrees) {

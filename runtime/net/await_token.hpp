@@ -1,5 +1,5 @@
-// The completion token of all Asio operations in this folder: a coroutine that awaits one gets the
-// error code as a value. Only cancellation throws.
+// The completion token of all Asio operations in this folder: `co_await` returns the error code as
+// a value instead of throwing it. Only cancellation of the coroutine throws.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>

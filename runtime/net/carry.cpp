@@ -23,6 +23,7 @@ core::Failure broken(const boost::system::error_code& code) {
   return core::fail(ErrorCode::kPeerLost, "local connection: " + code.message());
 }
 
+// Copies local -> TLS until the local end closes.
 async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
   std::vector<char> buffer(limits::kTunnelBuffer_bytes);
   for (;;) {
@@ -37,6 +38,7 @@ async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
   }
 }
 
+// Copies TLS -> local until the peer ends its direction.
 async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local) {
   std::vector<char> buffer(limits::kTunnelBuffer_bytes);
   for (;;) {
@@ -56,7 +58,7 @@ async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local) {
 }  // namespace
 
 void reset_on_close(int socket, bool reset) {
-  // Not through Asio's option, which its sockets undo when they are destroyed.
+  // Set here and not through Asio, whose sockets undo their own linger option when destroyed.
   const linger option{reset ? 1 : 0, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, sizeof option);
 }

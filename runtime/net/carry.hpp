@@ -1,7 +1,7 @@
-// Carries bytes both ways between a TLS connection and a local socket until both directions have
-// ended. It passes the end of one direction on while the other continues; it passes a broken
-// connection on as a reset, never as a proper end. Runs on the connection's executor. Bound:
-// kTunnelBuffer_bytes a direction.
+// Copies bytes both ways between a TLS connection and a local socket until both directions have
+// ended. When one direction ends properly, `carry` ends it at the other side too and goes on with
+// the other direction. A broken connection shows as an error or a reset, never as a proper end.
+// Runs on the connection's executor. Bound: kTunnelBuffer_bytes for each direction.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -15,10 +15,11 @@ namespace troupe::net {
 // The local end of a carried connection: a Unix socket, or TCP on the loopback interface.
 using LocalSocket = boost::asio::generic::stream_protocol::socket;
 
-// Closing a TCP socket from now on resets the connection; `carry` takes that back at a proper end.
+// With `reset`, closing the TCP socket resets the connection (SO_LINGER 0); without, it ends it
+// properly. `carry` switches the reset off when both directions ended properly.
 void reset_on_close(int socket, bool reset);
 
-// Sets TCP_NODELAY, and keep-alive that notices a vanished host within a minute.
+// Sets TCP_NODELAY, and keep-alive options that detect a vanished host within about 30 s.
 void set_peer_options(TlsStream::Socket& socket);
 
 async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local);

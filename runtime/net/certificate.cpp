@@ -25,7 +25,8 @@ core::Result<void> add_extension(X509* certificate,
   return {};
 }
 
-// OpenSSL parses these names as configuration text, so only characters of host names may pass.
+// Formats hosts as OpenSSL's subjectAltName. OpenSSL parses the result as configuration text, so
+// only the characters of host names and addresses are accepted.
 core::Result<std::string> alternative_names(const std::vector<std::string>& hosts) {
   std::string names;
   for (const std::string& host : hosts) {
@@ -46,7 +47,7 @@ core::Result<std::string> alternative_names(const std::vector<std::string>& host
 }
 
 core::Result<void> set_serial(X509* certificate) {
-  constexpr int kBits = 127;  // of 128, so that the number is positive
+  constexpr int kBits = 127;  // one less than 16 bytes, so that the number is positive
   const std::unique_ptr<BIGNUM, OpensslFree<BN_free>> number(BN_new());
   if (!number || BN_rand(number.get(), kBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) != 1) {
     return openssl_failure(ErrorCode::kResources, "no random bytes for a serial number");

@@ -12,15 +12,16 @@ namespace troupe::net {
 
 struct CertificateSpec {
   std::string common_name;
-  long valid_from_s = -300;  // relative to now; a little back, for clocks that differ
-  long valid_to_s = 0;
-  bool authority = false;          // may sign others
+  long valid_from_s = -300;  // seconds from now; negative, since other hosts' clocks may be late
+  long valid_to_s = 0;       // seconds from now
+  bool authority = false;    // a CA certificate, which may sign others
   std::vector<std::string> hosts;  // subject alternative names: addresses or host names
 };
 
 core::Result<KeyPtr> make_key();
 
-// Signed by `issuer` with `issuer_key`; self-signed when `issuer` is null.
+// Makes a certificate for `key`, signed by `issuer` with `issuer_key`; self-signed if `issuer` is
+// null.
 core::Result<CertificatePtr> make_certificate(const CertificateSpec& spec,
                                               EVP_PKEY* key,
                                               X509* issuer,

@@ -31,11 +31,11 @@ using core::ErrorCode;
 
 namespace {
 
-// The client speaks first. One that has been silent for this long may be cut off when others wait.
+// A client sends first. When connections wait, one that has sent nothing for this long may be cut.
 constexpr std::chrono::milliseconds kSilence{250};
-constexpr std::chrono::milliseconds kLook{50};  // between searches for such a client
+constexpr std::chrono::milliseconds kLook{50};  // between two searches for such a client
 
-// One connection. `cut` ends every wait on it.
+// One connection from a client. `cut` closes it and ends every wait on it.
 struct Visitor {
   Visitor(tcp::socket peer, SSL_CTX* context, const async::Executor& executor)
       : tls(std::move(peer), context, TlsStream::Side::kServer), local(executor) {}
@@ -54,8 +54,8 @@ struct Visitor {
   LocalSocket local;
   std::string address, network, endpoint;
   core::TimePoint since{};
-  bool late = false;     // its time to prove itself is over
-  bool crowded = false;  // was cut off to make room for others
+  bool late = false;     // `cut` was called, by the timer unless `crowded`
+  bool crowded = false;  // make_room cut it
   bool shaken = false;   // its TLS handshake is complete
 };
 
@@ -89,7 +89,7 @@ struct Gateway::Impl {
     return found->second;
   }
 
-  // Counts a proven connection for as long as this lives.
+  // Counts a connection that has proved itself, while this object lives.
   struct Inside {
     Inside(Impl& gateway, std::string from) : self(gateway), address(std::move(from)) {
       ++self.carried;
@@ -117,7 +117,7 @@ struct Gateway::Impl {
   StrandScope work;
   SslContextPtr context;
   std::optional<tcp::acceptor> acceptor;
-  async::Notifier freed;                              // a connection below has ended
+  async::Notifier freed;                              // a connection left `pending`
   std::list<std::shared_ptr<Visitor>> pending;        // not proven yet, the oldest first
   MinuteBook failures{limits::kGatewayFailures_max};  // by address
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
@@ -129,7 +129,8 @@ struct Gateway::Impl {
   Services services;  // under the mutex
 };
 
-// Reports a refusal: at most a few lines a minute about one network, and about all together.
+// Logs a refusal, at most kGatewayFailures_max lines a minute about one network and
+// kGatewayLines_max in all.
 void Gateway::Impl::refuse(const Visitor& visitor, const std::string& why) {
   const core::TimePoint now = timers.now();
   if (!hooks.refused || lines.full(visitor.network, now) || all_lines.full("", now)) return;
@@ -164,7 +165,7 @@ async::task<void> Gateway::Impl::accept_all() {
 void Gateway::Impl::welcome(tcp::socket socket) {
   boost::system::error_code code;
   const auto endpoint = socket.remote_endpoint(code);
-  if (code) return;  // gone already
+  if (code) return;  // the client has disconnected already
   const core::TimePoint now = timers.now();
   const std::string address = endpoint.address().to_string();
   if (failures.full(address, now) && !proven.knows(address, now)) {
@@ -180,8 +181,8 @@ void Gateway::Impl::welcome(tcp::socket socket) {
   work.scope().spawn("", visit(std::move(visitor)));
 }
 
-// Makes room among the unproven connections: cuts off the oldest silent one of the network with the
-// most silent ones. True when it found one.
+// Makes room in `pending`: cuts the oldest silent connection of the network that has the most
+// silent connections. Returns false if none is silent.
 bool Gateway::Impl::make_room() {
   const core::TimePoint now = timers.now();
   std::map<std::string, std::vector<std::shared_ptr<Visitor>>> crowds;
@@ -207,7 +208,7 @@ void Gateway::Impl::book_failure(const Visitor& visitor, const core::Error& erro
           ? "no proof within " + std::to_string(limits::kGatewayAuthentication.count()) + " ms"
           : printable(error.message);
   const core::TimePoint now = timers.now();
-  // Failures before the handshake is complete do not count: anybody can cause them.
+  // Failures before the end of the handshake are not counted, since anybody can cause them.
   const bool full = visitor.shaken && !visitor.crowded && failures.add(visitor.address, now);
   const bool locked = full && !proven.knows(visitor.address, now);
   refuse(visitor, locked ? why + "; after " + std::to_string(limits::kGatewayFailures_max) +
@@ -238,7 +239,7 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   }
   limit.disarm();
   if (request->errand == GatewayErrand::kIntroduce) co_return;
-  // The two ends of a carried connection see how it ends; the gateway does not report it.
+  // Both ends of a carried connection see how it ends, so the gateway does not log it.
   static_cast<void>(co_await carry(&visitor->tls, &visitor->local));
 }
 
@@ -249,7 +250,8 @@ async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor)
   co_return request;
 }
 
-// Sends the verdict after connecting to the service: a welcome means that it answers.
+// Sends the verdict. For kCarry it connects to the service first, so kWelcome means that the
+// service has accepted the connection.
 async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, GatewayRequest request) {
   TlsStream* tls = &visitor->tls;
   const auto service = find(request.service);

@@ -1,10 +1,11 @@
-// The only port that a company opens to other hosts. Speaks TLS 1.3; a peer proves itself by the
-// join token or by a certificate of the run's CA and names a service; the gateway then carries its
-// bytes to that service's Unix socket, or port on 127.0.0.1. Owned by the node; works on a strand
-// of the io threads, which outlive it; its own functions are called from other threads. Bounds:
-// limits kGateway*; a peer that has not proved itself within kGatewayAuthentication is cut off. A
-// gateway without authentication cannot be opened. Traffic from strangers never locks out a peer
-// that can prove itself (docs/security.md).
+// The only port that a run opens to other hosts. A peer connects by TLS 1.3, proves itself by the
+// join token or a certificate of the run's CA, and names a service. The gateway then carries its
+// bytes to that service's Unix socket or port on 127.0.0.1. `open` refuses to start without
+// authentication. A peer that has not proved itself within kGatewayAuthentication is cut off. After
+// kGatewayFailures_max wrong proofs within a minute, an address from which no peer has proved
+// itself is refused for up to a minute (docs/security.md). Lives in the run's head process and
+// works on a strand of the io threads, which outlive it; call its functions from other threads.
+// Bounds: limits kGateway*.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -22,12 +23,13 @@ namespace troupe::net {
 class Gateway {
  public:
   struct Hooks {
-    // Called on the gateway's strand for the log: "10.0.0.2:4711: wrong join token".
+    // Logs a refusal, such as "10.0.0.2:4711: wrong join token". Called on the gateway's strand.
     std::function<void(const std::string&)> refused;
-    // Called on the strand when a proven peer introduces itself; the peer gets the result, a pass.
+    // Returns the pass for a peer that has proved itself and asks for one (kIntroduce). Called on
+    // the strand.
     std::function<std::string(const std::string& service, const std::string& peer)> pass;
   };
-  // Where the bytes of a service go.
+  // Where the gateway carries the bytes of a service: to a Unix socket or to a port of 127.0.0.1.
   struct Service {
     Service(std::string unix_path) : path(std::move(unix_path)) {}
     Service(std::uint16_t loopback_port) : port(loopback_port) {}
@@ -36,7 +38,7 @@ class Gateway {
   };
   using Services = std::map<std::string, Service>;
 
-  // Port 0 takes a free one. Errors: kConfig (the proof; the address), kResources (the port is
+  // Port 0 takes a free one. Errors: kConfig (bad credentials or address), kResources (the port is
   // taken).
   static core::Result<std::unique_ptr<Gateway>> open(async::IoThreads& io,
                                                      const std::string& host,
@@ -48,11 +50,12 @@ class Gateway {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  // Adds or moves a service; connections that exist stay where they are. Any thread.
+  // Adds a service, or changes its target for new connections. Any thread.
   void set_service(const std::string& name, Service service);
   std::uint16_t port() const noexcept;
 
-  // Closes the port and every connection, and waits for their ends. Idempotent; no io thread.
+  // Closes the port and all connections, and waits until their coroutines have ended. Idempotent.
+  // Not on an io thread.
   void stop();
 
  private:

@@ -94,7 +94,7 @@ core::Result<std::string> create_token_file(const std::filesystem::path& path) {
 
 core::Result<std::string> read_token_file(const std::filesystem::path& path) {
   const std::string where = "token file " + path.string();
-  // Non-blocking, so that a FIFO of that name cannot hold the program up.
+  // Non-blocking, so that opening a FIFO of that name does not block.
   const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return core::fail(ErrorCode::kConfig, where + ": " + system_reason());
   struct stat status = {};

@@ -27,6 +27,7 @@ core::Result<Block> random_block() {
   return block;
 }
 
+// What both ends know of one greeting; the proofs cover all of it.
 struct Exchange {
   Block client_nonce = {};
   Block gateway_nonce = {};
@@ -35,6 +36,7 @@ struct Exchange {
   std::string service;
 };
 
+// The HMAC by which `role` ("client" or "gateway") proves that it holds the token.
 core::Result<std::string> proof_of(const char* role,
                                    const Exchange& exchange,
                                    const std::string& token) {
@@ -69,7 +71,7 @@ bool plain_name(const std::string& name) {
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == std::string::npos;
 }
 
-// Checks the fixed part of a hello, without the name.
+// Checks the fixed-size part of the client's first message, which precedes the service's name.
 core::Result<void> check_hello(const std::array<char, kHello_bytes>& hello, bool by_token) {
   if (std::memcmp(hello.data(), kMagic, 4) != 0) {
     return core::fail(ErrorCode::kPeerLost, "the peer does not speak the gateway's protocol");

@@ -1,14 +1,15 @@
 // The greeting on a new TLS connection between a client and a gateway: the client asks for a
 // service and, in token mode, both ends prove that they hold the token without sending it.
-// Coroutines on the connection's executor; bounded by the timer that the caller arms.
+// Coroutines on the connection's executor; the caller arms a timer that bounds them.
 //
 //   client -> gateway   "TRDP" version errand proof-kind name-length nonce[32] name
-//   gateway -> client   nonce[32]                                  token mode alone
-//   client -> gateway   hmac[32]                                   token mode alone
-//   gateway -> client   status text-length[2, big endian] hmac[32] text
+//   gateway -> client   nonce[32]                                  only in token mode
+//   client -> gateway   hmac[32]                                   only in token mode
+//   gateway -> client   verdict text-length[2, big endian] hmac[32] text
 //
-// The HMAC-SHA256 covers a label for the side, both nonces, a secret exported from this very TLS
-// session, the errand and the service, so it is useless on any other connection.
+// Fields without a size are one byte; the hmac of the verdict is zero in CA mode. The HMAC-SHA256
+// covers a label of the sender, both nonces, a secret exported from this TLS session, the errand
+// and the service's name, so a recorded proof is useless on any other connection.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -23,39 +24,41 @@ namespace troupe::net {
 inline constexpr std::size_t kServiceName_bytes_max = 64;
 
 enum class GatewayErrand : std::uint8_t {
-  kIntroduce = 1,  // prove itself and get a pass
-  kCarry = 2,      // be connected to the service
+  kIntroduce = 1,  // the client proves itself and gets a pass
+  kCarry = 2,      // the client wants to be connected to the service
 };
 
 enum class GatewayVerdict : std::uint8_t {
   kWelcome = 0,
-  kNotProven = 1,
-  kNoService = 2,
-  kFull = 3
+  kNotProven = 1,  // wrong token
+  kNoService = 2,  // no such service, or it does not accept connections
+  kFull = 3        // the gateway carries kGatewayConnections_max connections
 };
 
 struct GatewayRequest {
   GatewayErrand errand = GatewayErrand::kIntroduce;
   std::string service;
-  std::string proof;  // the gateway's own, for its verdict; empty in CA mode
+  std::string proof;  // the HMAC that the gateway sends with its verdict; empty in CA mode
 };
 
-// The gateway's half up to the verdict. Errors: kPeerLost, kClosed; kConfig for a wrong proof (the
-// verdict has been sent then).
+// The gateway's side up to the verdict; `answer` sends the verdict. Errors: kPeerLost, kClosed;
+// kConfig for a wrong token (`admit` has sent the verdict then) or the wrong kind of proof.
 async::task<core::Result<GatewayRequest>> admit(TlsStream* tls, const GatewayAuth* auth);
 async::task<core::Result<void>> answer(TlsStream* tls,
                                        GatewayVerdict verdict,
                                        std::string proof,
                                        std::string text);
 
-// The client's half; returns the text of a welcome, which is the pass. Errors: kConfig (wrong
-// proof, on either side), kNotFound, kOverloaded, kPeerLost, kClosed.
+// The client's side. Returns the text of the gateway's welcome: the pass after kIntroduce, empty
+// after kCarry. Errors: kConfig (wrong proof of either end), kNotFound (no such service),
+// kOverloaded (gateway full), kPeerLost, kClosed.
 async::task<core::Result<std::string>> enter(TlsStream* tls,
                                              const GatewayAuth* auth,
                                              GatewayErrand errand,
                                              std::string service);
 
-// Text from a peer, safe to print: control bytes become '?', and it ends at 200 bytes.
+// Makes a text from a peer safe to print: bytes other than printable ASCII become '?', and only the
+// first 200 bytes are kept.
 std::string printable(const std::string& text);
 
 }  // namespace troupe::net

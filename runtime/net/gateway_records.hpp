@@ -1,6 +1,7 @@
-// What a gateway remembers of its peers: how often something happened within the last minute, and
-// from which addresses a peer has proved itself. Owned by a gateway, used on its strand; pure
-// values otherwise. Bound: kGatewayAddresses_max entries each; the stalest goes first.
+// What a gateway remembers about addresses: how many failures or log lines there were within the
+// last minute, and from which addresses a peer has proved itself. Owned by a gateway, used on its
+// strand. Bound: kGatewayAddresses_max entries each; a new entry replaces the one that was unused
+// longest.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -12,13 +13,13 @@
 
 namespace troupe::net {
 
-// Counts events by a key: wrong proofs of an address, log lines about a network. A key is full from
-// `most` events on until the oldest of those is a minute old.
+// Counts events by key, such as wrong proofs by address or log lines by network. A key is full
+// while its last `most` events all lie within one minute.
 class MinuteBook {
  public:
   explicit MinuteBook(std::size_t most) : most_(most) {}
   bool full(const std::string& key, core::TimePoint now) const;
-  // True when this event makes the key full.
+  // Records an event. True if this event makes the key full.
   bool add(const std::string& key, core::TimePoint now);
   std::size_t keys() const noexcept { return times_.size(); }
 
@@ -26,22 +27,22 @@ class MinuteBook {
   void make_room(core::TimePoint now);
 
   const std::size_t most_;
-  std::map<std::string, std::deque<core::TimePoint>> times_;  // at most `most_` each
+  std::map<std::string, std::deque<core::TimePoint>> times_;  // the last `most_` events of each key
 };
 
-// The addresses from which a peer has proved itself: known while a connection of it is carried, and
-// for kGatewayProof_kept after the last. Addresses with open connections are never dropped.
+// The addresses from which a peer has proved itself. An address is known while such a connection is
+// open, and for kGatewayProof_kept after the last one; one with open connections is never dropped.
 class ProvenBook {
  public:
   bool knows(const std::string& address, core::TimePoint now) const;
-  // A connection that proved itself begins and ends.
+  // Call these when a connection has proved itself and when it ends.
   void enters(const std::string& address, core::TimePoint now);
   void leaves(const std::string& address, core::TimePoint now);
 
  private:
   struct Visits {
-    std::size_t open = 0;
-    core::TimePoint last{};
+    std::size_t open = 0;    // connections
+    core::TimePoint last{};  // when a connection last proved itself or ended
   };
   void make_room();
 

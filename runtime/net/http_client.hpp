@@ -1,6 +1,7 @@
-// One HTTP request to one URL and its reply. http:// and https:// (system CAs, TLS 1.2 or later);
-// redirects are not followed; the connection is closed afterwards. Bounds: `limit` covers
-// everything but the system's name resolution; a reply is at most kHttpBody_bytes_max.
+// Posts JSON to an http:// or https:// URL and returns the reply. https uses the system's CAs and
+// TLS 1.2 or later. Redirects are not followed; each request has its own connection. Bounds:
+// `limit` covers everything except the system's name resolution, which cannot be interrupted; the
+// body of a reply has at most kHttpBody_bytes_max bytes.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -12,14 +13,15 @@
 
 namespace troupe::net {
 
-// Any status is a reply. Errors: kConfig (the URL), kPeerLost (no connection, or it broke),
-// kDeadline, kData (the answer is not HTTP, or too large).
+// Returns the reply whatever its status. Errors: kConfig (the URL), kPeerLost (no connection, or it
+// broke), kDeadline, kData (the reply is not HTTP, or too large), kResources (TLS cannot be set
+// up).
 async::task<core::Result<HttpReply>> http_post_json(std::string url,
                                                     std::string body,
                                                     core::Duration limit,
                                                     HttpHeaders headers);
 
-// The same for a thread that may block, and is no io thread.
+// The same, blocking; not for io threads.
 core::Result<HttpReply> http_post_json_blocking(const std::string& url,
                                                 std::string body,
                                                 core::Duration limit,

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kRead_bytes_max = 64u << 10;
 
-// Whether a line of the header begins with a blank: it goes on with the one before. `last` is the
-// byte before these, and then the last of them.
+// True if a line in `bytes` begins with a blank, so that it continues the line before (obs-fold).
+// `last` is the byte that preceded `bytes`; it becomes the last byte looked at.
 bool folds(std::string_view bytes, char& last) {
   for (const char byte : bytes) {
     if (last == '\n' && (byte == ' ' || byte == '\t')) return true;

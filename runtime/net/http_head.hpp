@@ -1,6 +1,6 @@
-// Reads the header of a request as Beast does, and refuses what Beast lets pass: a folded line and
-// odd transfer codings, with which a proxy before this server would see other requests than the
-// server does. Stateless; on the server's strand.
+// Reads the header of a request with Beast's parser, and detects what Beast accepts but a proxy in
+// front of the server may parse differently (request smuggling): folded lines and unusual transfer
+// codings. Stateless; on the server's strand.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -25,17 +25,17 @@ struct HttpComplaint {
 
 struct HttpHeadRead {
   boost::system::error_code code;
-  bool folded = false;  // a line goes on in the next one (obs-fold); nothing behind it was read
+  bool folded = false;  // a line continues on the next one (obs-fold); reading stopped there
 };
 
-// Reads until the header is whole, broken or folded; what follows it stays in `buffer`. All three
-// outlive the call. The stream's timer and the parser's header_limit bound it.
+// Reads until the header is complete, malformed or folded; bytes after it stay in `buffer`. The
+// arguments must outlive the call. The stream's timer and the parser's header_limit bound it.
 async::task<HttpHeadRead> read_http_head(boost::beast::tcp_stream* stream,
                                          boost::beast::flat_buffer* buffer,
                                          HttpParser* parser);
 
-// What is wrong with how the body is said to be sent: a coding other than `chunked` alone, or any
-// with HTTP/1.0. Nothing when all is well.
+// The complaint about a Transfer-Encoding other than a single `chunked`, or any with HTTP/1.0;
+// nullopt if there is nothing to complain about.
 std::optional<HttpComplaint> coding_complaint(
     const boost::beast::http::request<boost::beast::http::string_body>& message);
 

@@ -1,5 +1,5 @@
-// Each connection has one coroutine over Beast's stream, whose timer limits each step, and a second
-// one that watches the client while a request is answered.
+// The HTTP server on Boost.Beast. Each connection has a coroutine; the stream's timer limits each
+// read and write. With watch_clients, a second coroutine watches the client during a request.
 #include "runtime/net/http_server.hpp"
 
 #include "runtime/async/deadline.hpp"
@@ -42,7 +42,7 @@ using Message = http::response<http::string_body>;
 // What to do with a connection after a request.
 enum class Then { kNext, kClose, kLinger };
 
-// The complaint about an unreadable request; none for a connection that ended or was too slow.
+// The complaint about an unreadable request; none if the connection ended or was too slow.
 std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
   if (code == http::error::body_limit) {
     return Complaint{http::status::payload_too_large, "the body is too large"};
@@ -97,8 +97,8 @@ Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned v
   return message;
 }
 
-// Ends a connection while bytes of the request are still arriving. If it were closed at once, the
-// client's system would discard the response unread.
+// Ends a connection while bytes of the request are still arriving: reads and discards some of them.
+// If the socket were closed at once, the client's system would discard the response unread.
 async::task<void> drain(Stream* stream) {
   boost::system::error_code ignored;
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -181,8 +181,8 @@ async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
 }
 
-// Refuses one connection too many. Reads its header first: a client that still sends would not see
-// the reply.
+// Refuses a connection beyond the limit. Reads its header first, since a client that is still
+// sending would not see the reply.
 async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
   const Counted counted{refusals};
   beast::flat_buffer buffer(kBuffer_bytes_max);
@@ -212,7 +212,7 @@ Message HttpServer::Impl::last_word(const Complaint& complaint) const {
   return message_of(complain(static_cast<int>(complaint.status), complaint.why), false, false, 11);
 }
 
-// The complaint, if any, that follows from the header alone.
+// The complaint about the Host or Origin header, if any.
 std::optional<Complaint> HttpServer::Impl::refusal(const Request& message) const {
   const auto host = message.find(http::field::host);
   if (host == message.end()) {
@@ -233,7 +233,7 @@ std::optional<Complaint> HttpServer::Impl::refusal(const Request& message) const
 async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
                                                 beast::flat_buffer* buffer,
                                                 bool first) {
-  if (buffer->size() == 0) {  // the header's limit begins with its first byte
+  if (buffer->size() == 0) {  // header_limit counts from the header's first byte
     stream->expires_after(first ? options.header_limit : options.idle_limit);
     const auto room = buffer->prepare(kFirstRead_bytes);
     const auto [code, size] = co_await stream->async_read_some(room, kToken);
@@ -271,8 +271,8 @@ async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
   co_return then;
 }
 
-// Watches the client until it closes or breaks the connection, sends its next request (then it
-// cannot be watched) or has its answer.
+// Watches the client until it closes or breaks the connection, sends its next request (no close can
+// be seen behind unread bytes) or has its answer.
 async::task<void> watch(StreamPtr stream, std::shared_ptr<HttpPresence> client) {
   for (;;) {
     const auto [code] = co_await stream->socket().async_wait(tcp::socket::wait_read, kToken);
@@ -325,7 +325,7 @@ async::task<Then> HttpServer::Impl::answer(StreamPtr stream, Parser* parser) {
   co_return sent&& again ? Then::kNext : Then::kClose;
 }
 
-// True when all of it was sent.
+// Sends the response of a stream piece by piece. True if all of it was sent.
 async::task<bool> HttpServer::Impl::send_stream(Stream* stream,
                                                 HttpResponse response,
                                                 std::shared_ptr<HttpPresence> client,
@@ -349,7 +349,7 @@ async::task<bool> HttpServer::Impl::send_stream(Stream* stream,
       message.body().more = piece.has_value();
       stream->expires_after(options.body_limit);
       const auto [cut, sent] = co_await http::async_write(*stream, serializer, kToken);
-      if (cut && cut != http::error::need_buffer) co_return false;  // that asks for the next piece
+      if (cut && cut != http::error::need_buffer) co_return false;  // need_buffer: all is written
     }
   } catch (const boost::system::system_error& thrown) {
     if (thrown.code() == asio::error::operation_aborted && work.scope().cancelled()) throw;

@@ -1,4 +1,4 @@
-// Bounds of the gateway between hosts and of HTTP, none a user's choice. Constants only.
+// The constants of limits.def: bounds of gateway, tunnels and HTTP.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,4 +1,4 @@
-// Opens a listening socket, with errors that name the address. A plain function.
+// Opens a listening TCP socket; its errors name the address. A plain function.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -11,8 +11,8 @@
 
 namespace troupe::net {
 
-// `host` is an address or a name that resolves. Errors: kConfig (no such address), kResources
-// (taken).
+// `host` is an address or a name that resolves; port 0 takes a free one. Errors: kResources if the
+// port is taken, otherwise kConfig.
 core::Result<boost::asio::ip::tcp::acceptor> listen_on(async::Executor executor,
                                                        const std::string& host,
                                                        std::uint16_t port);

@@ -1,6 +1,6 @@
-// Smart pointers for OpenSSL objects, and OpenSSL's error queue as one sentence. Other folders
-// never include this, so they need no OpenSSL. The error queue belongs to a thread, so it is read
-// right after the call that failed, before any suspension.
+// Smart pointers for OpenSSL objects, and functions that turn OpenSSL's error queue into one error.
+// Each thread has its own queue: read it right after the call that failed, before any suspension.
+// Only the sources of this room include this header.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -30,7 +30,7 @@ using BioPtr = std::unique_ptr<BIO, OpensslFree<BIO_free_all>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
 using CertificatePtr = std::unique_ptr<X509, OpensslFree<X509_free>>;
 
-// The first error of this thread's queue in words; empties the queue.
+// The text of the first error in this thread's queue; empties the queue.
 inline std::string openssl_reason() {
   const unsigned long code = ERR_get_error();
   const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;

@@ -52,11 +52,11 @@ core::Result<void> write_new(const std::filesystem::path& path,
 
 struct PemFile {
   const char* name;
-  X509* certificate;  // or
-  EVP_PKEY* key;
+  X509* certificate;  // null for a key
+  EVP_PKEY* key;      // null for a certificate
 };
 
-// Writes a PEM file; a key is readable by its owner alone.
+// Writes a PEM file; a key gets mode 0600.
 core::Result<void> write_pem(const std::filesystem::path& folder, const PemFile& file) {
   TROUPE_TRY_ASSIGN(text, pem_of(file.certificate, file.key));
   return write_new(folder / file.name, text, file.key != nullptr ? 0600 : 0644);

@@ -1,5 +1,5 @@
-// `troupe ca init`: makes a certificate authority for one run and one certificate that its nodes
-// share. Plain function; any thread.
+// Implements `troupe ca init`: makes a certificate authority for one run, and one certificate that
+// all nodes of the run share. Plain function; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -11,13 +11,14 @@
 namespace troupe::net {
 
 struct RunCaOptions {
-  std::filesystem::path folder;  // made when it is missing
-  int days = 30;
-  std::vector<std::string> hosts;  // names and addresses of the gateways; empty: any
+  std::filesystem::path folder;    // made if it is missing
+  int days = 30;                   // validity of both certificates
+  std::vector<std::string> hosts;  // names and addresses of the gateway; empty: any
 };
 
-// Writes ca.crt, ca.key, node.crt and node.key (the keys with mode 0600). Errors: kConfig when one
-// of them exists or a host is malformed; kResources when writing fails; nothing is left half done.
+// Writes ca.crt, ca.key, node.crt and node.key (the keys with mode 0600). Errors: kConfig if one of
+// them exists or a host is malformed, kResources if writing fails. After an error none of the files
+// it wrote is left.
 core::Result<void> make_run_ca(const RunCaOptions& options);
 
 }  // namespace troupe::net

@@ -65,7 +65,7 @@ core::Result<AddressList> resolve(const std::string& host, std::uint32_t port) {
   return AddressList(found, &freeaddrinfo);
 }
 
-// Waits for `events`; false when the time is up.
+// Waits until `events` (of poll) occur; false if they did not before `until`.
 bool wait_for(int fd, short events, core::TimePoint until) {
   for (;;) {
     const auto left = until - std::chrono::steady_clock::now();
@@ -98,7 +98,7 @@ core::Failure other_side_closed(const std::string& what, std::size_t done, std::
   return fail(ErrorCode::kPeerLost, what + ": the other side closed" + progress(done, size));
 }
 
-// The error of a wait in which no byte moved.
+// The error after a wait in which no byte moved.
 core::Failure stood_still(Waited waited,
                           const Patience& patience,
                           const std::string& what,
@@ -119,7 +119,7 @@ core::Result<OwnedFd> finish_connect(OwnedFd socket,
   int status = 0;
   while ((status = ::connect(socket.get(), address, size)) != 0 && errno == EINTR) {
   }
-  // A Unix listener whose queue is full says EAGAIN and must be asked again.
+  // A Unix listener whose queue is full makes connect fail with EAGAIN; try again.
   while (status != 0 && errno == EAGAIN && std::chrono::steady_clock::now() < until) {
     ::poll(nullptr, 0, 1);
     status = ::connect(socket.get(), address, size);
@@ -137,6 +137,7 @@ core::Result<OwnedFd> finish_connect(OwnedFd socket,
   return socket;
 }
 
+// Checks that the folder of a socket belongs to this user and is closed to others.
 core::Result<void> check_folder(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/') + 1) + ".";
   struct stat facts {};

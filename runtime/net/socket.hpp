@@ -1,7 +1,7 @@
-// Plain sockets without Asio: listen and connect on Unix sockets (by path or by an abstract name,
-// '@' first) and TCP, check the user at the other end, and read and write with a limit on
-// standstill. No thread of its own; a socket is used by one thread at a time. All descriptors are
-// non-blocking and closed on exec.
+// Plain Unix and TCP sockets without Asio, for threads that block: listen, connect, check the user
+// of the other end, and read and write with a timeout on each wait. The name of a Unix socket is a
+// path, or an abstract name that begins with '@'. All descriptors are non-blocking and closed on
+// exec. One thread at a time uses a socket.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -18,16 +18,18 @@ namespace troupe::net {
 
 using core::OwnedFd;
 
-// A path's folder must belong to this user and be closed to others (mode 0700). Errors: kConfig
-// (too long, folder open to others), kResources.
+// The folder of a path must belong to this user and be closed to others (mode 0700). Errors:
+// kConfig (name too long, folder missing or open to others), kResources.
 core::Result<OwnedFd> listen_unix(const std::string& name);
-// Port 0: any free one; `port` is set to it. Errors: kConfig (the address), kResources.
+// Port 0 takes a free one; sets `port` to the port in use. Errors: kConfig (the address),
+// kResources.
 core::Result<OwnedFd> listen_tcp(const std::string& host, std::uint32_t& port);
-OwnedFd accept_one(const OwnedFd& listener);  // a waiting connection, or none
+OwnedFd accept_one(const OwnedFd& listener);  // a waiting connection; empty if there is none
 
-// Errors: kPeerLost (nobody listens there), kConfig (too long; another user's process listens).
+// Errors: kPeerLost (nobody listens there, or its queue stays full until `until`), kConfig (name
+// too long, or a process of another user listens), kResources.
 core::Result<OwnedFd> connect_unix(const std::string& name, core::TimePoint until);
-// Errors: kPeerLost, kDeadline, kConfig (the address).
+// Errors: kPeerLost (refused or unreachable), kDeadline, kConfig (the address), kResources.
 core::Result<OwnedFd> connect_tcp(const std::string& host,
                                   std::uint32_t port,
                                   core::TimePoint until);
@@ -35,15 +37,15 @@ core::Result<OwnedFd> connect_tcp(const std::string& host,
 // True when the process at the other end runs as this user.
 bool same_user(int unix_socket);
 
-// How long a read or write waits for the next byte, however long the whole takes. `given_up`, if
-// not null, ends the wait once it is true.
+// How long a read or write waits for the next byte; the whole transfer may take longer. `given_up`,
+// if not null, ends the wait once it is true.
 struct Patience {
   core::Duration span;
   const std::atomic<bool>* given_up = nullptr;
 };
 
-// These move all bytes or fail: kDeadline (nothing moved for the span), kPeerLost (closed after
-// `done` bytes of `what`), kClosed (given up).
+// These move all bytes or fail: kDeadline (no byte moved for `span`), kPeerLost (the other side
+// closed), kClosed (given up). Errors begin with `what` and say how many bytes were moved.
 core::Result<void> send_all(const OwnedFd& socket,
                             const void* bytes,
                             std::size_t size,
@@ -54,14 +56,15 @@ core::Result<void> receive_all(const OwnedFd& socket,
                                std::size_t size,
                                Patience patience,
                                const std::string& what);
-// The same for bytes that may bring a descriptor along; none leaves `passed` empty.
+// Like receive_all, for bytes that may come with a file descriptor (SCM_RIGHTS), which `passed`
+// receives.
 core::Result<void> receive_with_fd(const OwnedFd& socket,
                                    void* bytes,
                                    std::size_t size,
                                    OwnedFd& passed,
                                    Patience patience,
                                    const std::string& what);
-// One attempt; false when the bytes did not go out whole.
+// Sends bytes together with the descriptor `passed`, in one attempt; false if not all were sent.
 bool send_with_fd(const OwnedFd& socket, const void* bytes, std::size_t size, int passed);
 
 }  // namespace troupe::net

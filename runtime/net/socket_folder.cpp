@@ -16,9 +16,9 @@ namespace troupe::net {
 namespace {
 
 constexpr char kPrefix[] = "troupe-sockets-";
-constexpr std::size_t kPlace_bytes_max = 60;  // leaves room for the folder's and the socket's names
+constexpr std::size_t kPlace_bytes_max = 60;  // leaves room for the names of folder and socket
 
-// Where folders are made: $TMPDIR, or /tmp when that is unset, relative or too long.
+// Where socket folders are made: in $TMPDIR, or in /tmp if that is unset, relative or too long.
 std::string place() {
   const char* const named = std::getenv("TMPDIR");
   std::string folder = named == nullptr ? "" : named;
@@ -27,7 +27,8 @@ std::string place() {
   return folder.empty() || folder[0] != '/' || folder.size() > kPlace_bytes_max ? "/tmp" : folder;
 }
 
-// Locks a folder of this user alone; none when a live process holds the lock.
+// Opens and locks a private folder of this user. Empty if it is none or a live process holds its
+// lock.
 OwnedFd locked(const std::string& folder) {
   OwnedFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts {};
@@ -38,7 +39,7 @@ OwnedFd locked(const std::string& folder) {
   return fd;
 }
 
-// Removes a folder's sockets and then the folder; it stays when it holds anything else.
+// Removes the sockets in a folder, then the folder; it stays if it holds anything else.
 void remove_folder(const std::string& folder, const OwnedFd& fd) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
   while (entries) {
@@ -53,6 +54,7 @@ void remove_folder(const std::string& folder, const OwnedFd& fd) {
   ::rmdir(folder.c_str());
 }
 
+// Removes the socket folders of dead processes.
 void sweep(const std::string& place) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(place, error)) {
@@ -77,7 +79,7 @@ core::Result<SocketFolder> SocketFolder::make() {
     }
     OwnedFd lock = locked(path);
     struct stat facts {};
-    // Meanwhile another process may have taken it for a stale folder and removed it.
+    // Before the lock was taken, another process may have removed the folder as stale.
     if (lock && ::fstat(lock.get(), &facts) == 0 && facts.st_nlink > 0) {
       return SocketFolder(std::move(path), std::move(lock));
     }

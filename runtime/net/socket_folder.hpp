@@ -1,7 +1,7 @@
-// A folder of mode 0700 for a process's Unix sockets, with a path that is short enough for them:
-// $TMPDIR/troupe-sockets-XXXXXX, or the same in /tmp. It is locked while this lives, which keeps
-// programs that clean temporary folders away, and is removed at the end. A folder left by a killed
-// process has no lock; the next process that makes a folder removes it. Owned by whoever listens.
+// A temporary folder of mode 0700 for the Unix sockets of a process, with a path short enough for
+// socket names: $TMPDIR/troupe-sockets-XXXXXX, or the same in /tmp. The object holds a lock on the
+// folder (so that programs that clean temporary folders leave it alone) and removes the folder when
+// it is destroyed. The folder of a killed process is unlocked; the next `make` removes it.
 #pragma once
 
 #include "runtime/net/socket.hpp"
@@ -12,7 +12,7 @@ namespace troupe::net {
 
 class SocketFolder {
  public:
-  // Error: kResources naming the place.
+  // Error: kResources, naming the folder in which it could not be made.
   static core::Result<SocketFolder> make();
   SocketFolder(SocketFolder&&) noexcept = default;
   SocketFolder& operator=(SocketFolder&&) = delete;
@@ -25,7 +25,7 @@ class SocketFolder {
   SocketFolder(std::string path, OwnedFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::string path_;
-  OwnedFd lock_;  // none: moved from
+  OwnedFd lock_;  // empty once moved from
 };
 
 }  // namespace troupe::net

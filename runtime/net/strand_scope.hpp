@@ -1,5 +1,5 @@
-// A strand with a Scope on it, for servers whose owner lives on another thread: `stop` cancels all
-// children and waits for them. Owned by one server; the io threads outlive it.
+// A strand with a Scope of coroutines on it, for a server whose owner lives on another thread:
+// `stop` cancels all coroutines and waits for them. Owned by one server; the io threads outlive it.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -19,15 +19,16 @@ class StrandScope {
   explicit StrandScope(async::IoThreads& io) : strand_(io.make_strand()), scope_(strand_) {}
 
   const async::Executor& executor() const noexcept { return strand_; }
-  async::Scope& scope() noexcept { return scope_; }  // on the strand alone
+  async::Scope& scope() noexcept { return scope_; }  // use it on the strand only
 
-  // Starts the first child, from any thread. The child itself begins later.
+  // Starts the first coroutine; it begins after this call has returned. Any thread.
   void start(async::task<void> child) {
     auto first = std::make_shared<async::task<void>>(std::move(child));
     boost::asio::post(strand_, [this, first] { scope_.spawn("", std::move(*first)); });
   }
 
-  // Idempotent. From one thread, which is no io thread.
+  // Cancels all coroutines and waits for them. Idempotent. Call it from one thread that is no io
+  // thread.
   void stop() {
     if (std::exchange(stopped_, true)) return;
     boost::asio::co_spawn(strand_, end(), boost::asio::use_future).wait();

@@ -42,7 +42,7 @@ core::Result<void> use_throw_away_certificate(SSL_CTX* context) {
   return {};
 }
 
-// Checks our own certificate as every peer will.
+// Checks this process's own certificate against the CA, as every peer will.
 core::Result<void> verify_own(SSL_CTX* context, const GatewayAuth& auth) {
   std::unique_ptr<X509_STORE_CTX, OpensslFree<X509_STORE_CTX_free>> check(X509_STORE_CTX_new());
   if (!check || X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context),
@@ -81,8 +81,8 @@ core::Result<void> use_files(SSL_CTX* context, const GatewayAuth& auth) {
   return verify_own(context, auth);
 }
 
-// A context with our own files in CA mode. In token mode the token is checked over the channel, and
-// OpenSSL checks nobody.
+// A context that in CA mode has this process's certificate and checks the peer's. In token mode it
+// checks no certificate; the greeting checks the token (gateway_protocol.hpp).
 core::Result<SslContextPtr> make_context(const GatewayAuth& auth, const SSL_METHOD* method) {
   TROUPE_TRY(check_auth(auth));
   TROUPE_TRY_ASSIGN(context, bare_context(method));

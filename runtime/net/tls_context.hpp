@@ -1,7 +1,7 @@
-// The TLS settings of the two ends of a gateway: TLS 1.3 alone, no session tickets, no early data.
-// In token mode the gateway shows a throw-away certificate that nobody checks (the token is checked
-// over the channel's own secret); in CA mode both ends show and check certificates. Immutable once
-// made.
+// The TLS settings of a gateway and its clients: TLS 1.3 only, no session tickets, no early data.
+// In token mode the gateway shows a self-signed certificate that nobody checks, since the token's
+// proof is bound to the TLS session. In CA mode both ends show and check certificates. Immutable
+// once made.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -10,13 +10,14 @@
 
 namespace troupe::net {
 
-// Errors (kConfig): a file that is no PEM, a key that others can read or that does not fit, an own
+// The contexts of the gateway and of its clients (tunnels). Errors (kConfig): those of check_auth,
+// a file that is not PEM, a key that others can read or that is not the certificate's, a
 // certificate that the CA did not sign or that has expired.
 core::Result<SslContextPtr> make_gateway_context(const GatewayAuth& auth);
 core::Result<SslContextPtr> make_tunnel_context(const GatewayAuth& auth);
 
-// CA mode, the client's side after the handshake: a certificate that names hosts must name this
-// one.
+// For clients in CA mode, after the handshake: if the gateway's certificate names hosts, `host`
+// must be among them.
 core::Result<void> check_host_name(SSL* ssl, const std::string& host);
 
 }  // namespace troupe::net

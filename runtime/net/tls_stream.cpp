@@ -16,12 +16,13 @@ namespace asio = boost::asio;
 using core::ErrorCode;
 
 namespace {
-// Collects records, so that one buffer of a tunnel takes one send and wakes the peer once.
+// Bytes of encrypted records that are collected, so that one buffer of a tunnel takes one send.
 constexpr std::size_t kOut_bytes_max = 80u << 10;
-constexpr std::size_t kWrite_bytes_max = 64u << 10;
+constexpr std::size_t kWrite_bytes_max = 64u << 10;  // plain text given to OpenSSL at once
 }  // namespace
 
-// Unlike OpenSSL's socket BIO: never raises SIGPIPE, and knows when Asio has closed the socket.
+// Like OpenSSL's socket BIO, but without SIGPIPE, and aware that Asio may have closed the socket.
+// Writing only collects records; `flush` sends them.
 int TlsStream::bio_write(BIO* bio, const char* data, int size) {
   auto* state = static_cast<BioState*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
@@ -83,7 +84,7 @@ TlsStream::TlsStream(Socket socket, SSL_CTX* context, Side side)
 
 TlsStream::~TlsStream() = default;
 
-// Suspends until the socket is ready for what OpenSSL wants, or returns the error that prevents it.
+// Waits until the socket is ready for what OpenSSL wants, or returns the error that prevents it.
 async::task<core::Result<void>> TlsStream::wait_for(int ssl_error, const char* doing) {
   if (ssl_error == SSL_ERROR_WANT_READ || ssl_error == SSL_ERROR_WANT_WRITE) {
     ERR_clear_error();
@@ -147,7 +148,7 @@ async::task<core::Result<void>> TlsStream::handshake() {
       if (done == 1) co_return core::Result<void>();
       if (error == SSL_ERROR_WANT_WRITE) continue;
     } else if (bio_.socket.is_open() && bio_.sent < bio_.out.size()) {
-      static_cast<void>(send_some());  // the alert that says why
+      static_cast<void>(send_some());  // the TLS alert that tells the peer why
     }
     TROUPE_CO_TRY(co_await wait_for(error, "TLS handshake"));
   }
@@ -162,13 +163,13 @@ async::task<core::Result<std::size_t>> TlsStream::read_some(char* into, std::siz
     const int done = SSL_read_ex(ssl_.get(), into + total, size - total, &got);
     total += got;
     if (done == 1 && total < size) continue;
-    if (total > 0) {  // an error after these bytes shows again at the next call
+    if (total > 0) {  // an error after these bytes is returned by the next call
       ERR_clear_error();
       co_return total;
     }
     const int error = SSL_get_error(ssl_.get(), done);
     if (error == SSL_ERROR_ZERO_RETURN) co_return std::size_t{0};
-    if (error == SSL_ERROR_WANT_WRITE) {  // replies to key updates fill the records to be sent
+    if (error == SSL_ERROR_WANT_WRITE) {  // answers to the peer's key updates have filled `out`
       ERR_clear_error();
       co_return core::fail(ErrorCode::kPeerLost, "TLS read: the peer asks for too much");
     }
@@ -210,7 +211,7 @@ async::task<core::Result<void>> TlsStream::finish() {
   for (;;) {
     ERR_clear_error();
     errno = 0;
-    const int done = SSL_shutdown(ssl_.get());  // 0: sent; the peer's own end comes by reading
+    const int done = SSL_shutdown(ssl_.get());  // 0: sent; the peer's close_notify is still to come
     const int error = done >= 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), done);
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_WRITE) {
       TROUPE_CO_TRY(co_await wait_for(error, "TLS end"));

@@ -1,7 +1,8 @@
-// A TLS connection over one Asio socket, driven by readiness: no copies beyond OpenSSL's own, both
-// directions at once, each direction ended by itself (close_notify). Owned by the coroutine of its
-// connection; all calls on one executor, at most one reader and one writer at a time.
-// Bounds: none of its own; whoever starts a handshake arms a timer that calls `cut`.
+// A TLS connection over an Asio socket. Both directions work at once, and each ends by itself
+// (close_notify). Its coroutines wait for the socket to become ready, then let OpenSSL read or
+// write. Owned by the coroutine of its connection; all calls on one executor, at most one reader
+// and one writer at a time. It has no timeouts: whoever starts a handshake arms a timer that calls
+// `cut`.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -27,21 +28,23 @@ class TlsStream {
   TlsStream& operator=(const TlsStream&) = delete;
   ~TlsStream();
 
-  // The errors of all calls: kPeerLost with what went wrong; kClosed after `cut` or cancellation.
+  // Errors of all calls: kPeerLost, which says what went wrong; kClosed after `cut` or
+  // cancellation.
   async::task<core::Result<void>> handshake();
 
-  // At least one byte, as many as there are; 0 when the peer has ended its direction properly.
+  // Reads at least one byte, and as many as have arrived. Returns their number; 0 once the peer has
+  // ended its direction properly.
   async::task<core::Result<std::size_t>> read_some(char* into, std::size_t size);
   async::task<core::Result<void>> read_exactly(char* into, std::size_t size);
   async::task<core::Result<void>> write(const char* data, std::size_t size);
 
-  // Ends our direction; reading goes on.
+  // Ends the direction to the peer (close_notify); reading may go on.
   async::task<core::Result<void>> finish();
 
-  // A secret that only the two ends of this very connection share, and nobody in between.
+  // A secret exported from this TLS session, which only its two ends know.
   core::Result<std::array<unsigned char, 32>> channel_binding();
 
-  // Closes the socket; every wait ends with kClosed.
+  // Closes the socket; coroutines that wait on it return kClosed.
   void cut();
   Socket& socket() noexcept { return bio_.socket; }
   SSL* native() noexcept { return ssl_.get(); }
@@ -50,8 +53,8 @@ class TlsStream {
   struct BioState {
     Socket socket;
     bool eof = false;
-    std::vector<char> out{};  // records that wait for `flush`; bounded by kOut_bytes_max
-    std::size_t sent = 0;     // of them
+    std::vector<char> out{};  // encrypted records that wait for `flush`; at most kOut_bytes_max
+    std::size_t sent = 0;     // bytes of `out` that were sent
   };
   static int bio_write(BIO* bio, const char* data, int size);
   static int bio_read(BIO* bio, char* into, int size);
@@ -59,9 +62,9 @@ class TlsStream {
   static const BIO_METHOD* bio_method();
 
   async::task<core::Result<void>> wait_for(int ssl_error, const char* doing);
-  // Sends what `out` holds. The handshake and the one writer call it, never the reader.
+  // Sends what `out` holds. The handshake and the writer call it, never the reader.
   async::task<core::Result<void>> flush();
-  // One attempt, without waiting; as ::send.
+  // Tries once, without waiting, to send what is left of `out`. Returns what ::send returns.
   ssize_t send_some() noexcept;
 
   BioState bio_;

@@ -34,7 +34,7 @@ struct Dialled {
     socket.close(ignored);
     if (tls) tls->cut();
   }
-  tcp::socket socket;  // until it becomes the stream's
+  tcp::socket socket;  // moved into `tls` once connected
   tcp::resolver resolver;
   std::optional<TlsStream> tls;
   bool late = false;
@@ -103,7 +103,7 @@ async::task<core::Result<std::string>> Tunnel::Impl::enter_gateway(Dialled* dial
   co_return entered;
 }
 
-// `enter_gateway` within `limit`.
+// Calls `enter_gateway`, but cuts the connection after `limit`.
 async::task<core::Result<std::string>> Tunnel::Impl::pass_gateway(std::shared_ptr<Dialled> dialled,
                                                                   GatewayErrand errand,
                                                                   core::Duration limit) {

@@ -1,7 +1,8 @@
-// The client's side of a gateway: opens a Unix socket, and carries every connection that a process
-// of this user makes to it through the gateway at HOST:PORT to one service there. Owned by the
-// node; works on a strand of the io threads, which outlive it; its own functions are called from
-// other threads. Bounds: kGatewayConnections_max connections, kTunnelConnect to enter.
+// The client's side of a gateway: listens on a Unix socket, and carries each connection made to it
+// (by processes of this user) through the gateway at HOST:PORT to one service of the run. Works on
+// a strand of the io threads, which outlive it; call its functions from other threads. Bounds:
+// kGatewayConnections_max connections at once; kTunnelConnect to reach the gateway and prove
+// itself.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -18,11 +19,11 @@ namespace troupe::net {
 
 class Tunnel {
  public:
-  // Introduces itself at the gateway before it opens the socket, so that a wrong proof shows here.
-  // Blocks at most for `deadline`; no io thread. `log` is called on the strand for connections that
-  // later cannot be carried. Errors: kConfig (the proof, either side's), kNotFound (no such
-  // service), kPeerLost (nobody there, or not a gateway), kDeadline, kResources (no place for the
-  // socket).
+  // Introduces itself at the gateway before it opens the socket, so that this call reports a wrong
+  // proof. Blocks for `deadline` at most (longer only if the system resolves `host` slowly); not
+  // for io threads. `log` is called on the strand for each connection that cannot be carried later.
+  // Errors: kConfig (wrong proof of either end), kNotFound (no such service), kPeerLost (nobody
+  // there, or not a gateway), kDeadline, kResources (the socket cannot be made).
   static core::Result<std::unique_ptr<Tunnel>> open(
       async::IoThreads& io,
       const std::string& host,
@@ -35,11 +36,13 @@ class Tunnel {
   Tunnel(const Tunnel&) = delete;
   Tunnel& operator=(const Tunnel&) = delete;
 
+  // The path of the Unix socket.
   const std::string& path() const noexcept;
-  // The pass that the gateway gave at the introduction.
+  // The pass that the gateway gave when the tunnel introduced itself.
   const std::string& pass() const noexcept;
 
-  // Closes the socket and every connection, and waits for their ends. Idempotent; no io thread.
+  // Closes the socket and all connections, and waits until their coroutines have ended. Idempotent.
+  // Not on an io thread.
   void stop();
 
  private:

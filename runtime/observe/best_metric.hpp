@@ -1,6 +1,6 @@
-// Tracks which step of a run was best by one evaluation metric (ckpt.best_metric_key). Its state is
-// rebuilt from metrics.jsonl, so it is right for a resumed run, whose metrics were cut back.
-// Owned by the run's recorder; one thread.
+// Tracks which step of a run was best by one evaluation metric (ckpt.best_metric_key). `read`
+// rebuilds its state from metrics.jsonl, so a resumed run, whose metrics were cut back to its
+// checkpoint, knows its best step. Not thread-safe; RunReporter uses it under its lock.
 #pragma once
 
 #include "runtime/observe/metric_row.hpp"
@@ -20,14 +20,15 @@ class BestMetric {
     double value = 0;
   };
 
-  // `key` as in "eval/pass@1"; with - in front lower is better. Empty: no step is ever best.
+  // `key`: a metric such as "eval/pass@1"; in "-eval/loss" the minus says that lower is better.
+  // Empty: no step is ever best.
   explicit BestMetric(std::string_view key);
 
-  // Reads what a run has recorded so far. Lines that are no rows are passed over.
+  // Offers every row of `metrics_file`. Lines that are not metric rows are skipped.
   void read(const std::filesystem::path& metrics_file);
 
-  // True when the row has the figure and it is finite and better than all before; the first of
-  // equals stays the best.
+  // True when the row has the metric, and its value is finite and better than all values before.
+  // Of equal values the first stays the best.
   bool offer(const MetricRow& row);
 
   const std::optional<Best>& best() const { return best_; }

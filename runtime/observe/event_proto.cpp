@@ -1,5 +1,5 @@
-// Wire format: a key (field number << 3 | wire type), then a varint (0), 8 bytes (1), a length and
-// bytes (2), or 4 bytes (5).
+// Protocol Buffers on the wire: each field is a key (field number << 3 | wire type), then by wire
+// type a varint (0), 8 bytes (1), a length and as many bytes (2), or 4 bytes (5).
 #include "runtime/observe/event_proto.hpp"
 
 #include "runtime/core/crc32c.hpp"
@@ -9,7 +9,7 @@
 namespace troupe::observe {
 namespace {
 
-// TensorBoard's rotation, which keeps a CRC of data that holds CRCs from degenerating.
+// TensorBoard stores CRCs masked: the CRC of data that is followed by its own CRC is a constant.
 constexpr std::uint32_t masked_crc(std::uint32_t crc) noexcept {
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
 }

@@ -1,5 +1,5 @@
-// The log file of a run: time, level and one line a message. Safe on any thread. The one source
-// that includes spdlog is log.cpp.
+// The log file of a run: one line per message, with time and level. Safe on any thread. Only
+// log.cpp includes spdlog.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,9 +16,10 @@ namespace troupe::observe {
 
 class Log {
  public:
-  // Appends to what is there. Error kResources: it cannot be written.
+  // Opens `file` for appending. Error kResources: it cannot be written.
   static core::Result<Log> open(const std::filesystem::path& file);
 
+  // Writes the message as one line without control characters, cut to 4096 characters.
   void info(std::string_view message);
 
  private:

@@ -1,5 +1,5 @@
-// The table of names. OpenRLHF 0.11 puts train/ and eval/ in front; TRL 1.x its trainer adds
-// train/; verl groups by role.
+// The table behind --log.names: what OpenRLHF 0.11, TRL 1.x and verl call each of our metrics, with
+// the train/ or eval/ that they write in front. "": that trainer has no such metric.
 #include "runtime/observe/metric_names.hpp"
 
 namespace troupe::observe {

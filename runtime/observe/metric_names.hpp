@@ -1,5 +1,5 @@
-// Names of the figures as other trainers write them (--log.names), so that their dashboards show
-// our runs. Only for metrics with an equal or close counterpart there; others keep their name.
+// The names that other trainers give our metrics (--log.names), so that charts made for those
+// trainers show our runs. A metric without an equal or close counterpart keeps its own name.
 // Constants.
 #pragma once
 
@@ -13,10 +13,11 @@ struct MetricNames {
   std::string_view ours, openrlhf, trl, verl;  // empty: none
 };
 
-// The table of docs/metrics.md.
+// All rows; docs/metrics.md shows the same table.
 std::span<const MetricNames> metric_names();
 
-// `name` under the names of `style` (ours, openrlhf, trl, verl).
+// What `style` (ours, openrlhf, trl or verl) calls our metric `name`; `name` itself if the table
+// has no other name.
 std::string metric_name(std::string_view name, std::string_view style);
 
 }  // namespace troupe::observe

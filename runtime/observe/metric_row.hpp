@@ -1,5 +1,5 @@
-// The metrics of one update: named values in display order, and their line in metrics.jsonl. A
-// value type.
+// The metrics of one update or one evaluation: named values in the order in which they are written,
+// and their line in metrics.jsonl. A value type.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct MetricRow {
 };
 
 // The row as one line of JSON, without a newline: {"step": 3, "time": 1.7e9, "reward/mean": 0.5,
-// ...}. Numbers are written so that they read back to the same bits; NaN and infinity, which JSON
-// lacks, as the strings "nan", "inf", "-inf". metrics.jsonl holds one such line an update. It is
-// the truth; TensorBoard and the terminal show what it holds.
+// ...}. Numbers read back to the same bits; NaN and infinity, which JSON lacks, become the strings
+// "nan", "inf" and "-inf". metrics.jsonl has one such line for each update and each evaluation. It
+// is the authoritative record; TensorBoard and the terminal show parts of it.
 std::string metric_json(const MetricRow& row);
 
 }  // namespace troupe::observe

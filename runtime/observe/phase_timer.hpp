@@ -1,5 +1,5 @@
-// Wall time by phase of a run ("generate", "train", ...): one phase at a time, each second counted
-// once. Owned by the run's recorder; one thread.
+// Sums the wall time of each phase of a run ("generate", "train", ...). Phases do not overlap. Not
+// thread-safe; RunReporter uses it under its lock.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -16,9 +16,9 @@ class PhaseTimer {
   // `clock` outlives the timer. Nothing runs until the first `begin`.
   explicit PhaseTimer(const core::Clock& clock) : clock_(clock) {}
 
-  // Ends the phase that runs and begins another; the same name again goes on with it.
+  // Ends the current phase and begins `phase`. A phase that is begun again adds to its total.
   void begin(std::string_view phase);
-  // Ends the phase that runs.
+  // Ends the current phase.
   void end();
 
   const std::string& current() const { return current_; }  // empty when none runs

@@ -22,7 +22,7 @@ struct Named {
   bool of_company = false;  // stands on the block's second line of figures
 };
 
-// The metrics of a row that are shown, in this order. If kl/ref is missing, KL is kl/rollout_train.
+// The metrics that are shown, in this order. If a row has no kl/ref, KL is its kl/rollout_train.
 constexpr Named kShown[] = {
     {"reward", "reward", "reward/mean", "%.3f", ""},
     {"loss", "loss", "policy/loss", "%.4f", ""},
@@ -121,7 +121,7 @@ std::string Progress::eta_text() const {
   if (last.step <= first.step || last.step >= steps_) return {};
   const double one =
       seconds_between(first.at, last.at) / static_cast<double>(last.step - first.step);
-  // The step under way takes the mean; a slower one is about to end.
+  // Assumes that the running update takes the mean time, or ends now if it took longer already.
   const double rest = std::max(0.0, one - seconds_between(last.at, clock_.now()));
   return duration_text(rest + one * static_cast<double>(steps_ - last.step - 1));
 }

@@ -20,8 +20,8 @@ namespace troupe::observe {
 
 enum class ProgressForm { kLive, kLines, kJson };
 
-// `format` is --log.format (auto, plain, json). NO_COLOR turns off the live block's colours,
-// TERM=dumb the block itself.
+// `format`: --log.format (auto, plain or json). auto gives the live block if `out` is a terminal,
+// unless TERM=dumb.
 ProgressForm choose_form(std::string_view format, std::FILE* out);
 
 struct ProgressStyle {
@@ -30,13 +30,13 @@ struct ProgressStyle {
   std::size_t columns = 80;  // of the terminal
 };
 
-// Form, colour and width for `out` as the environment says.
+// Form, colour and width for `out`. The environment variable NO_COLOR turns colour off.
 ProgressStyle detect_style(std::string_view format, std::FILE* out);
 
 class Progress {
  public:
-  // Writes to `out` and measures time with `clock`; both outlive it. The run stands at `first_step`
-  // of `steps` updates.
+  // Writes to `out` and measures time with `clock`; both outlive this object. `first_step` of
+  // `steps` updates are done already.
   Progress(std::FILE* out,
            ProgressStyle style,
            const core::Clock& clock,
@@ -46,15 +46,16 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // An update is done: shows reward/mean (else policy/loss and rewards/accuracies), kl/ref (else
-  // kl/rollout_train), perf/tokens_per_s, time/step; async/generators, async/staleness_mean,
-  // response/length_mean where they are there. The ETA follows from the last kEtaSteps updates.
+  // Shows a finished update by those of its metrics that are there: reward/mean (else policy/loss),
+  // rewards/accuracies, kl/ref (else kl/rollout_train), perf/tokens_per_s, time/step,
+  // async/generators, async/staleness_mean, response/length_mean. The ETA is computed from the last
+  // kEtaSteps updates.
   void update(const MetricRow& row);
-  // What is going on now ("generate 12/64"); seen in the live block alone.
+  // Sets the text that says what is going on now; only the live block shows it.
   void activity(std::string_view text);
-  // A line for the user.
+  // Prints a text for the user, above the live block if there is one.
   void note(std::string_view text);
-  // Draws the live block with the time as it is now, once there is one.
+  // Draws the live block again with the current time, if it was drawn before.
   void redraw();
   bool live() const noexcept { return style_.form == ProgressForm::kLive; }
 
@@ -66,7 +67,7 @@ class Progress {
     std::string facts;    // "reward 0.61  kl 0.0012  ..."
     std::string company;  // "generators up 2  age of tokens 0.5 updates  ..."
   };
-  // When the run stood at which step.
+  // The time at which `step` updates were done.
   struct Mark {
     std::uint64_t step;
     core::TimePoint at;
@@ -83,7 +84,7 @@ class Progress {
   const core::Clock& clock_;
   std::uint64_t steps_;
   core::TimePoint start_;
-  std::deque<Mark> marks_;  // of the start or the last updates, oldest first
+  std::deque<Mark> marks_;  // the last kEtaSteps + 1, oldest first
   std::mutex mutex_;
   Shown shown_;
   std::string activity_;

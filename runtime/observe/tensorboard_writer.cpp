@@ -30,7 +30,7 @@ core::Result<TensorboardWriter> TensorboardWriter::create(const std::filesystem:
   TensorboardWriter writer(std::move(file));
   TROUPE_TRY(writer.file_.append(framed(version_event(wall_time_s))));
   if (resumed_at) {
-    // TensorBoard drops what is at the given step or after it.
+    // TensorBoard ignores what older files hold at the given step or after it.
     const auto next = static_cast<std::int64_t>(*resumed_at + 1);
     TROUPE_TRY(writer.file_.append(framed(session_start_event(wall_time_s, next))));
   }

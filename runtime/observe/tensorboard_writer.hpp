@@ -1,5 +1,6 @@
-// A TensorBoard event file in run/tensorboard: events.out.tfevents.<seconds>.<host>.<pid>.<n>.
-// Owned by the run's recorder; one thread. Each event is one append to the file.
+// Writes a TensorBoard event file, events.out.tfevents.<seconds>.<host>.<pid>.<n>, in the run
+// folder's tensorboard/. Each event is one append. Not thread-safe; RunReporter uses it under its
+// lock.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -17,13 +18,13 @@ namespace troupe::observe {
 
 class TensorboardWriter {
  public:
-  // A new file. `resumed_at`: the step of the checkpoint that the run goes on from; what older
-  // files hold after it is dropped by TensorBoard.
+  // Creates a new file. `resumed_at`: the step of the checkpoint that the run resumes from;
+  // TensorBoard then ignores what older files hold after that step.
   static core::Result<TensorboardWriter> create(const std::filesystem::path& folder,
                                                 double wall_time_s,
                                                 std::optional<std::uint64_t> resumed_at);
 
-  // Writes metrics under the names of `style` (--log.names); the default is ours.
+  // Writes metrics under the names of `style` (--log.names); the default "ours" renames nothing.
   void use_names(std::string style) { names_ = std::move(style); }
 
   core::Result<void> write(const MetricRow& row);

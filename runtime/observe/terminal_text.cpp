@@ -14,7 +14,8 @@ struct Character {
   std::size_t bytes = 1;
 };
 
-// The well-formed character that `text` begins with: no surrogates, no overlong forms.
+// The UTF-8 character that `text`, which is not empty, begins with; nullopt if it is malformed
+// (surrogates and overlong forms included).
 std::optional<Character> first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);

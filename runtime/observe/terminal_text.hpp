@@ -7,11 +7,12 @@
 
 namespace troupe::observe {
 
-// Keeps newlines and tabs. Control bytes (C0, DEL, C1) and bidirectional overrides go; bytes that
-// are no UTF-8 become U+FFFD.
+// Keeps newlines and tabs; removes other control characters (C0, DEL, C1), bidirectional controls
+// and Unicode line separators. Bytes that are not UTF-8 become U+FFFD.
 std::string terminal_safe(std::string_view text);
 
-// The same on one line: newlines and tabs become spaces, and at most `columns` characters stay.
+// The same on one line: newlines and tabs become spaces, and only the first `columns` code points
+// stay.
 std::string terminal_line(std::string_view text, std::size_t columns);
 
 }  // namespace troupe::observe

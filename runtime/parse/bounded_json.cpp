@@ -10,6 +10,7 @@ namespace {
 using core::ErrorCode;
 using core::Result;
 
+// Builds the document from the parser's events. Stops at the first bound that the text exceeds.
 template <class Json>
 class Builder {
  public:
@@ -67,7 +68,8 @@ class Builder {
     return passes || fail("holds more than is read");
   }
 
-  // Where the next value goes: the root, the end of a list, or the name just read.
+  // Where to store the next value: the root, a new last item of the open list, or the member whose
+  // name was just read.
   Json& place() {
     if (open_.empty()) return root_;
     if (!open_.back()->is_array()) return *member_;
@@ -89,8 +91,7 @@ class Builder {
     if (!seen(false)) return false;
     Json& value = place();
     value = std::move(empty);
-    // The pointer stays valid while `value` is open, because its container does not grow until
-    // then.
+    // The pointer stays valid until `close`, because the container of `value` does not grow before.
     open_.push_back(&value);
     return true;
   }

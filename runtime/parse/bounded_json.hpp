@@ -1,7 +1,7 @@
-// Parses JSON from untrusted sources. Checks depth and the number of names during parsing, before
-// values are built, in time linear in the text. (nlohmann's own callback visits all members again
-// after each one.) Stricter than nlohmann's parser: refuses NUL bytes and a byte order mark before
-// the text. Stateless; any thread.
+// Parses JSON from untrusted sources, with bounds on nesting and on the number of names in an
+// object that are checked during parsing. (nlohmann's own parser callback could check them too, but
+// it scans the parent's members again after each nested object.) Also refuses NUL bytes and a byte
+// order mark, unlike nlohmann's parser. Stateless; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -14,17 +14,17 @@
 
 namespace troupe::parse {
 
-// How to treat a name that occurs twice in one object: use the later value, as most parsers do, or
-// refuse it.
+// What to do when a name occurs twice in one object: use the later value, as most parsers do, or
+// refuse the text.
 enum class Repeats { kLastCounts, kRefused };
 
-// Lets the caller bound values by their place. It is called before each value is built; if it
-// returns false, parsing stops.
+// Lets a caller add bounds of its own: it sees every name and value during parsing. `depth` is the
+// number of lists and objects that enclose the name or value; 0 for the root.
 class JsonWatch {
  public:
   virtual ~JsonWatch() = default;
   virtual void key(std::size_t depth, const std::string& name) = 0;
-  // `depth`: how many lists and objects enclose the value; 0 for the root.
+  // Called before the value is built; false stops parsing with an error.
   virtual bool value(std::size_t depth, bool is_number) = 0;
 };
 
@@ -35,10 +35,10 @@ struct JsonBounds {
   Repeats repeats = Repeats::kLastCounts;
 };
 
-// Error messages (kData) are predicates, before which the caller puts the subject: "is not valid
-// JSON: ...", "is nested deeper than 64 levels", "has the name `w` twice", "has more than 100 names
-// in one object", "holds more than is read" (the watch stopped it). Instantiated for nlohmann::json
-// and nlohmann::ordered_json.
+// Parses `text` as one JSON value. Error messages (kData) begin with a verb; the caller puts the
+// subject in front: "is not valid JSON: ...", "is nested deeper than 64 levels", "has the name `w`
+// twice", "has more than 100 names in one object", "holds more than is read" (the watch returned
+// false). Instantiated for nlohmann::json and nlohmann::ordered_json.
 template <class Json>
 core::Result<Json> bounded_json(std::string_view text, const JsonBounds& bounds);
 

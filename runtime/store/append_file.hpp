@@ -1,6 +1,6 @@
-// A file that only grows: each append is one write at its end, so a crash leaves whole records and
-// at most one torn tail. Short writes are completed. Owned by one writer, one thread; closed at the
-// end of its life.
+// A file that is written only at its end (O_APPEND), so that a crash damages at most its last
+// record. Also functions that truncate a file and read it whole. One thread writes to an
+// AppendFile; its destructor closes the file.
 #pragma once
 
 #include "runtime/core/owned_fd.hpp"
@@ -14,17 +14,17 @@ namespace troupe::store {
 
 class AppendFile {
  public:
-  // Made when it is not there; its folder must be.
+  // Opens the file for appending, and creates it if it does not exist. Its folder must exist.
   static core::Result<AppendFile> open(const std::filesystem::path& path);
 
-  // A new file, or an old one emptied.
+  // Creates the file, or empties it if it exists.
   static core::Result<AppendFile> create(const std::filesystem::path& path);
 
-  // Appends all of `bytes`. After an error the file is cut back to its previous length.
+  // Appends all of `bytes`. If a write fails, truncates the file to its previous length.
   core::Result<void> append(std::string_view bytes);
-  // Puts everything on disk.
+  // Waits until everything appended is on disk (fdatasync).
   core::Result<void> sync();
-  // Closes it now and reports errors that come late.
+  // Closes the file now, and reports write errors that the system delayed until then.
   core::Result<void> close();
   const std::filesystem::path& path() const { return path_; }
 
@@ -36,10 +36,10 @@ class AppendFile {
   std::uint64_t size_;
 };
 
-// Cuts a file to its first `bytes`, synced. A missing file counts as one of 0 bytes.
+// Truncates a file to its first `bytes` bytes and syncs it. Does nothing if there is no such file.
 core::Result<void> cut_file(const std::filesystem::path& path, std::uint64_t bytes);
 
-// The whole file, empty when there is none.
+// Returns the content of a file; empty if there is no such file.
 core::Result<std::string> read_all(const std::filesystem::path& path);
 
 }  // namespace troupe::store

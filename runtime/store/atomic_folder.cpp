@@ -29,7 +29,8 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// Syncs every file, then every folder from the leaves up, so that names come after contents.
+// Syncs the files and folders below `folder` before `folder` itself, so that no folder entry is on
+// disk before the content that it names.
 Result<void> sync_tree(const fs::path& folder) {
   TROUPE_TRY_ASSIGN(entries, list_folder(folder));
   for (const fs::directory_entry& entry : entries)
@@ -43,13 +44,13 @@ bool is_filled(const fs::path& target) {
   return !fs::is_directory(target, error) || !fs::is_empty(target, error);
 }
 
-// Puts `temporary` at `target`, which holds something; what stood there ends up at `temporary`.
+// Swaps the folders `temporary` and `target`. Returns 0 or an errno value.
 int exchange(const fs::path& temporary, const fs::path& target) {
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
     return 0;
   }
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // A file system without exchange: two renames, with a short moment in which no target stands.
+  // The file system cannot exchange: rename in steps; for a short moment there is no `target`.
   const fs::path aside = temporary.string() + ".old";
   if (::rename(target.c_str(), aside.c_str()) != 0) return errno;
   if (::rename(temporary.c_str(), target.c_str()) != 0) {
@@ -117,7 +118,7 @@ Result<void> AtomicFolder::commit(Existing existing) {
   }
   TROUPE_TRY(sync_path(parent_of(target_)));
   std::error_code error;
-  fs::remove_all(temporary_, error);  // the old content; what cannot be removed is a leftover
+  fs::remove_all(temporary_, error);  // the old content; remove_leftovers removes any rest
   temporary_.clear();
   return {};
 }

@@ -1,8 +1,8 @@
-// A folder that appears whole or not at all: files are written into a temporary folder beside the
-// target, everything is synced to disk, then one rename puts it in place. A crash at any moment
-// leaves the old state and perhaps a temporary folder, never half a target. replace_file does the
-// same for one file; below are the helpers for files and folders that both use.
-// Owned by one writer, one thread. Errors carry the path and what to do (see io_error.hpp).
+// Writes a folder atomically: the caller fills a temporary folder beside the target, `commit` syncs
+// it to disk and renames it into place. A crash leaves the old or the new target, and perhaps a
+// temporary folder, but never half a target. `replace_file` does the same for one file. Also plain
+// helpers for files and folders. One thread uses an AtomicFolder. Errors name the path and say what
+// to do (io_error.hpp).
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -15,21 +15,22 @@ namespace troupe::store {
 
 class AtomicFolder {
  public:
-  // Makes the temporary folder `.tmp-<pid>-<n>-<name>` beside `target`, and the parents of both.
+  // Makes the temporary folder `.tmp-<pid>-<n>-<name>` beside `target`, and its parent folders.
   static core::Result<AtomicFolder> begin(const std::filesystem::path& target);
 
   AtomicFolder(AtomicFolder&& other) noexcept;
   AtomicFolder& operator=(AtomicFolder&&) = delete;
-  ~AtomicFolder();  // not committed: the temporary folder is removed
+  ~AtomicFolder();  // removes the temporary folder unless it was committed
 
-  // Where to write.
+  // The temporary folder, into which the caller writes.
   const std::filesystem::path& path() const { return temporary_; }
 
-  // What `commit` does when the target is there and not empty.
+  // What `commit` does if the target exists and is not empty.
   enum class Existing { kRefuse, kReplace };
 
-  // Syncs all files and folders and puts the folder in its place. kReplace swaps in one step where
-  // the system can, then removes the old folder. After an error the old target still stands.
+  // Syncs all files and folders, then renames the temporary folder to the target. kReplace
+  // exchanges the two in one step if the file system can, then removes the old folder. After an
+  // error the target is the old one; if only the last sync failed, it is the new one.
   core::Result<void> commit(Existing existing = Existing::kRefuse);
 
  private:
@@ -39,19 +40,19 @@ class AtomicFolder {
   std::filesystem::path temporary_;  // empty once committed or moved from
 };
 
-// Removes temporary folders that writers of earlier processes left in `parent`. Only for a caller
-// that alone writes there (it holds the run folder's lock). Returns how many went.
+// Removes the temporary folders that earlier processes left in `parent`, and returns their number.
+// The caller must be the only writer there (it holds the run folder's lock).
 core::Result<int> remove_leftovers(const std::filesystem::path& parent);
 
-// What a folder holds, in no order; nothing when there is no such folder.
+// The entries of a folder, in no particular order; none if there is no such folder.
 core::Result<std::vector<std::filesystem::directory_entry>> list_folder(
     const std::filesystem::path& folder);
-// Makes a folder and its parents, where they are not there.
+// Makes a folder and its parents, if they do not exist.
 core::Result<void> make_folder(const std::filesystem::path& path);
-// Writes a whole file, not yet synced; `commit` or `sync_path` does that.
+// Writes a whole file without syncing it; `commit` or `sync_path` syncs it.
 core::Result<void> write_file(const std::filesystem::path& path, std::string_view content);
-// Replaces a file's content atomically: a reader, or a crash, finds the old or the new content.
-// Uses a temporary file beside it, fsync, rename, fsync of the folder.
+// Replaces a file's content atomically: readers, also those after a crash, find the old or the new
+// content. Writes and syncs a temporary file beside it, renames that, and syncs the folder.
 core::Result<void> replace_file(const std::filesystem::path& path, std::string_view content);
 core::Result<void> copy_file(const std::filesystem::path& from, const std::filesystem::path& to);
 // fsync of one file or folder.

@@ -25,7 +25,7 @@ constexpr const char* kManifestName = "manifest.json";
 constexpr int kFormat = 1;
 constexpr std::uint64_t kManifest_bytes_max = 16u << 20;
 
-// A path that stays inside the checkpoint.
+// True if `path` is relative and cannot lead out of the checkpoint's folder.
 bool is_inside(const std::string& path) {
   const fs::path relative(path);
   return !path.empty() && relative.is_relative() &&
@@ -33,7 +33,7 @@ bool is_inside(const std::string& path) {
                       [](const fs::path& part) { return part == ".." || part == "."; });
 }
 
-// Hashes every file below `folder`, the manifest itself excepted, and gives the manifest's text.
+// Hashes every file below `folder` except the manifest itself, and returns the manifest's text.
 Result<std::string> make_manifest(const fs::path& folder,
                                   std::uint64_t step,
                                   const std::string& state_json) {
@@ -64,7 +64,7 @@ Result<std::string> make_manifest(const fs::path& folder,
   return manifest.dump(1) + "\n";
 }
 
-// Reads the manifest with bounds; the files that it names are not opened. Error kData.
+// Reads the manifest, at most kManifest_bytes_max of it. Does not open the files that it names.
 Result<Checkpoint> read_manifest(const fs::path& folder) {
   const fs::path file = folder / kManifestName;
   std::error_code error;
@@ -96,7 +96,7 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
   }
 }
 
-// Adds advice about a full disk, the usual cause of a failed save.
+// The error of a failed save; if space may have run out, with advice on how to get more.
 core::Failure save_failure(const core::Error& error, const fs::path& target) {
   core::Error out = error.within("checkpoint " + target.string() + " was not saved");
   if (error.code == ErrorCode::kResources || error.code == ErrorCode::kDiskFull) {
@@ -189,7 +189,7 @@ Result<void> CheckpointStore::clean() const {
   return {};
 }
 
-// Makes the link ckpt/best, a convenience for people; the run knows the best step without it.
+// Points the symbolic link ckpt/best at the best checkpoint. It is for people; no code reads it.
 void CheckpointStore::link_best() const {
   std::error_code ignored;
   if (!best_ || !fs::exists(folder_of(*best_), ignored)) return;
@@ -201,13 +201,14 @@ void CheckpointStore::link_best() const {
 
 Result<void> CheckpointStore::prune(std::uint64_t newest) const {
   TROUPE_TRY_ASSIGN(all, steps());
-  // Steps after `newest` are leftovers of a future that was given up; they never count as kept.
+  // A checkpoint after `newest` was rejected as damaged when the run resumed from an older one. It
+  // is neither counted nor removed here.
   std::erase_if(all, [newest](std::uint64_t step) { return step > newest; });
-  // The best one stays whatever its age, unless it is the newest, which stays anyway.
+  // The best one is kept in addition to the newest `keep_`.
   if (best_ && *best_ != newest) std::erase(all, *best_);
   const auto keep = static_cast<std::size_t>(keep_);
   for (std::size_t i = 0; i + keep < all.size(); ++i) {
-    // Renamed first: a removal that is cut short must not leave half a checkpoint with a good name.
+    // Rename it first: a crash during the removal must not leave half a checkpoint under this name.
     const fs::path old = folder_of(all[i]);
     const fs::path doomed = folder_ / (".tmp-removed-" + old.filename().string());
     std::error_code error;

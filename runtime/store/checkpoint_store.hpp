@@ -1,7 +1,7 @@
-// Checkpoints of a run: folders ckpt/step_000010 that appear whole or not at all. Each holds what
-// the writer put there and a manifest.json with byte counts and SHA-256 of every file, so that
-// damage is found on loading and an older checkpoint is taken instead. Old ones go only after a new
-// one is safe. Owned by the run; one thread, while it holds the run folder's lock.
+// Writes, finds and prunes the checkpoints of a run: folders ckpt/step_000010, each written
+// atomically. A checkpoint holds the roles' files and a manifest.json with the size and SHA-256 of
+// every file, so that loading detects damage and falls back to an older checkpoint. Old checkpoints
+// are removed only after a new one is on disk. Used by one thread that holds the run folder's lock.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -18,7 +18,7 @@
 namespace troupe::store {
 
 struct CheckpointFile {
-  std::string path;  // within the checkpoint, with '/'
+  std::string path;  // relative to the checkpoint's folder
   std::uint64_t bytes = 0;
   std::string sha256;
 };
@@ -26,25 +26,26 @@ struct CheckpointFile {
 struct Checkpoint {
   std::filesystem::path folder;
   std::uint64_t step = 0;  // updates done
-  std::string state_json;  // what the saver gave: cursors, counters
+  std::string state_json;  // the JSON object that was given to `commit`
   std::vector<CheckpointFile> files;
 };
 
 class CheckpointStore {
  public:
-  // Stages of `save`, for tests that end the process there.
+  // Points within `begin` and `commit` at which the hook is called; tests kill the process there.
   enum class Stage { kBegun, kWritten, kHashed, kCommitted, kPruned };
   using Hook = std::function<void(Stage)>;
-  // Fills the (temporary) folder.
+  // Writes the checkpoint's files into the (temporary) folder.
   using Writer = std::function<core::Result<void>(const std::filesystem::path& folder)>;
 
-  // `folder` is run/ckpt; at most `keep` >= 1 checkpoints stay.
+  // `folder` is ckpt/ of the run folder. The newest `keep` >= 1 checkpoints are kept, and the best.
   CheckpointStore(std::filesystem::path folder, std::int64_t keep, Hook hook = {});
 
-  // Makes the temporary folder for the checkpoint of `step`; the owners of its parts write there.
+  // Makes the temporary folder for the checkpoint of `step`; the roles write their parts into it.
   core::Result<AtomicFolder> begin(std::uint64_t step) const;
-  // Hashes, syncs and commits it; one of the same step is replaced. `state_json` is a JSON object.
-  // An error (no space: kResources) leaves what was there.
+  // Writes the manifest, syncs the folder, renames it into place (replacing a checkpoint of the
+  // same step), and removes old checkpoints. Returns the checkpoint's folder. `state_json` is a
+  // JSON object. Errors: kDiskFull, kResources, kInvalidArgument; older checkpoints stay intact.
   core::Result<std::filesystem::path> commit(std::uint64_t step,
                                              AtomicFolder folder,
                                              const std::string& state_json) const;
@@ -54,19 +55,20 @@ class CheckpointStore {
                                            const Writer& writer) const;
 
   struct Found {
-    std::optional<Checkpoint> newest;   // the newest that is whole
-    std::vector<std::string> rejected;  // why newer ones were passed over, newest first
+    std::optional<Checkpoint> newest;   // the newest undamaged one
+    std::vector<std::string> rejected;  // what is wrong with each newer one, newest first
   };
+  // Verifies checkpoints from the newest on until one is undamaged.
   core::Result<Found> latest_valid() const;
 
-  // The steps that have a folder, ascending; not verified.
+  // The steps that have a checkpoint folder, ascending. The folders are not verified.
   core::Result<std::vector<std::uint64_t>> steps() const;
 
-  // Marks the best checkpoint's step. It is kept in addition to the newest ones until another is
-  // marked; ckpt/best is a link to it once it exists.
+  // Marks the step of the best checkpoint, which is kept in addition to the newest ones until
+  // another step is marked. `commit` then makes ckpt/best a link to it.
   void keep_also(std::optional<std::uint64_t> step) { best_ = step; }
 
-  // Removes temporary folders that crashed writers left.
+  // Removes the temporary folders of writers that crashed.
   core::Result<void> clean() const;
 
   std::filesystem::path folder_of(std::uint64_t step) const;
@@ -82,8 +84,8 @@ class CheckpointStore {
   std::optional<std::uint64_t> best_;
 };
 
-// Reads the manifest and checks every file against it. Error kData says which file and how it
-// differs.
+// Reads the manifest and checks the size and SHA-256 of every file against it. Error kData says
+// which file differs and how.
 core::Result<Checkpoint> verify_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace troupe::store

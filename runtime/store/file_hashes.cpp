@@ -22,7 +22,8 @@ using core::Result;
 
 constexpr std::size_t kThreads_max = 4;
 constexpr std::int64_t kWorthKeeping_bytes = 1 << 20;
-// A file that is written while its clock does not move cannot be told from itself.
+// A file that changed less than this ago is not cached: a second change within one tick of the file
+// system's clock would leave its times as they are.
 constexpr std::chrono::seconds kSettled{2};
 
 fs::path cache_folder() {
@@ -37,7 +38,7 @@ std::chrono::nanoseconds time_of(const timespec& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// What a file's content cannot change without.
+// Size, device, inode and times of a file. A change of its content changes one of them.
 std::string facts_of(const struct stat& file) {
   return std::to_string(file.st_size) + " " + std::to_string(file.st_dev) + " " +
          std::to_string(file.st_ino) + " " + std::to_string(time_of(file.st_mtim).count()) + " " +

@@ -1,5 +1,5 @@
-// The 16-bit float formats as bit patterns: bf16 and IEEE half to f32 (exact) and f32 to bf16 (to
-// nearest, ties to even; NaN stays NaN). Pure functions; safe on any thread.
+// Conversions between f32 and the bit patterns of 16-bit floats: bf16 and IEEE half to f32 (exact),
+// and f32 to bf16 (to nearest, ties to even; NaN stays NaN). Pure functions; safe on any thread.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Turns the errno of a failed file operation into an Error that names the path and says what to do:
-// no space, quota, read-only, permission, missing. Stateless; safe on any thread.
+// Turns the errno of a failed file operation into an error that names the path and, for common
+// causes (no space, quota, permissions), says what to do. Stateless; safe on any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -9,9 +9,9 @@
 
 namespace troupe::store {
 
-// "cannot write /x/y: No space left on device; free ..." as kDiskFull (ENOSPC, EDQUOT), kResources
-// or kNotFound.
-// `what` is the verb phrase ("write", "make folder"); `error_number` an errno value.
+// An error such as "cannot write /x/y: No space left on device; free space on ...". Its code is
+// kDiskFull (ENOSPC, EDQUOT), kNotFound (ENOENT, ENOTDIR), otherwise kResources. `what` is the verb
+// phrase ("write", "make folder"), `error_number` an errno value.
 core::Failure io_failure(std::string_view what,
                          const std::filesystem::path& path,
                          int error_number);

@@ -19,7 +19,7 @@ std::string line_of(std::uint64_t step, std::string_view text) {
   return crc + body + "\n";
 }
 
-// `line` without its newline.
+// Parses a line (without its newline); nothing if it is damaged.
 std::optional<LedgerRecord> parse_line(std::string_view line) {
   if (line.size() < 11 || line[8] != ' ') return std::nullopt;
   std::uint32_t crc = 0;
@@ -39,8 +39,8 @@ std::optional<LedgerRecord> parse_line(std::string_view line) {
 
 struct Contents {
   std::vector<LedgerRecord> records;
-  std::string text;              // of the file
-  std::uint64_t good_bytes = 0;  // of the text; a torn tail follows
+  std::string text;              // the whole file
+  std::uint64_t good_bytes = 0;  // length of the whole lines; a torn tail may follow
 };
 
 core::Result<Contents> read(const std::filesystem::path& path) {

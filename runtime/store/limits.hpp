@@ -1,4 +1,4 @@
-// Bounds of safetensors files, none a user's choice. Constants only.
+// The constants of limits.def: bounds of safetensors files, which no setting changes.
 #pragma once
 
 #include "runtime/core/limit.hpp"

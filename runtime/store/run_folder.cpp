@@ -28,7 +28,7 @@ using core::Result;
 constexpr std::string_view kStepPrefix = "step_";
 constexpr const char* kLinesOfStep = ".jsonl";
 
-// Removes the files step_000123.jsonl of later steps.
+// Removes the files step_000123.jsonl of steps after `step`, or all of them if `step` is empty.
 Result<void> remove_after(const fs::path& folder, std::optional<std::uint64_t> step) {
   TROUPE_TRY_ASSIGN(entries, list_folder(folder));
   for (const fs::directory_entry& entry : entries) {
@@ -41,7 +41,7 @@ Result<void> remove_after(const fs::path& folder, std::optional<std::uint64_t> s
   return {};
 }
 
-// Writes our process id into the lock file, for the error message of a second process.
+// Writes this process's id into the lock file, for the error message of a second process.
 void sign(int fd) {
   const std::string text = std::to_string(::getpid()) + "\n";
   if (::ftruncate(fd, 0) == 0) {

@@ -1,9 +1,9 @@
-// Everything a run writes, in one folder:
+// The folder into which a training run writes: its lock, and the paths of these files:
 //   resolved_config.yaml  metrics.jsonl  ledger.log  troupe.log  run.lock
 //   rollouts/step_000123.jsonl  eval/step_000123.jsonl  tensorboard/  ckpt/step_000010/
-// One process holds it at a time (a lock that the kernel drops when the process dies). Steps count
-// updates done, from 1; step 0 is the model before training. See docs/run_folder.md.
-// Owned by the command that runs; paths may be copied to any thread.
+// One process uses it at a time (a lock that the kernel releases when the process dies). Steps
+// count finished updates; step 0 is the model before training. docs/run_folder.md lists all files.
+// Owned by the command that trains; paths may be copied to any thread.
 #pragma once
 
 #include "runtime/core/owned_fd.hpp"
@@ -19,8 +19,8 @@ namespace troupe::store {
 
 class RunFolder {
  public:
-  // Makes the folder where needed and takes its lock. Error kResources: another process holds it,
-  // or it cannot be written.
+  // Makes the folder if it does not exist, and takes its lock. Error kResources: another process
+  // holds the lock, or the folder cannot be written.
   static core::Result<RunFolder> open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -33,12 +33,12 @@ class RunFolder {
   std::filesystem::path rollouts_file(std::uint64_t step) const;
   std::filesystem::path eval_file(std::uint64_t step) const;
 
-  // Error kResources once the folder was removed or renamed: what is written to its paths is then
-  // lost or somebody else's, and the lock holds nothing.
+  // Error kResources once the folder was removed or renamed: its paths then lead nowhere or into
+  // another run's folder, and its lock protects nothing.
   core::Result<void> check_here() const;
 
-  // True when the folder holds a run's results: a checkpoint or a line of metrics. A start that
-  // failed leaves neither.
+  // True if the folder holds results of a run: a checkpoint or a line of metrics. A failed start
+  // leaves neither.
   bool has_run() const;
 
   // Removes everything after `step`, or everything if it is empty: lines of metrics.jsonl, ledger
@@ -52,20 +52,20 @@ class RunFolder {
   core::OwnedFd lock_;
 };
 
-// "step_000123": the name of a step's checkpoint and, with .jsonl behind it, of what else a run
-// writes about that step. And the step of such a name.
+// "step_000123": the name of a step's checkpoint folder and, followed by .jsonl, of the step's
+// other files. `step_of` is the inverse; empty for any other name.
 std::string step_name(std::uint64_t step);
 std::optional<std::uint64_t> step_of(std::string_view name);
 
-// The first "<path><word><n>" that does not exist.
+// The path "<path><word><n>" with the smallest n >= 1 that does not exist.
 std::filesystem::path free_sibling(const std::filesystem::path& path, const std::string& word);
 
-// Renames a folder to the first free `<path>.old-<n>`. Returns the new name, empty when there was
-// no folder.
+// Renames a folder to the first free `<path>.old-<n>`. Returns the new path, empty if there was no
+// folder.
 core::Result<std::filesystem::path> set_aside(const std::filesystem::path& path);
 
-// Cuts metrics.jsonl before the first line whose "step" is above `step`; a torn last line goes too.
-// Error kData: a damaged line before others.
+// Truncates metrics.jsonl before the first line whose "step" is above `step` (to nothing if `step`
+// is empty), and removes damaged lines at its end. Error kData: a damaged line before a sound one.
 core::Result<void> cut_metrics(const std::filesystem::path& file,
                                std::optional<std::uint64_t> step);
 

@@ -18,7 +18,7 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-// Keys that set the run's length. They may change as long as no result depends on them.
+// Keys that set the length of a run. They may change on a resume if no result depends on them.
 bool is_length(std::string_view key) {
   return key == "train.max_steps" || key == "train.num_episodes";
 }
@@ -33,7 +33,7 @@ bool rate_is_constant(const TrainConfig& config) {
          (!critic || flat(config.critic.lr_warmup_ratio, config.critic.min_lr_ratio));
 }
 
-// What to do about a configuration that is another one.
+// The end of the error message about a changed configuration: what the user can do.
 std::string way_out(const RunFolder& folder,
                     const TrainConfig& config,
                     const std::vector<config::Difference>& differing) {
@@ -52,7 +52,7 @@ std::string way_out(const RunFolder& folder,
          (longer ? " goes on from there with the new schedule" : " goes on from there");
 }
 
-// Refuses to go on with a run under another configuration.
+// Refuses to resume a run with a configuration that would change its results.
 Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(text, read_all(folder.config_file()));
   if (text.empty()) return {};
@@ -75,6 +75,7 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
                                       way_out(folder, config, differing));
 }
 
+// --resume auto: takes the newest valid checkpoint of the run folder, if it holds a run.
 Result<void> find_newest(RunStart& start, const TrainConfig& config) {
   if (!start.folder.has_run()) return {};
   TROUPE_TRY(check_same(start.folder, config));
@@ -96,7 +97,7 @@ Result<void> find_newest(RunStart& start, const TrainConfig& config) {
   return {};
 }
 
-// True when the checkpoint is another run's.
+// Takes the checkpoint that --resume names. Returns true if it belongs to another run folder.
 Result<bool> take_given(RunStart& start, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(checkpoint, verify_checkpoint(config.resume));
   std::error_code error;
@@ -135,7 +136,7 @@ Result<RunStart> start_run(const TrainConfig& config,
                            const ResumeCheck& check) {
   std::vector<std::string> notes;
   if (config.resume == "off") {
-    // Opened first: the lock tells whether somebody is at work there.
+    // Open it first: taking its lock fails if another process uses the folder.
     bool has_run = false;
     {
       TROUPE_TRY_ASSIGN(old, RunFolder::open(config.run.path));

@@ -1,5 +1,5 @@
-// How a training run begins: opens the run folder and decides, by --resume, whether it goes on from
-// a checkpoint, from the start, or not at all. Used once, by the command that trains.
+// Begins a training run: opens the run folder and decides, by --resume, whether the run resumes
+// from a checkpoint, starts from the model, or is refused. Used once, by the command that trains.
 #pragma once
 
 #include "runtime/config/builder.hpp"
@@ -17,27 +17,30 @@ namespace troupe::store {
 
 struct RunStart {
   RunFolder folder;
-  std::optional<Checkpoint> checkpoint;  // to go on from; empty: from the model as given
-  std::vector<std::string> notes;        // what the user should know, in order
+  std::optional<Checkpoint> checkpoint;  // to resume from; empty: start from the model as given
+  std::vector<std::string> notes;        // messages for the user, in order
 };
 
-// Checks the checkpoint that a run would resume from, before anything is removed; returns notes.
-// `branch`: it is another run's. An error ends the start.
+// Checks the checkpoint from which a run would resume, before anything is removed; returns notes
+// for the user. `branch`: the checkpoint belongs to another run folder. After an error the run does
+// not start.
 using ResumeCheck = std::function<core::Result<std::vector<std::string>>(
     const Checkpoint& checkpoint, bool branch)>;
 
-// auto: the newest valid checkpoint of run.path; damaged ones are passed over with a note. off: a
-// run that is there is set aside. A path: that checkpoint, into run.path. Everything after the
-// checkpoint is cut off the run folder, and resolved_config.yaml is written. A folder in which
-// nothing was learned is used again by any configuration. Errors: kConfig when a resumed run's
-// configuration differs in a key that alters the result (names each, and the flags that start a
-// branch), or newer checkpoints stand behind the chosen one; kData when no checkpoint is valid;
-// those of `check`.
+// --resume auto resumes from the newest valid checkpoint in run.path; a note names each damaged
+// one.
+// --resume off starts anew; a run already in run.path is renamed (set_aside). --resume PATH resumes
+// from that checkpoint and writes to run.path. Then removes metrics, ledger records, rollouts and
+// evaluations after the checkpoint from the run folder, and writes resolved_config.yaml. A folder
+// without checkpoints and metrics may be reused with any configuration. Errors: kConfig if the
+// configuration differs from the resumed run's in a key that changes results (the error names the
+// keys, and flags that start a branch), if run.path holds a checkpoint newer than PATH, or if it
+// holds another run; kData if no checkpoint is valid; those of `check`.
 core::Result<RunStart> start_run(const config::TrainConfig& config,
                                  const config::Origins& origins,
                                  const ResumeCheck& check = nullptr);
 
-// The flags that go on from a checkpoint in a new folder beside `run_path`.
+// The flags with which a run resumes from `checkpoint` in a new folder beside `run_path`.
 std::string branch_flags(const std::filesystem::path& checkpoint,
                          const std::filesystem::path& run_path);
 

@@ -1,7 +1,8 @@
-// Hugging Face safetensors files: 8 bytes of header length, a JSON header, then the tensors' bytes.
-// The reader maps the file and checks the header against the limits before it uses it: sizes,
-// counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (store/limits.hpp). Its spans
-// live as long as the reader or a copy of it. One thread, or readers only.
+// Reads and writes Hugging Face safetensors files: 8 bytes of header length (little-endian), a JSON
+// header, then the tensors' bytes. The reader maps the file into memory. It refuses headers beyond
+// the bounds of store/limits.hpp, unknown dtypes, and tensors that overlap, leave gaps or pass the
+// end of the file. Its spans are valid as long as the reader or a copy of it. A reader does not
+// change once opened, so any thread may use it.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -35,29 +36,30 @@ enum class Dtype : std::uint8_t {
   kI64,
   kF64
 };
-std::string_view dtype_name(Dtype dtype) noexcept;  // "F32", as in the file
-std::uint64_t dtype_bytes(Dtype dtype) noexcept;    // of one element
+std::string_view dtype_name(Dtype dtype) noexcept;  // as in the file: "F32"
+std::uint64_t dtype_bytes(Dtype dtype) noexcept;    // bytes per element
 
 struct TensorInfo {
   std::string name;
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
   std::int64_t count = 0;            // elements
-  std::uint64_t begin = 0, end = 0;  // bytes, from the end of the header
+  std::uint64_t begin = 0, end = 0;  // byte offsets from the end of the header
 };
 
 class SafetensorsFile {
  public:
-  // Errors: kNotFound, kData (malformed; names the file and, where there is one, the tensor).
+  // Errors: kNotFound, kResources (cannot be opened or mapped), kData (malformed; names the file
+  // and, if one is at fault, the tensor).
   static core::Result<SafetensorsFile> open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  const std::vector<TensorInfo>& tensors() const { return tensors_; }  // by place in the file
-  const TensorInfo* find(std::string_view name) const;                 // null when absent
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }  // by offset in the file
+  const TensorInfo* find(std::string_view name) const;                 // null if absent
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   std::span<const std::byte> bytes(const TensorInfo& tensor) const;
-  // Values of an F32, BF16 or F16 tensor as f32 into out[tensor.count]; other dtypes are refused.
+  // Writes an F32, BF16 or F16 tensor as f32 to out[tensor.count]. Error kData: another dtype.
   core::Result<void> read_f32(const TensorInfo& tensor, float* out) const;
 
  private:
@@ -68,7 +70,7 @@ class SafetensorsFile {
   core::Result<void> parse_header();
 
   std::filesystem::path path_;
-  std::shared_ptr<const std::byte> map_;  // of the whole file; its last owner unmaps it
+  std::shared_ptr<const std::byte> map_;  // the whole file; the last owner unmaps it
   std::uint64_t size_ = 0;
   std::uint64_t data_start_ = 0;
   std::vector<TensorInfo> tensors_;
@@ -76,8 +78,8 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// One tensor to write. `data` holds elements of `dtype`, except that kBf16 with `from_f32` set
-// holds f32 values, rounded to nearest even on the way out.
+// One tensor to write. `data` points to elements of `dtype`. With `from_f32` (kBf16 only) it points
+// to f32 values, which are rounded to nearest even when they are written.
 struct TensorSource {
   std::string name;
   Dtype dtype = Dtype::kF32;
@@ -86,7 +88,7 @@ struct TensorSource {
   bool from_f32 = false;
 };
 
-// Writes the tensors in the given order. Not synced: AtomicFolder::commit or sync_path does that.
+// Writes the tensors in the given order, without syncing; AtomicFolder::commit or sync_path syncs.
 core::Result<void> write_safetensors(const std::filesystem::path& path,
                                      std::span<const TensorSource> tensors,
                                      const std::map<std::string, std::string>& metadata);

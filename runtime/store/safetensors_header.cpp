@@ -58,8 +58,8 @@ core::Failure bad_tensor(const std::string& name, const std::string& why) {
   return bad("tensor " + name + ": " + why);
 }
 
-// The names of the header itself are the tensors' and `__metadata__`; a good one nests three deep,
-// but an entry may have fields that the format does not know.
+// The header's own names are those of the tensors and `__metadata__`. A normal header is three
+// levels deep, but its entries may have more fields than the format names, nested deeper.
 constexpr parse::JsonBounds kBounds{.depth_max = 64,
                                     .names_max = limits::kSafetensorsTensors_max + 1,
                                     .repeats = parse::Repeats::kRefused};
@@ -131,6 +131,7 @@ Result<TensorInfo> parse_tensor(const std::string& name,
   return info;
 }
 
+// Checks that the tensors, ordered by offset, cover the data without gap or overlap.
 Result<void> check_cover(const std::vector<TensorInfo>& tensors, std::uint64_t data_bytes) {
   std::uint64_t expected = 0;
   for (const TensorInfo& tensor : tensors) {

@@ -1,5 +1,5 @@
-// Parses, checks and writes the JSON header of safetensors files, for reader, writer and fuzzer.
-// Pure functions on memory; safe on any thread. Bounds: store/limits.hpp.
+// Parses, checks and formats the JSON header of safetensors files. Pure functions on memory; safe
+// on any thread. Bounds: store/limits.hpp.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -15,22 +15,25 @@
 namespace troupe::store {
 
 struct SafetensorsHeader {
-  std::vector<TensorInfo> tensors;  // by place
+  std::vector<TensorInfo> tensors;  // by offset
   std::map<std::string, std::string> metadata;
 };
 
-// Parses `text`, whose tensors must cover exactly `data_bytes` bytes. The caller has bounded the
-// length of the text; the number of tensors is bounded while it is read. Accepts what the
-// safetensors library accepts, but for names that stand twice, entries that are lists and dtypes
-// or ranks that no model here has. Errors are kData and say which tensor is wrong.
+// Parses a header whose tensors must cover exactly `data_bytes` bytes of data. The caller bounds
+// the length of `text`; this function bounds the number of tensors while it parses. Accepts what
+// the safetensors library accepts, except duplicate names, entries that are lists, dtypes that are
+// not in Dtype, and more than kSafetensorsRank_max dimensions. Errors are kData and name the
+// tensor.
 core::Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                          std::uint64_t data_bytes);
 
-// The header's JSON, padded with blanks to a multiple of 8 bytes. `begin`/`end` must be set.
+// Formats a header as JSON, padded with blanks to a multiple of 8 bytes. Each tensor's `begin` and
+// `end` must be set.
 std::string format_safetensors_header(std::span<const TensorInfo> tensors,
                                       const std::map<std::string, std::string>& metadata);
 
-// Elements of a shape and bytes of a dtype; false when they overflow or a dimension is negative.
+// Sets `count` to the number of elements of `shape`, and `bytes` to their size in `dtype`. Returns
+// false if a number overflows or a dimension is negative.
 bool checked_size(const std::vector<std::int64_t>& shape,
                   Dtype dtype,
                   std::int64_t& count,

@@ -1,4 +1,5 @@
-// The safetensors writer: header, then tensor after tensor, bf16 through a small buffer.
+// Writes safetensors files: the header, then one tensor after another. Values that are rounded to
+// bf16 pass through a small buffer.
 #include "runtime/core/check.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/float_formats.hpp"

@@ -1,4 +1,4 @@
-// SHA-256 of texts and files, by OpenSSL. Stateless; safe on any thread.
+// SHA-256 of texts and files, computed by OpenSSL. Stateless; safe on any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::store {
 
-// 64 lower-case hexadecimal digits.
+// The digest as 64 lower-case hexadecimal digits.
 std::string sha256_text(std::string_view bytes);
 
 struct FileDigest {

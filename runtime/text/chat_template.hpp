@@ -25,6 +25,7 @@ struct ChatMessage {
   std::string content;
 };
 
+// What each limit counts: troupe_text_limits in troupe_text.h.
 struct RenderLimits {
   std::uint64_t fuel = limits::kTemplateFuel_max;
   std::uint64_t depth = limits::kTemplateDepth_max;
@@ -54,13 +55,13 @@ class ChatTemplate {
                                           SpecialTokens special,
                                           std::string where);
 
-  // kInvalidArgument for malformed messages or those that the template refuses by raise_exception;
-  // kData if the template itself fails or hits a limit, which the error names.
+  // kInvalidArgument for malformed messages or options, and for messages that the template refuses
+  // by raise_exception; kData if the template itself fails or hits a limit, which the error names.
   core::Result<std::string> render(std::span<const ChatMessage> messages,
                                    const RenderOptions& options = {}) const;
 
-  // The same for messages given as a JSON array, which may have further fields (tool calls, content
-  // parts).
+  // The same for messages given as a JSON array, whose objects may have further fields (tool calls,
+  // content parts).
   core::Result<std::string> render_json(std::string_view messages_json,
                                         const RenderOptions& options = {}) const;
 

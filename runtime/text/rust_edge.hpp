@@ -1,5 +1,5 @@
-// Owning wrappers for objects of the Rust library, and its statuses as core::Error. Private to
-// runtime/text. Stateless; safe on any thread.
+// Helpers to call the Rust library: views of text, an owner of its strings, and its statuses as
+// core::Error. Private to runtime/text. Stateless; safe on any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -30,7 +30,7 @@ class RustString {
   troupe_text_string string_{nullptr, 0};
 };
 
-// The error of a failed call, `where: why`.
+// The error of a failed call, with the message `where: why`.
 inline core::Failure rust_failure(troupe_text_status status,
                                   const RustString& why,
                                   std::string_view where) {

@@ -1,8 +1,8 @@
-// The tokens that begin, end and pad a sequence, read from a Hugging Face folder:
-// tokenizer_config.json first, then special_tokens_map.json, generation_config.json, config.json.
-// The first file that names a token for a purpose decides it. End-of-sequence tokens accumulate
-// instead, because chat models list more of them in generation_config.json. Value type; reads at
-// most 64 MiB per file.
+// Reads from a Hugging Face folder which tokens begin, end and pad a sequence, and which one stands
+// for unknown text. Spellings come from tokenizer_config.json, else special_tokens_map.json; ids
+// from generation_config.json, else config.json. End-of-sequence ids are collected from both
+// instead, because chat models list more of them in generation_config.json. A value type. A file
+// may have at most 64 MiB.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -39,7 +39,7 @@ core::Result<SpecialTokens> read_special_tokens(const std::filesystem::path& fol
 // list of named templates. nullopt if there is none.
 core::Result<std::optional<std::string>> read_config_template(const std::filesystem::path& folder);
 
-// Reads a whole file. kNotFound if it does not exist, kData above `bytes_max`.
+// Reads a whole file. kNotFound if it does not exist; kData if it is larger or cannot be read.
 core::Result<std::string> read_file(const std::filesystem::path& path, std::size_t bytes_max);
 
 }  // namespace troupe::text

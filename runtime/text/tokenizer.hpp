@@ -30,7 +30,8 @@ class Tokenizer {
   // malformed or names a special token that the vocabulary lacks.
   static core::Result<Tokenizer> load(const std::filesystem::path& folder);
 
-  // From the bytes of a tokenizer.json alone. `where` names the source in errors.
+  // The same from the bytes of a tokenizer.json and special tokens that were read before. `where`
+  // names the source in errors.
   static core::Result<Tokenizer> parse(std::string_view json,
                                        SpecialTokens special,
                                        std::string where);
@@ -40,6 +41,7 @@ class Tokenizer {
   // Skips unknown ids; bytes that are not UTF-8 become U+FFFD.
   core::Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
 
+  // The spelling in the vocabulary; nullopt for an unknown id.
   std::optional<std::string> id_to_token(TokenId id) const;
   bool is_special(TokenId id) const;
 
@@ -49,7 +51,7 @@ class Tokenizer {
   std::optional<TokenId> bos_id() const { return state_->bos; }
   // The padding id; kConfig, naming file and key, if the folder sets none.
   core::Result<TokenId> pad_id() const;
-  // Every id that ends a sequence, the tokenizer's own first. Empty only if no file names one.
+  // Every id that ends a sequence, that of eos_token first. Empty only if no file names one.
   const std::vector<TokenId>& eos_ids() const { return state_->eos; }
   bool is_eos(TokenId id) const;
 

@@ -1,12 +1,13 @@
 /* C interface of the Rust library `troupe_text`: Hugging Face tokenizers and chat templates.
  *
- * Only the C++ classes beside it include this header; the rest of Troupe uses those.
- * No call blocks, starts a thread or touches a file. Many threads may use a tokenizer or template
- * handle at once; a stream handle belongs to one at a time. Text is UTF-8 without a terminator.
+ * Only the C++ classes in this folder include this header; the rest of Troupe uses those classes.
+ * No call waits or starts a thread, and only strftime_now may read a file: the system's time zone.
+ * Many threads may use a tokenizer or template handle at once; a stream handle belongs to one
+ * thread at a time. Text is UTF-8 without a terminator.
  *
  * Every fallible call returns a troupe_text_status. On failure the outputs are untouched and, if
  * `error` is not NULL, *error holds a message for the user (free it with troupe_text_string_free).
- * A panic in the library is caught here and returned as TROUPE_TEXT_INTERNAL. */
+ * A panic in such a call is returned as TROUPE_TEXT_INTERNAL. */
 #ifndef TROUPE_TEXT_H
 #define TROUPE_TEXT_H
 
@@ -97,8 +98,8 @@ size_t troupe_text_id_limit(const troupe_text_tokenizer* tokenizer);
 
 typedef struct troupe_text_stream troupe_text_stream;
 
-/* Decodes one sequence id by id. The tokenizer must outlive the stream. Its state is a few ids and
- * one piece of text, however long the sequence grows. */
+/* Decodes one sequence id by id. The tokenizer must outlive the stream. A stream holds at most 17
+ * ids and their text, however long the sequence grows. */
 troupe_text_stream* troupe_text_stream_new(const troupe_text_tokenizer* tokenizer, int skip_special);
 void troupe_text_stream_free(troupe_text_stream* stream);
 
@@ -118,7 +119,8 @@ typedef struct troupe_text_template troupe_text_template;
  * fuel, and the native stack below 1 MiB at depth 64. */
 typedef struct troupe_text_limits {
   uint64_t fuel;             /* units of work: a step, a visited item, or 32 bytes of text each */
-  uint64_t depth;            /* nested macro calls and recursive loops; nesting of values */
+  uint64_t depth;            /* nested macro calls and recursive loops; nesting of values;
+                                16 times this for nested syntax */
   uint64_t output_bytes;     /* the longest text that a template may build: result or value */
 } troupe_text_limits;
 
@@ -132,7 +134,8 @@ typedef struct troupe_text_render {
   troupe_text_view messages_json;  /* an array of objects */
   troupe_text_view tools_json;     /* an array; empty text means none */
   troupe_text_view variables_json; /* an object: bos_token, eos_token and further variables; empty
-                                      text means none. May not name the fields of this struct. */
+                                      text means none. May not name messages, tools, documents or
+                                      add_generation_prompt. */
   int add_generation_prompt;
   int64_t now_unix_s;              /* the time for strftime_now, in the local time zone */
 } troupe_text_render;

@@ -1,4 +1,4 @@
-// Small value types shared by tokenizer, stream decoder and chat template.
+// Token ids, and the options and result of Tokenizer::encode. Value types.
 #pragma once
 
 #include <cstddef>

@@ -12,8 +12,8 @@ core::Result<std::shared_ptr<DeviceSnapshot>> DeviceSnapshot::create(const Snaps
   if (device.empty()) {
     return core::fail(core::ErrorCode::kUnsupported, "memory that other processes cannot open");
   }
-  // A smaller piece would lie beside others in one allocation of the driver, and be shared with
-  // them.
+  // The driver puts smaller blocks beside others in one allocation, and sharing one would share its
+  // neighbours too.
   const std::uint64_t room =
       std::max<std::uint64_t>(shape.data_bytes(), core::Memory::kShared_bytes);
   try {

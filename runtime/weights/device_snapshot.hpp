@@ -1,7 +1,7 @@
-// One version of the weights in the memory of a GPU that other processes of the host can open: f32,
-// in the order of ParamLayout, no head and no checksums, since nothing travels. Made once and
-// filled again for later versions while nobody else holds it. Written by the publisher's device
-// thread; name and handle are read by its server thread.
+// One version of the weights in GPU memory that other processes of the host can open: f32, in the
+// order of ParamLayout, without head and checksums, since receivers read it in place. Allocated
+// once, and filled again for later versions while nobody else holds it. The publisher's device
+// thread writes it; its server thread reads the device's name and the handle.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -18,7 +18,7 @@ class DeviceSnapshot {
   // Errors: kUnsupported (this memory cannot be shared), kResources (no room on the device).
   static core::Result<std::shared_ptr<DeviceSnapshot>> create(const SnapshotShape& shape,
                                                               core::Memory& memory);
-  // Copies weights of the same device; returns when they are there.
+  // Copies `weights`, which lie on the same device; returns when the copy is complete.
   void fill(core::TeamRunner& team, const model::ParamStore& weights, core::Version version);
 
   core::Version version() const { return version_; }

@@ -1,6 +1,6 @@
-// Packs weights that lie flat in memory into panels, in slices between an engine's steps. Checks
-// the buckets' checksums first unless the receiver did so on arrival; `take` returns the panels
-// only if every check passed. Made by a subscriber, used by the engine's thread.
+// Packs the weights of a snapshot into panels, in slices between an engine's steps. First checks
+// the buckets' checksums, unless that was done on arrival or is not needed; `take` returns the
+// panels only if every check passed. Made by a subscriber, used by the engine's thread.
 #pragma once
 
 #include "runtime/model/weight_packer.hpp"
@@ -16,22 +16,22 @@
 
 namespace troupe::weights {
 
-// Flat weights and the owners that keep their memory alive.
+// Weights in the order of ParamLayout, and the owners that keep their memory alive and unchanged.
 struct FlatWeights {
   core::Version version = 0;
   SnapshotShape shape;
-  std::vector<std::uint32_t> table;
+  std::vector<std::uint32_t> table;  // CRC-32C of each bucket
   const float* data = nullptr;
   bool on_device = false;             // `data` lies in the memory of the engine's team
   std::shared_ptr<const void> owner;  // of `data`
   net::OwnedFd lease;                 // a connection: while it is open nobody writes `data`
-  bool verified = false;
+  bool verified = false;              // every bucket was checked, or needs no check
 };
 
 class FlatIntake final : public WeightIntake {
  public:
-  // Takes panels from `shadows`: on the host at once, so that the engine does not wait for fresh
-  // memory; on a device later, on the engine's thread, which owns the device.
+  // Takes panels from `shadows`: on the host in the constructor, so that the engine does not wait
+  // for fresh memory; on a device in `advance`, on the engine's thread, which owns the device.
   FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows);
 
   core::Version version() const override { return flat_.version; }

@@ -1,4 +1,4 @@
-// Bounds of the weight channel, none a user's choice. Constants only.
+// Bounds of the weight channel (limits.def) as constants; users cannot change them.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,9 +1,8 @@
-// The weight channel of one process; both sides hold the same object. Where trainer and engines
-// compute in one memory, engines take the very panels that the trainer packed, and nothing is
-// copied. Where they do not (a GPU and the processor), `publish` copies the master weights to the
-// host, on the thread of their memory, and an intake packs them where its engine computes, in
-// slices between steps. Thread-safe. Keeps the newest version only; whoever uses an older one keeps
-// it alive.
+// The weight channel inside one process; publisher and subscribers share one object. If trainer and
+// engines compute in the same memory, engines use the panels that the trainer packed, and nothing
+// is copied. If not (a GPU and the CPU), `publish` copies the master weights to the host, and each
+// intake packs them into its engine's memory, in slices between steps. `fetch` is safe on any
+// thread. Keeps the newest version only; whoever uses an older one keeps it alive.
 #pragma once
 
 #include "runtime/weights/weight_channel.hpp"
@@ -17,17 +16,17 @@ class LocalWeightChannel final : public WeightPublisher, public WeightSubscriber
  public:
   // Passes panels by pointer.
   LocalWeightChannel() = default;
-  // Passes a copy on the host; `packed_as`: type of the panels that intakes pack it into.
+  // Passes a copy on the host, which intakes pack into panels of type `packed_as`.
   explicit LocalWeightChannel(kernels::PanelDtype packed_as) : packed_as_(packed_as) {}
 
-  // The location is empty: there is one channel.
+  // Returns at once. Ignores `location`, which is empty because there is only this channel.
   core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                     const WeightLocation& location,
                                                     core::Duration patience) override;
 
  private:
   class Intake;
-  // Holds either the panels or the host copy.
+  // Holds either `panels` or `flat`, the copy on the host.
   struct Weights {
     core::Version version = 0;
     std::shared_ptr<const model::PackedWeights> panels;

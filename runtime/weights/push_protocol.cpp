@@ -142,7 +142,7 @@ core::Result<void> check_answer(const Answer& answer,
       return fail(ErrorCode::kOverloaded, source + " has " + to_string(limits::kWeightQueue_max) +
                                               " receivers waiting already; ask again later");
     case AnswerStatus::kQueued:
-      break;  // said before an answer, never instead of one
+      break;  // comes only before the real answer, and receivers skip it
   }
   return fail(ErrorCode::kData, source + " answers with the unknown status " +
                                     to_string(static_cast<std::uint32_t>(answer.status)));
@@ -157,7 +157,7 @@ std::uint64_t random_id() {
 std::string own_host_id() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  // Abstract sockets, and with them shared memory, end at the network namespace.
+  // Processes of another network namespace cannot reach our abstract sockets.
   std::error_code error;
   const auto network = std::filesystem::read_symlink("/proc/self/ns/net", error);
   if (!error) id += "/" + network.string();

@@ -1,5 +1,5 @@
-// Sends the hello, reads the answer, and gets the snapshot from memory or by TCP. Checks everything
-// received before using it.
+// The receiver's side of push_protocol.hpp: sends the hello, reads the answer, and gets the
+// snapshot from device memory, from shared memory or by TCP. Checks what it receives before use.
 #include "runtime/weights/remote_subscriber.hpp"
 
 #include "runtime/core/crc32c.hpp"
@@ -80,7 +80,8 @@ core::Result<OpenSnapshots::Opened> map_memory(const net::OwnedFd& memory,
   return OpenSnapshots::Opened{id, bytes, std::shared_ptr<const void>(data, unmap)};
 }
 
-// Describes the weights that follow, from a head and the checksums behind it.
+// Describes the weights of a snapshot from its head and from the buckets' checksums, which follow
+// the head. Error kData: the checksums are damaged.
 core::Result<FlatWeights> announced(const SnapshotHead& head,
                                     const SnapshotShape& shape,
                                     const char* checksums) {
@@ -163,7 +164,7 @@ core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
     core::Version at_least, const WeightLocation& location, net::Patience patience) {
   auto socket =
       net::connect_unix(location.socket, std::chrono::steady_clock::now() + patience.span);
-  if (!socket) return std::optional<FlatWeights>();  // the other ways say what is wrong
+  if (!socket) return std::optional<FlatWeights>();  // the other ways report what is wrong
   TROUPE_TRY(say_hello(*socket, at_least, Wants::kDevice, location, patience));
   const std::string source = "the answer of " + location.socket;
   TROUPE_TRY_ASSIGN(answer, receive_answer(*socket, location.socket, patience));
@@ -190,7 +191,7 @@ core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
                                  std::shared_ptr<const void>(data, close)};
   };
   auto opened = on_device_.get(answer.buffer_id, open);
-  if (!opened) return std::optional<FlatWeights>();  // the system refuses: shared memory is left
+  if (!opened) return std::optional<FlatWeights>();  // the system refuses; fall back on host memory
   FlatWeights flat;
   flat.version = answer.version;
   flat.shape = shape_;

@@ -3,7 +3,7 @@
 // the weights in place (on the GPU when both use the same one, else in shared memory); otherwise it
 // receives them by TCP into a buffer of this process. `fetch` blocks, so it needs its own thread;
 // the intakes that it returns are used on the engine's thread, one at a time. Memory: two sets of
-// panels; for TCP the weights once more in f32, twice while two intakes live.
+// panels; with TCP one buffer of the weights in f32, two while an older intake still uses one.
 #pragma once
 
 #include "runtime/weights/flat_intake.hpp"
@@ -54,8 +54,8 @@ class OpenSnapshots {
 
 class RemoteWeightSubscriber final : public WeightSubscriber {
  public:
-  // `dtype`: of the panels that versions are packed into; they travel as f32. `memory`: of the
-  // engine's team, where the panels are made.
+  // `dtype`: of the panels; the weights are sent as f32. `host_id`: own_host_id() of this process,
+  // compared with WeightLocation::host_id. `memory`: that of the engine's team, for the panels.
   explicit RemoteWeightSubscriber(const model::ModelSpec& spec,
                                   kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
                                   std::string host_id = own_host_id(),
@@ -68,7 +68,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
 
  private:
   using Staging = core::Buffer<float>;
-  // Empty when the publisher's weights are not on this device.
+  // Empty when the weights cannot be read in this device's memory.
   core::Result<std::optional<FlatWeights>> from_device(core::Version at_least,
                                                        const WeightLocation& location,
                                                        net::Patience patience);

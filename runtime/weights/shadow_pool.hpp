@@ -1,7 +1,7 @@
-// Panels into which new versions are packed: two sets in turn, kept between versions because the
-// first touch of fresh memory costs more than packing. `take` never returns panels that someone
-// still holds. Thread-safe. Bound: two are kept; more exist only while others hold on to older
-// ones.
+// Provides the panels into which an engine's new weights are packed. Keeps two sets and reuses
+// them, because the first touch of fresh memory costs more than packing. `take` never returns
+// panels that someone still holds. Thread-safe. Bound: two sets are kept; more exist only while
+// someone holds older ones.
 #pragma once
 
 #include "runtime/model/packed.hpp"

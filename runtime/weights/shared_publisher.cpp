@@ -52,7 +52,7 @@ core::Result<WeightLocation> SharedWeightPublisher::take(const Offer& offer) {
   return location_;
 }
 
-// If the driver cannot share memory (in some containers), shared memory and TCP remain.
+// If the driver cannot share device memory (in some containers), host memory and TCP remain.
 core::Result<void> SharedWeightPublisher::publish_on_device(const model::ParamStore& master,
                                                             core::Version version) {
   auto snapshot =

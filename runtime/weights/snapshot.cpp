@@ -34,8 +34,8 @@ core::Result<std::shared_ptr<Snapshot>> Snapshot::create(const SnapshotShape& sh
   std::shared_ptr<Snapshot> snapshot(
       new Snapshot(shape, std::move(memory), static_cast<char*>(mapped)));
   ::madvise(mapped, bytes, MADV_HUGEPAGE);
-  // Every page now, and large ones: a first touch while the trainer waits would cost more than the
-  // copy. Allocating through the mapping is what makes them large; older kernels cannot.
+  // Allocates every page now: their first touch in `fill`, while the trainer waits, would cost more
+  // than the copy. Populating the mapping gives huge pages; older kernels can only fallocate.
   if (::madvise(mapped, bytes, MADV_POPULATE_WRITE) != 0 &&
       (errno != EINVAL || ::fallocate(snapshot->fd(), 0, 0, static_cast<off_t>(bytes)) != 0)) {
     return no_memory(bytes);

@@ -1,8 +1,8 @@
-// One version of the weights in memory that other processes can map: head, checksums, weights
-// (push_protocol.hpp). Made once, with all its pages, and filled again for later versions while
-// nobody else holds it. The size is sealed, so a receiver never faults on it; receivers cannot
-// write. Written by the publisher's device thread with its team, read by its server thread and by
-// receivers.
+// One version of the weights in host memory that other processes can map: head, checksums, weights
+// (push_protocol.hpp). Allocated once, with all its pages, and filled again for later versions
+// while nobody else holds it. Its size is sealed, so reading never raises SIGBUS; receivers
+// cannot write. The publisher's device thread writes it with its team; its server thread and
+// receivers read it.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -17,13 +17,14 @@ namespace troupe::weights {
 
 class Snapshot {
  public:
+  // Error kResources: there is not enough shared memory.
   static core::Result<std::shared_ptr<Snapshot>> create(const SnapshotShape& shape);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot();
 
-  // Copies `weights` with all members of the team; checksums are taken on the way. Weights on a
-  // device belong to that team's.
+  // Copies `weights` with all members of the team and computes the checksums in the same pass.
+  // Weights on a device must be in the memory of this team.
   void fill(core::TeamRunner& team, const model::ParamStore& weights, core::Version version);
 
   const SnapshotShape& shape() const { return shape_; }

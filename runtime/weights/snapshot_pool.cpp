@@ -7,7 +7,8 @@
 
 namespace troupe::weights {
 
-// The pool's own pointer is the only one to a snapshot that is free.
+// Returns a free snapshot, to which only `all_` points, or null. The newest and the leased ones
+// have other owners too.
 template <class Kind>
 std::shared_ptr<Kind> LeasePool<Kind>::find_free() const {
   for (const auto& snapshot : all_)
@@ -25,7 +26,7 @@ core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
   if (found != nullptr) return found;
   TROUPE_CHECK(all_.size() < limits::kWeightReaders_max + 2,
                "more snapshots than receivers can hold");
-  lock.unlock();  // only this thread takes; making one costs a page fault for every page
+  lock.unlock();  // only this thread calls `take`; `make` is slow: it touches every page
   TROUPE_TRY_ASSIGN(made, make());
   lock.lock();
   all_.push_back(made);

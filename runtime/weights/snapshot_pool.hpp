@@ -1,7 +1,7 @@
-// The snapshots of one publisher, on the host or on its device: two in turn, and more only while
-// receivers hold on to older ones. A lease is a shared pointer; a snapshot that anyone leases is
-// never written. Leases are given and ended by the server's thread, snapshots are taken and offered
-// by the publisher's. Bound: each receiver leases one snapshot at most, so at most
+// Keeps the snapshots of one publisher, on the host or on its device: two that are reused in turn,
+// and more only while receivers hold older ones. A lease is a shared pointer; a snapshot that
+// anyone leases is never written. The server's thread gives and ends leases; the publisher's takes
+// and offers snapshots. Bound: each receiver leases at most one snapshot, so at most
 // kWeightReaders_max + 2 exist.
 #pragma once
 
@@ -16,6 +16,7 @@
 
 namespace troupe::weights {
 
+// `Kind` is Snapshot or DeviceSnapshot.
 template <class Kind>
 class LeasePool {
  public:

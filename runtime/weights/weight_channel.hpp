@@ -1,12 +1,12 @@
-// How a new version of the weights travels from the trainer to the engines. Messages carry a
-// version and a WeightLocation; the weights go beside them, by pointer inside a process, through
-// shared memory on a host, by TCP between hosts (docs/weights.md).
+// The interfaces that bring each new version of the weights from the trainer to the engines.
+// Messages carry only a version and a WeightLocation; the weights move outside them: by pointer
+// inside a process, through shared memory on a host, by TCP between hosts (docs/weights.md).
 //
 //   trainer: publish(offer) -> location   engine: fetch(version, location) -> intake
 //                                                 advance(intake) between steps until done, take
 //
-// The three sides run on three threads: publish on the trainer's device thread, fetch on one that
-// may block, advance and take on the engine's. Versions never run backwards.
+// Each side has its thread: `publish` runs on the trainer's device thread, `fetch` on one that may
+// block, `advance` and `take` on the engine's. Versions only grow.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -23,18 +23,20 @@
 
 namespace troupe::weights {
 
+// What the trainer publishes.
 struct Offer {
   core::Version version = 0;
   const model::ParamStore* master = nullptr;  // read during `publish` alone
-  // The same weights as panels; called by the local channel alone.
+  // Returns the same weights as panels. Only a LocalWeightChannel that passes pointers calls it.
   std::function<std::shared_ptr<const model::PackedWeights>()> packed;
 };
 
 class WeightPublisher {
  public:
   virtual ~WeightPublisher() = default;
-  // Returns when the snapshot is taken; the master may change after that. Offering a version again
-  // returns its first location. Errors: kInvalidArgument (older than the newest), kResources.
+  // Takes a snapshot of the version and returns where to fetch it; then the master may change.
+  // Offering the newest version again only returns its location. Errors: kInvalidArgument (older
+  // than the newest), kResources.
   core::Result<WeightLocation> publish(const Offer& offer);
 
  private:
@@ -49,11 +51,11 @@ class WeightIntake {
  public:
   virtual ~WeightIntake() = default;
   virtual core::Version version() const = 0;
-  // True once every byte to be packed has passed its checksum.
+  // True once every checksum has been found right, or if there are none to check.
   virtual bool verified() const = 0;
-  // Checks and packs for about `budget` on the caller's thread with its team; true when done.
-  // Called between engine steps. Error: kData when a checksum is wrong; the intake must then
-  // be dropped.
+  // Checks and packs for about `budget` with the caller's team; true when done. Called between
+  // engine steps. Errors, after which the intake must be dropped: kData (a checksum is wrong),
+  // kResources (no memory for panels).
   virtual core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) = 0;
   // Returns the panels. Call once, after `advance` returned true.
   virtual std::shared_ptr<const model::PackedWeights> take() = 0;
@@ -62,16 +64,16 @@ class WeightIntake {
 class WeightSubscriber {
  public:
   virtual ~WeightSubscriber() = default;
-  // Fetches the source's newest version, which must be at least `at_least`. Blocks as long as bytes
-  // move; gives up after `patience` without any. Errors: kNotFound (only older ones
-  // there), kDeadline (nothing moved), kPeerLost, kData (wrong header, checksum or layout),
-  // kInvalidArgument (the source refused the key), kOverloaded (too many receivers), kClosed (after
-  // `close`).
+  // Fetches the newest version at `location`, which must be at least `at_least`. Blocks as long as
+  // bytes arrive, and gives up after `patience` without any. Errors: kNotFound (no version yet, or
+  // only older ones), kDeadline (nothing arrived), kPeerLost, kData (wrong header, checksum or
+  // layout), kInvalidArgument (the source refused the key), kOverloaded (too many receivers),
+  // kResources (memory cannot be mapped), kClosed (after `close`).
   virtual core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                             const WeightLocation& location,
                                                             core::Duration patience) = 0;
-  // Cancels: a fetch in progress ends soon, later ones fail at once. On any thread. A channel whose
-  // fetches never wait need not override this.
+  // Makes a fetch in progress end soon and later ones fail at once. Callable on any thread. A
+  // channel whose fetches never wait need not override it.
   virtual void close() {}
 };
 

@@ -6,11 +6,12 @@
 
 namespace troupe::weights {
 
-// An empty field means that this way is not available.
+// `socket` serves receivers on the same host, `tcp_host` and `tcp_port` any receiver. An empty
+// socket, or port 0, means that this way is not available.
 struct WeightLocation {
-  std::string host_id;   // of the sender: receivers with the same id share its memory
-  std::string socket;    // Unix socket that hands out the shared buffer; '@' first: abstract
-  std::string tcp_host;  // or a path: the Unix socket of this host that leads to the port
+  std::string host_id;   // own_host_id() of the publisher; with an equal id use `socket`
+  std::string socket;    // Unix socket that hands out the shared memory; '@' first: abstract
+  std::string tcp_host;  // an address, or the path of a local Unix socket that leads to the port
   std::uint32_t tcp_port = 0;
   std::string key;  // a receiver sends it first, as proof that it may read
   friend bool operator==(const WeightLocation&, const WeightLocation&) = default;

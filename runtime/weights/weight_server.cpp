@@ -20,7 +20,7 @@ namespace troupe::weights {
 namespace {
 
 constexpr std::size_t kSend_bytes = 1 << 20;
-constexpr std::size_t kTurn_bytes = 4 << 20;  // of one stream before others get their turn
+constexpr std::size_t kTurn_bytes = 4 << 20;  // sent on one stream before others get their turn
 
 core::TimePoint now() {
   return std::chrono::steady_clock::now();
@@ -30,7 +30,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-// Fills the reply from the newest snapshot; its status is `none` when there is none.
+// Sets version and status of the reply from the newest snapshot; null gives the status `none`.
 template <class Kind>
 void announce(const Kind* newest, const Hello& hello, AnswerStatus none, Answer& reply) {
   if (newest == nullptr) {
@@ -119,7 +119,8 @@ void WeightServer::serve_queue() {
   }
 }
 
-// Its time is over; what is late need not be lost.
+// Called when a connection's deadline has passed. Sets a new one and returns true if the connection
+// may stay: it waits in the queue, or its receiver has taken bytes since the last check.
 bool WeightServer::stays_late(Reader& reader) {
   if (reader.state == State::kQueued) {
     Answer wait;
@@ -129,8 +130,8 @@ bool WeightServer::stays_late(Reader& reader) {
            sizeof wait;
   }
   if (reader.state != State::kStream) return false;
-  // The system's buffer takes more only when a good part of it is free, which is long on a slow
-  // link.
+  // On a slow link it takes long until enough of the send buffer is free for poll to report it, so
+  // count the bytes that have left the buffer.
   int unsent = 0;
   if (::ioctl(reader.socket.get(), SIOCOUTQ, &unsent) != 0) return false;
   const std::uint64_t taken = reader.sent - static_cast<std::uint64_t>(unsent);
@@ -269,7 +270,7 @@ bool WeightServer::answer(Reader& reader) {
   return stream(reader);
 }
 
-// The lease lasts as long as the connection, as that of shared memory does.
+// Sends the answer to kDevice. The lease lasts as long as the connection, as for shared memory.
 bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
   const DeviceSnapshot& snapshot = *reader.device_lease;
   struct {
@@ -291,9 +292,9 @@ bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
   return sent;
 }
 
-// Plain sends: with sendfile the receiver's copy reads single pages that no cache holds, and takes
-// half as long again. The lease lasts until the system has taken all; how long the other side then
-// needs to say so is a matter of its link.
+// Sends more of the snapshot. Uses send, because with sendfile the receiver copies from pages that
+// are in no cache, which takes half as long again. The lease ends when the system has accepted all
+// bytes; the receiver then has kCallDeadline to confirm them.
 bool WeightServer::stream(Reader& reader) {
   const std::uint64_t bytes = reader.lease->shape().bytes();
   for (std::size_t turn = 0; turn < kTurn_bytes && reader.sent < bytes;) {
@@ -317,7 +318,8 @@ bool WeightServer::stream(Reader& reader) {
   return true;
 }
 
-// One byte confirms that all was received; end of stream without it means a lost receiver.
+// The receiver of a stream confirms it with one byte; if the connection ends without that, the
+// receiver is lost. A receiver of shared or device memory disconnects when it is done.
 bool WeightServer::still_held(Reader& reader) {
   char done = 0;
   const ssize_t n = ::recv(reader.socket.get(), &done, 1, 0);

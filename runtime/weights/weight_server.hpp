@@ -1,11 +1,11 @@
 // Serves the newest snapshot to receivers: a descriptor or the handle of a device's memory over the
-// Unix socket, a stream over TCP. One thread, one poll loop, every socket non-blocking, so a slow,
-// frozen or dead receiver delays no other; it keeps its own snapshot until its connection ends.
-// Owned by the publisher. Bounds: kWeightReaders_max snapshots lent; further receivers wait in a
-// queue of kWeightQueue_max and get kQueued every kWeightQueueSign; kWeightStrangers_max
-// connections that have sent no request yet, further ones wait to be accepted; kWeightHello for a
-// request; kWeightStall for a stream on which nothing moves. A connection that holds shared memory
-// has no time limit.
+// Unix socket, a stream over TCP. One thread with one poll loop and non-blocking sockets, so a
+// slow, frozen or dead receiver delays no other; it keeps its own snapshot until its connection
+// ends. Owned by the publisher. Bounds: it lends kWeightReaders_max snapshots at once; further
+// receivers wait in a queue of kWeightQueue_max and get kQueued every kWeightQueueSign. Beyond
+// kWeightStrangers_max connections without a complete request, further ones wait to be accepted. A
+// receiver has kWeightHello to send its request; a stream without progress is cut after
+// kWeightStall. A connection that holds shared or device memory has no time limit.
 #pragma once
 
 #include "runtime/weights/snapshot_pool.hpp"
@@ -18,10 +18,10 @@ namespace troupe::weights {
 struct ServerCounters {
   std::uint64_t served = 0;            // snapshots handed out
   std::uint64_t served_on_device = 0;  // of these, on the trainer's GPU
-  std::uint64_t refused = 0;           // requests with a wrong key or that could not be read
-  std::uint64_t cut = 0;               // receivers that went away or stood still before the end
+  std::uint64_t refused = 0;           // requests with a wrong key, malformed, or beyond the queue
+  std::uint64_t cut = 0;               // receivers that left or stood still before the end
   std::uint64_t readers = 0;           // connections now
-  std::uint64_t queued = 0;            // of these, that wait for a snapshot
+  std::uint64_t queued = 0;            // of these, those that wait for a snapshot
 };
 
 class WeightServer {
@@ -38,24 +38,26 @@ class WeightServer {
   ServerCounters counters() const;
 
  private:
+  // kHeld: it holds shared or device memory, or has still to confirm a stream.
   enum class State { kHello, kQueued, kStream, kHeld };
   struct Reader {
     net::OwnedFd socket;
     Wants way = Wants::kMemory;  // what its listener serves
     State state = State::kHello;
-    core::TimePoint until;  // when it is cut; never while it holds shared memory
+    core::TimePoint until;  // deadline (stays_late); none while it holds shared or device memory
     Hello hello;
     std::size_t hello_bytes = 0;
     std::shared_ptr<Snapshot> lease;
     std::shared_ptr<DeviceSnapshot> device_lease;
-    std::uint64_t sent = 0;   // of the snapshot, to the system
-    std::uint64_t taken = 0;  // of that, by the other side, when it was last looked at
+    std::uint64_t sent = 0;   // bytes of the snapshot that the system has accepted
+    std::uint64_t taken = 0;  // of these, bytes that the receiver had taken at the last check
   };
 
+  // Functions that return bool return false when the connection must end.
   void loop();
   int poll_timeout_ms(core::TimePoint now) const;
   void accept_from(const net::OwnedFd& listener, Wants way);
-  bool go_on(Reader& reader, short events);  // false: the connection ends
+  bool go_on(Reader& reader, short events);
   bool stays_late(Reader& reader);
   std::size_t count(State state) const;
   std::size_t leases() const;
@@ -74,7 +76,7 @@ class WeightServer {
   const std::string key_;
   SnapshotPool& pool_;
   DeviceSnapshotPool& device_pool_;
-  net::OwnedFd stop_;
+  net::OwnedFd stop_;  // an eventfd that ends the loop
   std::vector<Reader> readers_;
   std::atomic<std::uint64_t> served_{0}, served_on_device_{0}, refused_{0}, cut_{0};
   std::atomic<std::uint64_t> readers_now_{0}, queued_now_{0};

@@ -51,8 +51,8 @@ core::Result<Value> read_frame(const Frame& frame, Reader reader) {
       [&](EnvelopeReader envelope) -> core::Result<Value> { return reader(envelope); });
 }
 
-// Reads the body that `get` returns, if `is` is true for the envelope; else kData with the message
-// `otherwise`.
+// Reads the body that `get` returns. Errors: kData with the message `otherwise` if `is` is false
+// for the envelope; those of Incoming.
 template <class Value, class Reader>
 core::Result<Value> body_of(const Frame& frame,
                             bool (EnvelopeReader::*is)() const,

@@ -13,7 +13,7 @@ namespace {
 
 using core::ErrorCode;
 
-// In practice a frame fits one segment; growing doubles it.
+// The first segment. Each further one is as large as all before it, so long messages have few.
 constexpr unsigned kFirstSegment_words = 1024;
 
 capnp::ReaderOptions options_for(const Frame& frame) {

@@ -1,5 +1,6 @@
-// Builds and reads envelopes. Only this room and the codecs of the roles' protocol use Cap'n Proto;
-// its exceptions become errors here. A reader must not outlive the Incoming it came from.
+// Builds and reads envelopes. Only this room and the codec of the roles' messages (actors/protocol)
+// use Cap'n Proto; its exceptions become errors here. A Cap'n Proto reader must not outlive the
+// Incoming that it came from.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -39,7 +40,7 @@ core::Failure translate(const kj::Exception& thrown);
 // A received message. Owns its frame.
 class Incoming {
  public:
-  // Errors: kData (malformed), kUnsupported (protocol generation).
+  // Errors: kData (malformed), kUnsupported (another protocol version).
   static core::Result<Incoming> open(Frame frame);
 
   const Header& header() const noexcept { return header_; }

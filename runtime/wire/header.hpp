@@ -55,7 +55,7 @@ struct Pong {
 };
 core::Result<Pong> read_pong(const Frame& frame);
 
-// An answer without content, and the messages between hosts.
+// An answer without content, and the messages that hosts exchange.
 Frame ack_frame(const Header& header);
 Frame ping_frame(const Header& header);
 Frame pong_frame(const Header& header, const std::string& role, const std::string& state);

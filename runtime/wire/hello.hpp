@@ -1,5 +1,5 @@
-// The frame that identifies an address: it travels with a role's address to another process. Plain
-// values.
+// The `hello` frame: sent to another process with a role's address, it says which role the address
+// belongs to. Plain values.
 #pragma once
 
 #include "runtime/core/ids.hpp"

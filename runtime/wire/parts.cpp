@@ -8,7 +8,7 @@
 namespace troupe::wire {
 namespace {
 
-// Leaves room for the header.
+// Bytes of a message in one part. Leaves 4 KiB of the frame for its header.
 constexpr std::uint64_t kPart_bytes = limits::kFrame_bytes_max - (4u << 10);
 
 }  // namespace

@@ -39,7 +39,7 @@ std::size_t spans_that_fit(const std::vector<Span>& spans) {
   return spans.size();
 }
 
-// Cuts a report to fit a frame. The asker's next query continues with the spans left out.
+// Cuts a report to fit a frame. The asker's next query gets the spans that were left out.
 RoleReport cut_to_fit(RoleReport report) {
   for (std::string* text : {&report.name, &report.state, &report.waits_for})
     cut_text(*text);

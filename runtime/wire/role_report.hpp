@@ -26,9 +26,10 @@ struct RoleReport {
   std::string name, state;
   std::uint64_t actor = 0;  // actor id in its process; 0 if it has none
   std::uint64_t epoch = 0;
+  // Requests that wait or are being served, and calls of the role that wait for an answer.
   std::uint32_t inbox = 0, pending = 0;
   std::uint64_t frames_in = 0, frames_out = 0;
-  // busy + paused + the sum of idle = wall, since the role started
+  // Seconds since the role started: busy + paused + the sum of idle = wall.
   double busy_s = 0, paused_s = 0, wall_s = 0;
   Amounts idle_s;   // by cause
   Amounts amounts;  // "version", "tokens", ...

@@ -1,6 +1,6 @@
-// The flags by which a command finds a running company, and its way in through the gateway: `--join
-// HOST:PORT` with a token file or certificates, or on the same machine `--join RUN_FOLDER`, where
-// both are recorded. Used on the main thread.
+// The flags with which a command finds a running company and enters through its gateway: `--join
+// HOST:PORT` with a token file or certificates, or on the same machine `--join RUN_FOLDER`, whose
+// company.json names address and token file. Used on the main thread.
 #pragma once
 
 #include "apps/cli/flags.hpp"
@@ -28,16 +28,17 @@ struct JoinTarget {
   std::string name() const { return host + ":" + std::to_string(port); }
 };
 
-// Errors kConfig: no address, a malformed one, no such run, no readable token.
+// Errors kConfig: no address, a malformed one, no such run, no readable token, bad certificates.
 core::Result<JoinTarget> find_company(const JoinFlags& flags);
 
-// Opens a tunnel through the gateway to a service; its pass admits one node. Errors name the
-// target.
+// Opens a tunnel through the gateway to a service: "company" (the tunnel then has a pass, which
+// admits one node) or "weights". Errors name the target.
 core::Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                                  const JoinTarget& target,
                                                  const std::string& service);
 
-// Writes RUN/company.json, in which commands on the same machine find the run.
+// Writes RUN/company.json, from which commands on the same machine learn the gateway's address and
+// token file.
 core::Result<void> write_company_file(const std::string& run_folder,
                                       const std::string& host,
                                       std::uint16_t port,

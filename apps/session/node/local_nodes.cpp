@@ -13,7 +13,8 @@ namespace {
 
 using core::ErrorCode;
 
-// Says how a node ended. A SIGKILL that is not ours has two usual senders.
+// Says how a node's process ended. For SIGKILL it adds the usual causes: a user, or the kernel when
+// memory is short.
 std::string told(int wait_status) {
   const bool killed = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
   return core::how_it_ended(wait_status) + (killed ? ", by hand or for want of memory" : "");

@@ -1,7 +1,7 @@
 // Starts and kills the node processes of a run on its own host: this program as `troupe node
 // --local`. Each leads its own process group, so that Ctrl-C reaches the run's head alone, dies
-// with the head, and writes to its own log file. Owned by the command that trains; used on the
-// company's strand.
+// with the head, and writes to its own log file. Owned by the control plane; used on the company's
+// strand.
 #pragma once
 
 #include "actors/company/local_processes.hpp"

@@ -20,7 +20,7 @@
 namespace troupe::app {
 namespace {
 
-// How the node ended; the main thread waits on it.
+// Records that the node was admitted and how it ended; the main thread waits for both here.
 class Ending {
  public:
   void left(const core::Error& error) {
@@ -189,7 +189,7 @@ class NodeProcess {
   const NodeCalls& calls_;
   std::uint64_t epoch_ = 0;  // assigned by the company
   async::SteadyTimers timers_;
-  async::IoThreads own_io_;  // heartbeats never wait for a role
+  async::IoThreads own_io_;  // of the node's role, so that no other role delays a heartbeat
   async::IoThreads role_io_;
   Ending ending_;
   std::unique_ptr<actors::RoleMaker> maker_;

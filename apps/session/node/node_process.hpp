@@ -32,7 +32,8 @@ enum class NodeEnd {
   kLost,       // the company went away, or gave the node up
 };
 
-// What a caller may use of a node that was admitted, beyond running the company's roles.
+// What the caller of a node gets once the company has admitted it: the network, threads, and calls
+// to the company.
 struct NodeGuest {
   cluster::Exchange* exchange = nullptr;
   async::IoThreads* io = nullptr;
@@ -53,10 +54,11 @@ struct NodeGuest {
   core::Result<std::unique_ptr<cluster::RoleHost>> host(std::string name,
                                                         cluster::RoleHost::Factory factory,
                                                         async::DeviceQueue* device) const;
-  // Stops such a role; call it before the node is taken down. Null: does nothing.
+  // Stops a role that `host` started; call it before the node is taken down. Null: does nothing.
   void stop(std::unique_ptr<cluster::RoleHost>& role) const;
 };
 
+// What a node process calls.
 struct NodeCalls {
   // Makes the roles that the company asks for; empty when the node offers none.
   std::function<std::unique_ptr<actors::RoleMaker>()> maker;
@@ -71,7 +73,7 @@ struct NodeCalls {
 // Returns how the node ended. Error: the company could not be reached or refused the node.
 core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls);
 
-// The same through a company's gateway; fills in the socket and the pass of `self`.
+// As live_as_node, through a company's gateway; fills in the socket and the pass of `self`.
 core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
                                            const JoinTarget& target,
                                            NodeSelf self,

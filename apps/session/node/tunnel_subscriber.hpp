@@ -1,6 +1,6 @@
-// Fetches weights from a trainer on another host: reaches its TCP port through the company's
-// gateway. Within one host it only passes calls on. Used on the engine's fetch thread; owned by the
-// generator role.
+// A WeightSubscriber that fetches weights from a trainer on another host through the company's
+// gateway; on the trainer's own host it only passes calls on. Used on the engine's fetch thread;
+// owned by the generator role.
 #pragma once
 
 #include "apps/session/node/join_flags.hpp"

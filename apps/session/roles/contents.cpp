@@ -22,7 +22,7 @@ using core::Result;
 constexpr std::string_view kSetting = "sha256 of ";
 constexpr std::size_t kShown = 12;  // digits of a hash that are shown
 
-// The tokenizer's files, with those that say which tokens end an answer and how a chat is written.
+// The tokenizer's files, with those that name the end tokens and the chat template.
 Result<Content> tokenizer_at(const std::string& key, const std::string& from) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
   Content content{"the tokenizer of " + key, {}, folder};

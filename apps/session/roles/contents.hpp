@@ -1,5 +1,5 @@
-// Hashes the files that a run's results depend on: models, tokenizers, data sets and reward files.
-// The hashes are compared when a run is resumed and when a node on another host starts one of its
+// Hashes the files that a run learns from: models, tokenizers, training data and reward files. The
+// hashes are compared when the run is resumed and when a node on another host starts one of its
 // roles.
 #pragma once
 
@@ -32,14 +32,14 @@ using Hashes = std::map<std::string, std::string>;
 
 // All contents of a run. Errors (missing file, unreadable weights) name the key.
 core::Result<std::vector<Content>> contents_of(const config::TrainConfig& config);
-// The contents that a role reads ("reference", "reference/0"); no weights for a generator, which
-// gets them from the policy.
+// The contents that a role reads; `kind` as in "reference", `role` as in "reference/0". No weights
+// for a generator, which gets them from the policy.
 core::Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
                                                     const std::string& kind,
                                                     const std::string& role);
 
-// Hashes on a thread of low priority that runs beside whatever loads the same files. Owned by one
-// thread; `get` may be called on any. The destructor stops it.
+// Hashes contents on a thread of low priority, beside whatever loads the same files. Owned by one
+// thread; `get` may be called on any. The destructor stops the hashing.
 class Hashing {
  public:
   explicit Hashing(std::vector<Content> contents);
@@ -61,10 +61,10 @@ class Hashing {
 struct ContentDifference {
   std::string name;
   std::filesystem::path place;
-  std::string theirs, ours;  // beginnings of the hashes, to show
+  std::string theirs, ours;  // first digits of the hashes, for messages
   bool only_warns = false;
 };
-// Compares the hashes by name; a name that only one side has is no difference.
+// The contents whose hashes differ; ignores a name that only one side has.
 std::vector<ContentDifference> differences(const std::vector<Content>& contents,
                                            const Hashes& theirs,
                                            const Hashes& ours);

@@ -4,9 +4,9 @@
 //
 //   TROUPE_FAULTS="generator/1 step resources 40, generator/1 fetch deadline 2"
 //
-// fails the 40th step of generator/1's engine and its second fetch of weights, counted over all
-// lives of the role in a process. Errors have the names that messages show, with "_" for a space.
-// Owned by the process's role loader; thread-safe.
+// makes the 40th step of generator/1's engine fail and its second fetch of weights, counted over
+// all starts of the role in a process. Errors have the names that messages show, with "_" for a
+// space. Owned by the process's role loader; thread-safe.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -17,7 +17,7 @@ namespace {
 
 using core::ErrorCode;
 
-// Derives the seed of a critic's fresh score head, distinct from all other uses of train.seed.
+// Makes the seed of a critic's fresh score head differ from all other seeds from train.seed.
 constexpr std::uint64_t kCriticHead = 0x637269746963;
 
 // Checks that the model can read what the policy writes.
@@ -59,7 +59,8 @@ learn::CriticSettings critic_settings(const config::TrainConfig& config,
   return settings;
 }
 
-// Pieces of at most `size` tokens; a last piece of one token has nothing to predict.
+// Adds pieces of at most `size` tokens; leaves out a last piece of one token, which has nothing to
+// predict.
 void add_pieces(const std::vector<std::int32_t>& tokens,
                 std::size_t size,
                 std::vector<std::vector<std::int32_t>>& to) {
@@ -215,7 +216,7 @@ std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
   };
   if (!config.reward.rule.empty() || !config.reward.python.empty() || !config.reward.http.empty()) {
     add(name_of_source(config), "");
-    names.insert("0");  // the role of that name is taken
+    names.insert("0");  // the role "reward/0" is taken
   }
   for (const std::string& folder : config.reward.model_name_or_path)
     add(stem_of(folder), folder);

@@ -1,6 +1,7 @@
-// Loads what the roles that compute with a model need: the policy's texts for its ptx term, the
-// critic with its trainer, the frozen reference, and the learned reward models of a run by name.
-// Used by runs in one process and by node processes alike, on the loading thread. Stateless.
+// Loads what the roles that compute with a model need: the policy's texts for its ptx term (a
+// language-model loss on pretraining texts), the critic with its trainer, the frozen reference, and
+// the learned reward models. Used by runs in one process and by node processes alike, on the
+// loading thread. Stateless.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
@@ -39,15 +40,15 @@ core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
                                      core::TeamRunner& team);
 
 // The weights of ref.model_name_or_path, else of the policy as it was before training. Error
-// kConfig: another vocabulary than the policy's.
+// kConfig: another vocabulary than the policy's, or a context too short for its sequences.
 core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
     const config::TrainConfig& config, core::TeamRunner& team);
 
 // One reward of the configuration.
 struct RewardPart {
-  std::string name;    // in reward sets: "exact", "http", the folder of a model
+  std::string name;    // in reward sets: a rule's, "http", a file's stem, a model folder's name
   std::string role;    // "reward/0", "reward/rm-small"
-  std::string folder;  // of a learned model as configured, "" for rule, Python file and server
+  std::string folder;  // of a learned model as configured; "" for a rule, Python file or server
   double weight = 1;
 };
 
@@ -59,12 +60,12 @@ std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 // one is reported as an error of the configuration.
 core::Result<void> check_model_roles(const config::TrainConfig& config);
 
-// The same for the reward models alone; `as_chat`: prompts are chats, so each needs a chat
-// template.
+// Checks the folders of the reward models alone. `as_chat`: prompts are chats, so each model needs
+// a chat template.
 core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat);
 
-// Loads a learned reward model as a reward source. `team` outlives it. Error kConfig, naming the
-// folder: it has no score head.
+// Loads a learned reward model as a reward source; `team` outlives it. Errors: those of
+// actors::make_model_reward.
 core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
     const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team);
 

@@ -1,5 +1,5 @@
-// Reads from a run's configuration on which device each role computes. Pure but for
-// check_role_devices.
+// Reads from a run's configuration on which device each role computes. Pure, except that
+// check_role_devices looks for the GPUs.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -12,7 +12,7 @@
 namespace troupe::app {
 
 struct RoleDevice {
-  std::string kind;         // of role
+  std::string kind;         // of role: "policy"
   std::string key;          // "actor.device"
   core::DeviceName device;  // its value
 

@@ -1,7 +1,7 @@
 // Makes every role that computes or scores: loads what its kind needs and assigns its device and
-// threads. One per process, in a node and in a run in one process alike; it owns the threads and
-// teams of its roles and outlives them. Loads on the compute thread, so that a node's heartbeats go
-// on meanwhile.
+// threads. Each node process has one, and so has a run in one process; it owns the threads and
+// teams of its roles and outlives them. It loads on the compute thread, so that a node's heartbeats
+// go on meanwhile.
 #pragma once
 
 #include "actors/generator/tokenizer_text.hpp"
@@ -53,8 +53,8 @@ class RoleLoader final : public actors::RoleMaker {
   Recipe load_reference(const Order& order);
   Recipe load_critic(const Order& order);
   Recipe load_reward(const Order& order);
-  // The team for a role of that kind; `teams`: of its thread. All roles share one team of the
-  // processor.
+  // The team for a role of that kind: on a GPU one of `teams`, those of the role's thread. All
+  // roles on the CPU share one team.
   core::Result<core::TeamRunner*> team_of(const Order& order,
                                           const std::string& kind,
                                           Teams& teams);
@@ -65,7 +65,7 @@ class RoleLoader final : public actors::RoleMaker {
   Reach reach_;
   OneProcess shared_;                                          // empty in a node's process
   std::unique_ptr<FaultPlan> faults_;                          // of the generators; null: none
-  std::shared_ptr<const model::PackedWeights> first_weights_;  // for the reference of one process
+  std::shared_ptr<const model::PackedWeights> first_weights_;  // for a reference in this process
   std::shared_ptr<actors::TokenizerText> text_;                // of all generators
   std::vector<std::int32_t> eos_;
   Teams teams_;  // of `compute_`; made when the first role computes
@@ -76,7 +76,7 @@ class RoleLoader final : public actors::RoleMaker {
   std::map<std::string, std::unique_ptr<async::DeviceThread>> threads_;
 };
 
-// The reward that a configuration names. Errors: kConfig naming file and key.
+// The rule, Python function or server that reward.* names. Errors: kConfig naming file or key.
 core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const config::TrainConfig& config);
 
 // Makes the role of a reward that is already loaded.

@@ -1,6 +1,5 @@
-// Turns a run's configuration into the settings of trainers, generation, the controller and the
-// data role: the one place that knows which key becomes which setting. Pure; the same for a run in
-// one process and for node processes.
+// Turns a run's configuration into the settings of trainers, generators, the controller and the
+// data role. Pure; the same for a run in one process and for node processes.
 #pragma once
 
 #include "actors/controller/run_plan.hpp"
@@ -39,11 +38,11 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
   return optim;
 }
 
-// Whether a critic, or a frozen reference model, is part of the run.
+// Whether the run has a critic, or a frozen reference model.
 bool has_critic(const config::TrainConfig& config);
 bool has_reference(const config::TrainConfig& config);
 
-// AdamW, schedule and clipping of the trained model (keys actor.*).
+// AdamW, schedule, clipping and LoRA of the trained model (keys actor.*).
 learn::OptimSettings optim_settings(const config::TrainConfig& config);
 
 // The settings of the policy's trainer, without the texts of the ptx term; `updates`: of the whole
@@ -73,11 +72,11 @@ core::Duration seconds_of(double seconds);
 // The address of the policy's critic, and whether the two train one after the other.
 actors::CriticLink critic_link(const config::TrainConfig& config);
 
-// The options of the data role, without its listeners.
+// The options of the data role, without its callbacks.
 actors::DataRoleOptions data_options(const config::TrainConfig& config);
 
-// The controller's plan; `updates`: of the whole run; `evaluation_prompts`: number of held-out
-// problems.
+// The controller's plan, without what a checkpoint and earlier sessions add. `updates`: of the
+// whole run; `evaluation_prompts`: number of held-out problems.
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
                          std::uint64_t evaluation_prompts);

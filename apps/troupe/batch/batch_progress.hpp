@@ -1,5 +1,5 @@
-// Shows the progress of a long batch on standard error: on a terminal one line, redrawn in place;
-// else a line every ten seconds. Owned by a command; one thread.
+// Shows the progress of a batch command on standard error: on a terminal one line, redrawn in
+// place; elsewhere a line every ten seconds. Owned by a command; one thread.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -11,13 +11,14 @@ namespace troupe::app {
 
 class BatchProgress {
  public:
-  // `verb` as in "sampled", `unit` as in "prompts". The work resumes at `first` of `all`.
+  // `verb` as in "sampled", `unit` as in "prompts". `first` of `all` units are done already.
   BatchProgress(std::string verb, std::string unit, std::uint64_t first, std::uint64_t all);
   ~BatchProgress();  // ends the line
   BatchProgress(const BatchProgress&) = delete;
   BatchProgress& operator=(const BatchProgress&) = delete;
 
-  // Shows `done` of all. `tokens`: since this process began (0: not shown).
+  // Shows that `done` units are done, if it is time for a new line. `tokens`: response tokens since
+  // this object was made, for the speed; 0: no speed is shown.
   void at(std::uint64_t done, std::uint64_t tokens);
 
  private:

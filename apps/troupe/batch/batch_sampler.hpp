@@ -1,7 +1,7 @@
-// Samples a list of prompts with one engine, continuously batched: as many groups as fit are in the
-// engine, and finished groups are returned in the order of their prompts. A group's tokens depend
-// only on weights, prompt, parameters, seed and its index, so the work may stop anywhere and be
-// resumed. Owned by a command; runs on its thread.
+// Samples a list of prompts with one engine and continuous batching: keeps up to kOpenGroups_max
+// groups open and returns finished groups in the order of their prompts. A group's tokens
+// depend only on weights, prompt, parameters, seed and index, so the work may stop anywhere and
+// resume. Owned by a command; runs on its thread.
 #pragma once
 
 #include "apps/cli/sampling_flags.hpp"
@@ -17,27 +17,27 @@ namespace troupe::app {
 
 class BatchSampler {
  public:
-  // Prompts that are in the engine or wait for an earlier one to end.
+  // Most prompts that are in the engine, or finished and waiting for an earlier prompt.
   static constexpr std::size_t kOpenGroups_max = 256;
 
   struct Hooks {
     // Returns the tokens of prompt `index`, which is sampled next. An error ends `run`.
     std::function<core::Result<std::vector<std::int32_t>>(std::size_t index)> prompt;
-    // Takes all samples of prompt `index`, by sample number. Called in the order of the prompts.
+    // Takes all samples of prompt `index`, in the order of their index. Called in prompt order.
     std::function<core::Result<void>(std::size_t index, std::vector<engine::Sample> samples)> done;
     // Called after each step of the engine; may be empty.
     std::function<core::Result<void>()> stepped = {};
   };
 
-  // The seed of the flags is that of the whole list; prompt i samples from derive_seed(seed, i).
-  // `samples`: of each prompt.
+  // flags.seed is the seed of the whole list; prompt i is sampled with derive_seed(seed, i).
+  // `samples`: number of samples of each prompt.
   BatchSampler(engine::EngineDriver& driver, const SamplingFlags& flags, std::int64_t samples)
       : driver_(driver),
         sampling_(flags.params()),
         samples_(static_cast<std::int32_t>(samples)),
         seed_(static_cast<std::uint64_t>(flags.seed)) {}
 
-  // Prompts `first` to `end` - 1. Error kInterrupted: the user asked to stop.
+  // Samples prompts `first` to `end` - 1. Error kInterrupted: the user asked to stop.
   core::Result<void> run(std::size_t first, std::size_t end, const Hooks& hooks);
 
  private:

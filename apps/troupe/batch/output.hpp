@@ -1,4 +1,4 @@
-// Output of the batch commands: rows of .jsonl files, and metrics as JSON or as a table.
+// Output of the batch commands: rows of .jsonl files, and evaluation figures as JSON or as a table.
 #pragma once
 
 #include "apps/session/eval_figures.hpp"
@@ -11,20 +11,20 @@
 
 namespace troupe::app {
 
-// One line with its newline; bytes that are no UTF-8 become U+FFFD.
+// The row as one line of JSON with its newline; bytes that are not UTF-8 become U+FFFD.
 inline std::string json_line(const nlohmann::ordered_json& row) {
   return row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// The set that a row belongs to, by the column that names it. Empty: the row names none.
+// The name of the set that a row belongs to: its column `key`. Empty without that column.
 inline std::string source_of(const nlohmann::ordered_json& columns, const std::string& key) {
   const auto found = columns.find(key);
   if (found == columns.end()) return {};
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-// {"problems": 40, "pass@1": {"mean", "low", "high"}, ...}. `counted`: the key
-// under which the size of the set is written, for example "problems".
+// The set as {"problems": 40, "pass@1": {"mean": m, "low": l, "high": h}, ...}. `counted`: the key
+// of the set's size, here "problems".
 inline nlohmann::ordered_json figures_json(const EvalSet& set, const char* counted) {
   nlohmann::ordered_json out = {{counted, set.problems}};
   for (const EvalFigure& figure : set.figures) {
@@ -34,8 +34,8 @@ inline nlohmann::ordered_json figures_json(const EvalSet& set, const char* count
   return out;
 }
 
-// Each set with its size and a line for each figure. `data` names the set of all; `counted` as
-// "pairs".
+// Prints each set with its size and a line for each figure. `data` names the set of all rows, which
+// has no name; `counted` says what is counted, such as "pairs".
 inline void print_figures(const std::vector<EvalSet>& sets,
                           const std::string& data,
                           const std::string& counted) {

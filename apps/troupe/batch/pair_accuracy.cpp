@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The answers of one row, each with the prompt, in the order chosen, rejected.
+// Adds one row as a group of two samples: its chosen answer, then its rejected one.
 core::Result<void> add_pair(const data::PromptRow& row,
                             const PairFlags& pairs,
                             std::vector<actors::RewardGroup>& groups) {
@@ -45,7 +45,7 @@ struct Judged {
   double right() const { return margin() > 0 ? 1 : margin() < 0 ? 0 : 0.5; }
 };
 
-// Accuracy and margin of all pairs first, then of each source by name where there is one.
+// Accuracy and margin of all pairs, then of the pairs of each source, in order of name.
 core::Result<std::vector<EvalSet>> sets_of(const std::vector<Judged>& judged) {
   std::map<std::string, std::vector<const Judged*>> sources = {{"", {}}};  // "": all
   for (const Judged& one : judged) {

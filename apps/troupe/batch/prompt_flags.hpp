@@ -1,5 +1,5 @@
 // The flags that say how the rows of a dataset become prompts, shared by `generate --data`, `eval`
-// and `score`; each has the data.* key of training as a second name. A value type.
+// and `score`. All but --data have the data.* key of training as a second name. A value type.
 #pragma once
 
 #include "actors/data/dataset_prompts.hpp"
@@ -21,22 +21,24 @@ struct PromptFlags {
   std::string label_key;
   std::string input_template;
   bool chat = false;
-  std::int64_t samples_max = 0;
+  std::int64_t samples_max = 0;  // 0: all rows
 
   // Appends the flags that fill this object, which must outlive their parsing.
   void add_to(std::vector<Flag>& flags);
 
-  // In file order, templates resolved. Errors: kConfig for flags that exclude each other.
+  // Options that load the rows in file order. Errors: kConfig for flags that exclude each other, or
+  // a template without {}.
   core::Result<actors::DatasetPromptsOptions> options() const;
 
-  // A reward model (folder or org/name, with a score head) as a source of scores for rows that
-  // these flags describe. `stored`: scores less the model's own mean over its deviation. `team`
-  // outlives the source. Errors: those of `options`; no such model; kConfig: no score head.
+  // A reward model `name` (folder or org/name, with a score head) as a source of scores for the
+  // rows that these flags describe. `stored`: gives (score - mean) / deviation, with the mean and
+  // deviation of the model's config.json. `team` outlives the source. Errors: those of `options`;
+  // no such model; kConfig: no score head.
   core::Result<std::unique_ptr<actors::RewardSource>> model_source(const std::string& name,
                                                                    bool stored,
                                                                    core::TeamRunner& team) const;
 
-  // The settings that the content of a file made from the data depends on.
+  // These flags as settings of a PartFile (apps/cli/part_file.hpp), by name.
   std::vector<std::pair<std::string, std::string>> settings() const;
 };
 

@@ -41,7 +41,7 @@ Result<std::vector<Row>> parse(std::string_view lines, const SelectionKeys& keys
   return rows;
 }
 
-// Rows of each prompt that have a score, prompts in the order in which they come.
+// The rows with a score, by prompt, in the order in which prompts first come. Counts all prompts.
 std::vector<std::vector<const Row*>> by_prompt(const std::vector<Row>& rows,
                                                const SelectionKeys& keys,
                                                Selected& counts) {
@@ -69,7 +69,7 @@ void add_line(const Json& row, Selected& out) {
   ++out.rows;
 }
 
-// The first of the highest (sign 1) or lowest (sign -1) scores.
+// The first row with the highest (sign 1) or lowest (sign -1) score; null for no rows.
 const Row* extreme(const std::vector<const Row*>& group, double sign) {
   const Row* found = nullptr;
   for (const Row* row : group) {

@@ -1,6 +1,6 @@
-// What the classes behind one Exchange share: the directory, the hooks, the counters, and the list
-// of actors that still live. Holds no handle of the actor system beside those in the directory,
-// which `close` drops. Shared by all actors and strands of the exchange; safe on any thread.
+// What the actors and endpoints of one Exchange share: the directory, the hooks, the counters, and
+// the list of actors that still live. Its only handles of the actor system are those in the
+// directory, which `close` drops. Safe on any thread.
 #pragma once
 
 #include "runtime/cluster/caf/directory.hpp"
@@ -15,7 +15,7 @@
 
 namespace troupe::cluster::exchange {
 
-// Our actors that have not ended, by name.
+// The exchange's own actors that have not ended, by name.
 class Living {
  public:
   void add(caf::actor_id id, std::string name);
@@ -40,9 +40,9 @@ struct Core {
 
   void count_in(const Parcel& parcel);
   void count_out(const wire::Frame& frame);
-  // Counts a frame or introduction that was refused, and calls the hook.
+  // Counts a frame or introduction that was refused, and calls the `refused` hook.
   void refuse(const std::string& what);
-  // Tells every local role that this peer is gone; its name is already free.
+  // Tells every local role that this peer is gone. The caller has freed the peer's name.
   void tell_lost(const PeerName& peer, const core::Error& cause) const;
   // The same for a lost remote role; also calls the `lost` hook.
   void lose(const Binding& gone, const core::Error& cause) const;

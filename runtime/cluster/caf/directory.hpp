@@ -1,8 +1,8 @@
-// Maps names to addresses, for the roles of this process and of the processes it knows. Decides
-// which address may have which name, and whether a frame came from the role that its header names.
-// Shared by all actors and strands of an exchange; safe on any thread, no callback is made under
-// its lock. Bounds: kPeerNames_max names at any time. It remembers the last address and epoch of as
-// many names that left; beyond that it forgets the oldest, fenced ones last.
+// Maps the names of roles to the addresses of their actors, for this process and those that it
+// knows. Decides which address may have which name, and whether a frame came from the role that its
+// header names. Shared by all actors and strands of an exchange; safe on any thread, and makes no
+// callback under its lock. Bounds: kPeerNames_max names at any time, and the last address and epoch
+// of as many names that left; beyond that it forgets the oldest, fenced ones last.
 #pragma once
 
 #include "runtime/cluster/caf/parcel.hpp"
@@ -50,27 +50,27 @@ struct Binding {
 class Directory {
  public:
   enum class Claim { kNew, kReplaces, kKnown };
-  // Whose address a frame came from: the one bound to the name, the one before, a fenced one, or
-  // another.
+  // Which address a frame came from: the one bound to the name that its header gives, the last one
+  // bound to it, a fenced one, or another.
   enum class Sender { kBound, kDeparted, kFenced, kStranger };
 
-  // Adds a role of this process. Returns the introducers of the processes that are in now; the role
-  // must be announced to them. Errors: kInvalidArgument (name in use or unfit), kOverloaded,
+  // Adds a role of this process. Returns the introducers of the connected processes, to which the
+  // caller must announce the role. Errors: kInvalidArgument (name in use or unfit), kOverloaded,
   // kClosed.
   core::Result<std::vector<caf::actor>> join(const wire::Hello& hello, const caf::actor& handle);
 
-  // Checks whether this remote address may have this name; kInvalidArgument says why not.
+  // Checks whether a remote address may have this name. Errors: as for `join`.
   core::Result<Claim> claim(const wire::Hello& hello, const Address& address) const;
   void bind(const wire::Hello& hello, const caf::actor& handle);
 
-  // Another process is in; returns the local roles to introduce there. So each role is announced.
+  // Marks another process as connected; returns the local roles, which the caller introduces there.
   std::vector<Binding> let_in(const caf::actor& introducer);
 
-  // These unbind names; each returns what was bound, if anything.
+  // These unbind names. Each returns the bindings that it removed.
   std::optional<Binding> drop(const PeerName& name, const Address& address);
-  std::optional<Binding> drop(const Address& address);      // remote ones
-  std::vector<Binding> drop_all(const caf::node_id& node);  // and its introducer
-  std::optional<Binding> fence(const PeerName& name);       // remote; its frames are refused
+  std::optional<Binding> drop(const Address& address);      // of a remote role
+  std::vector<Binding> drop_all(const caf::node_id& node);  // of a process; drops its introducer
+  std::optional<Binding> fence(const PeerName& name);  // of a remote role; its frames are refused
 
   Sender sender(const PeerName& name, const Address& address) const;
   std::optional<Binding> find(const PeerName& name) const;

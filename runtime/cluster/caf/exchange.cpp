@@ -28,7 +28,7 @@ using exchange::Core;
 
 namespace {
 
-constexpr std::uint16_t kListener = 1;  // CAF tells listeners of a process apart by a port
+constexpr std::uint16_t kListener = 1;  // the number by which CAF knows this listener
 
 const core::SteadyClock kClock{};
 
@@ -66,7 +66,7 @@ struct Exchange::Impl {
   exchange::System system;
   caf::actor introducer;
   std::optional<net::SocketFolder> folder;  // once it listens
-  std::shared_timed_mutex gate;             // shared by users, exclusive for `close`
+  std::shared_timed_mutex gate;             // `close` takes it exclusively, other calls shared
   bool closed = false;
 };
 
@@ -118,7 +118,7 @@ Result<std::string> Exchange::listen() {
   return listening;
 }
 
-// The text of an error: our middleman's, which names the path, or else CAF's own.
+// The text of an error: that of LocalMiddleman, which names the path, or else CAF's own.
 std::string Exchange::Impl::why(const caf::error& error, const std::string& path) {
   const caf::message& context = error.context();
   if (error == caf::sec::cannot_connect_to_node && context.match_elements<std::string>()) {
@@ -127,8 +127,9 @@ std::string Exchange::Impl::why(const caf::error& error, const std::string& path
   return "cannot connect to " + path + ": " + system.get().render(error);
 }
 
-// CAF drops a new connection whose greeting is not complete at the next heartbeat, even a moment
-// after it began. Such an end says nothing about the peer, so this tries again until the deadline.
+// CAF drops a new connection whose handshake is not complete at the next heartbeat, even if it
+// began just before. Such an end says nothing about the peer, so this tries again until the
+// deadline.
 Result<caf::actor> Exchange::Impl::reach(const std::string& path, async::Deadline end) {
   const exchange::Visit visit;
   caf::scoped_actor self(system.get());
@@ -221,7 +222,7 @@ Exchange::Counters Exchange::counters() const {
   return {core.frames_in, core.frames_out, core.bytes_in, core.bytes_out, core.refused, core.stray};
 }
 
-// Ends roles that nobody stopped, and tells them.
+// Stops listening, and ends the introducer and the actors of roles that nobody stopped.
 void Exchange::Impl::leave() {
   if (folder) caf::anon_send(system.middleman(), caf::close_atom::value, kListener);
   for (const auto& role : core->directory.locals()) {

@@ -1,6 +1,6 @@
-// Tells the thread sanitizer what CAF's mailboxes ensure: what one thread wrote into a frame before
-// it gave it to CAF is there for the thread that takes it from CAF. Debian's CAF is compiled
-// without the sanitizer, which does not see its locks. Without the sanitizer these do nothing. Any
+// Tells ThreadSanitizer that a frame's bytes pass from one thread to another through CAF's
+// mailboxes. CAF's locks order these accesses, but the sanitizer does not see them, because
+// Debian's CAF is compiled without it. Without the sanitizer these functions do nothing. Any
 // thread.
 #pragma once
 

@@ -55,7 +55,7 @@ void Introducer::on_exit() {
   }
 }
 
-// Monitors first: if the introducer is gone already, CAF then reports it at once.
+// Monitors before it sends: if the other introducer is gone already, CAF reports that at once.
 void Introducer::dial(const Dial& wanted) {
   const auto role = core_->directory.find(wanted.self.name);
   if (!role || !role->local) {
@@ -67,7 +67,7 @@ void Introducer::dial(const Dial& wanted) {
     remote.introducer = wanted.introducer;
     monitor(remote.introducer);
   }
-  remote.trusted = true;  // a process that we called may introduce any role
+  remote.trusted = true;  // a process that this one called may introduce any role
   remote.dials.push_back(wanted);
   introduce(remote, {wanted.self, role->handle, true});
 }
@@ -84,11 +84,11 @@ void Introducer::let_in(Remote& remote) {
     introduce(remote, role);
 }
 
-// Introduces two roles of other processes to each other. Each of those processes is linked to the
-// one that it called, so CAF forwards the frames between them here, unread.
+// Introduces two roles of other processes to each other. Each of those processes is connected to
+// this one, so CAF forwards the frames between them here, unread.
 void Introducer::acquaint(const Acquaint& pair) {
   const auto one = core_->directory.find(pair.one), other = core_->directory.find(pair.other);
-  if (!one || !other) return;  // gone meanwhile; its next life is introduced anew
+  if (!one || !other) return;  // gone; its next start is introduced anew
   recommend(*one, *other);
   recommend(*other, *one);
 }
@@ -100,7 +100,8 @@ void Introducer::recommend(const Binding& role, const Binding& to) {
   introduce(remote->second, role);
 }
 
-// Tells the processes that know a role through us of its end, in the same order.
+// Tells the processes that know a role through this one that it has ended. CAF delivers this after
+// the introduction.
 void Introducer::withdraw(const wire::Hello& role, const core::Error& cause) {
   for (auto& [node, remote] : remotes_)
     if (remote.told.erase(role.name) > 0) tell(remote.introducer, role, core::fail(cause));
@@ -108,7 +109,7 @@ void Introducer::withdraw(const wire::Hello& role, const core::Error& cause) {
 
 void Introducer::withdrawn(const PeerName& name, std::uint64_t epoch, const core::Error& cause) {
   const auto known = core_->directory.find(name);
-  if (!known || known->hello.epoch != epoch) return;  // seen before
+  if (!known || known->hello.epoch != epoch) return;  // known already
   if (const auto gone = core_->directory.drop(name, address_of(known->handle))) lose(*gone, cause);
 }
 
@@ -117,7 +118,7 @@ void Introducer::lose(const Binding& gone, const core::Error& cause) {
   withdraw(gone.hello, cause);
 }
 
-// Answers a hello: to the introducer that it came from, under the name that it introduced.
+// Sends an acknowledgement or a failure to another introducer, under the name that `hello` gives.
 void Introducer::tell(const caf::actor& introducer,
                       const wire::Hello& hello,
                       const Result<void>& word) {
@@ -131,8 +132,9 @@ void Introducer::tell(const caf::actor& introducer,
   send(introducer, Parcel(frame));
 }
 
-// Takes an introduction. Introduces our roles to that process before the newcomer can be called
-// from here and before it learns that it is in, so that it can call them at once.
+// Takes an introduction. Introduces the local roles to the other process first: before the new role
+// can be called from here, and before the other side learns that it was admitted. So each side
+// knows the other's roles before the first call.
 void Introducer::introduced(const Parcel& parcel, const caf::actor& who) {
   if (parcel.frame) taken_from_caf(*parcel.frame);
   core_->count_in(parcel);

@@ -1,7 +1,7 @@
 // The actor that other processes reach first; each process has one. It introduces the roles of its
-// process to every process that is in, takes their introductions, and monitors all remote actors:
-// it forgets one that ends and tells the local roles and the hooks. All its state is its own; it
-// runs on CAF's threads, one message at a time. Owned by the actor system; ended by `Leave`.
+// process to every connected process and accepts the introductions of theirs. It monitors all
+// remote actors: when one ends, it frees the name and tells the local roles and the hooks. It runs
+// on CAF's threads, one message at a time. Owned by the actor system; ended by `Leave`.
 #pragma once
 
 #include "runtime/cluster/caf/core.hpp"
@@ -30,10 +30,10 @@ class Introducer final : public caf::event_based_actor {
   // Another process, by its own introducer.
   struct Remote {
     caf::actor introducer;
-    bool in = false;          // its roles are known here, and ours there
-    bool trusted = false;     // we called it, so it may introduce any role
+    bool in = false;          // connected: each side introduces its roles to the other
+    bool trusted = false;     // this process connected to it, so it may introduce any role
     std::vector<Dial> dials;  // calls of `connect` that wait for its answer
-    std::set<PeerName> told;  // roles of third processes that it knows through us
+    std::set<PeerName> told;  // roles of other processes that it knows through this one
   };
 
   void dial(const Dial& wanted);

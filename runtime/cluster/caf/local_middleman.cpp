@@ -19,8 +19,8 @@ namespace {
 
 using caf::io::network::default_multiplexer;
 
-// CAF asks a connection for its address and port, and ends the program at a family that it does not
-// know.
+// CAF asks a connection for its IP address and port, and ends the program for a socket of another
+// family. So these classes answer with fixed values instead.
 class LocalScribe final : public caf::io::network::scribe_impl {
  public:
   LocalScribe(default_multiplexer& multiplexer, net::OwnedFd socket)
@@ -37,7 +37,7 @@ class LocalDoorman final : public caf::io::network::doorman_impl {
   bool new_connection() override {
     net::OwnedFd peer(acceptor_.accepted_socket());
     if (detached()) return false;
-    if (!peer || !net::same_user(peer.get())) return true;  // not for CAF; the next may be
+    if (!peer || !net::same_user(peer.get())) return true;  // another user: hidden from CAF
     auto& multiplexer = acceptor_.backend();
     auto scribe = caf::make_counted<LocalScribe>(multiplexer, std::move(peer));
     const auto handle = scribe->hdl();

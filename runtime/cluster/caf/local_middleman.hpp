@@ -1,7 +1,7 @@
-// CAF's own extension point for other transports, used to carry BASP over Unix sockets: where CAF
-// would open or dial a TCP port, this opens or dials a path. Both ends see that the other belongs
-// to the same user before a byte is read, so that no stranger ever speaks to CAF's parser. One
-// actor beside CAF's own middleman, which is never asked; it runs on a thread of its own. Owned by
+// Makes CAF communicate over Unix sockets instead of TCP: an actor that listens on and connects to
+// paths, through CAF's extension point for transports (its "middleman"). Both ends check that the
+// other belongs to the same user before they read a byte, so other users never reach CAF's parser.
+// It runs on a thread of its own, beside CAF's built-in middleman, which is never used. Owned by
 // System.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace troupe::cluster::exchange {
 
-// Takes CAF's messages `publish` and `connect`, with a path where CAF has a host; the port is a
-// number above 0 by which a listener is told from others of this process, and 0 to connect.
+// Takes CAF's messages `publish` and `connect`, with a path where CAF has a host. The port is a
+// number above 0 that identifies a listener of this process, and 0 to connect.
 caf::io::middleman_actor make_local_middleman(caf::actor_system& system);
 
 }  // namespace troupe::cluster::exchange

@@ -57,7 +57,7 @@ Result<void> Member::enter(caf::actor_system& system, const caf::actor& introduc
   return {};
 }
 
-// Answers waiting askers before the role leaves.
+// Answers open requests with kPeerLost before the role leaves.
 async::task<void> Member::stop() {
   end(true);
   leave();

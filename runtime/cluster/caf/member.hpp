@@ -1,5 +1,5 @@
-// A local role's place in the exchange: its Endpoint, on the role's strand, and its actor, on CAF's
-// threads. The strand only ever sends by way of the directory; the actor only checks what comes in,
+// A local role in the exchange: its Endpoint, on the role's strand, and its actor, on CAF's
+// threads. The strand sends only through the directory. The actor only checks incoming frames,
 // takes a place in the inbox, and posts to the strand. Held by the role's host; the actor holds it
 // weakly.
 #pragma once
@@ -23,7 +23,7 @@ class Member final : public Endpoint {
          std::shared_ptr<Core> core);
   ~Member() override;
 
-  // Makes the actor, takes the name and announces it, so that nothing the role says comes before.
+  // Makes the actor, takes the name, and announces it before the role can send anything.
   core::Result<void> enter(caf::actor_system& system, const caf::actor& introducer);
 
   async::task<void> stop() override;

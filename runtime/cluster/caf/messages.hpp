@@ -1,5 +1,5 @@
-// What the actors of one exchange are told inside their process. None of these types is known to
-// CAF's serialisation, so none can come from another process.
+// The messages that the actors of one exchange get from within their process. CAF's serialisation
+// knows none of these types, so none can come from another process.
 #pragma once
 
 #include "runtime/cluster/caf/parcel.hpp"
@@ -17,27 +17,28 @@
 
 namespace troupe::cluster::exchange {
 
-// To a role's actor: that peer is gone.
+// To a role's actor: this peer is gone.
 struct Lost {
   PeerName peer;
   core::Error cause;
 };
 
-// To any of them: end in order.
+// To any of these actors: end.
 struct Leave {};
 
-// To the introducer, from a role's actor: a frame of an address that is not known under its name.
-// The same goes back once every introduction that came before the frame has been heard.
+// To the introducer, from a role's actor: a frame whose sender's address is not known under the
+// name in its header. The introducer returns it when it has processed the introductions that came
+// before.
 struct Doubt {
   caf::actor asker;
   caf::strong_actor_ptr from;
   Parcel parcel;
 };
 
-// One `connect` that waits for the other side's word. The introducer sets it, once.
+// What a call of `connect` waits for: the other side's answer, which the introducer sets once.
 using Welcome = std::promise<core::Result<void>>;
 
-// To the introducer: these two remote roles are to know each other.
+// To the introducer: introduce these two remote roles to each other.
 struct Acquaint {
   PeerName one, other;
 };

@@ -25,7 +25,7 @@ caf::error inspect(caf::deserializer& source, Parcel& parcel) {
   std::size_t size = 0;
   if (auto error = source.begin_sequence(size)) return error;
   if (size > wire::limits::kFrame_bytes_max) {
-    // What follows in the message cannot be read any more, nor is it wanted.
+    // The rest of the message is not read.
     parcel.problem = std::to_string(size) + " bytes, more than the " +
                      std::to_string(wire::limits::kFrame_bytes_max) + " of a frame";
     return caf::none;

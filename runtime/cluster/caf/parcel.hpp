@@ -1,7 +1,7 @@
 // The one type that CAF carries: a frame, as a byte sequence. Received bytes go straight into the
-// frame's aligned buffer; what is too large is not read, what is malformed is kept as a problem, so
-// that the receiving actor can count and name it. A value; copies share the frame. Bound:
-// kFrame_bytes_max.
+// frame's aligned buffer. A frame that is too large is not read; for this and for a malformed one
+// the parcel has a text instead, so that the receiving actor can count and name the problem. A
+// value; copies share the frame. Bound: kFrame_bytes_max.
 #pragma once
 
 #include "runtime/cluster/caf/hand_over.hpp"

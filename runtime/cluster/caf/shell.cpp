@@ -89,7 +89,7 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
                 ", from an address that is not known under this name");
 }
 
-// Answers a role that was given up but still sends requests, before its deadline.
+// Answers a request of a role that was given up, so that it need not wait for its deadline.
 void Shell::turn_away(const wire::Header& header, const caf::strong_actor_ptr& from) {
   const core::Error why{ErrorCode::kPeerLost,
                         header.sender + " was given up here: it can come back as a later epoch"};

@@ -1,6 +1,6 @@
-// The generic actor of a role. It runs no role code: it checks what arrives, refuses what is wrong
-// or too much, and posts the rest to the role's strand. Runs on CAF's threads; owned by the actor
-// system.
+// The CAF actor that receives for a role. It runs no role code: it checks arriving frames, refuses
+// invalid ones and those for which the inbox has no room, and posts the others to the role's
+// strand. Runs on CAF's threads; owned by the actor system.
 #pragma once
 
 #include "runtime/cluster/caf/core.hpp"
@@ -33,8 +33,9 @@ class Shell final : public caf::event_based_actor {
 
  private:
   void take(const Parcel& parcel);
-  // Hands the frame over if its sender is who its header says. If not, it first asks the
-  // introducer, where the sender's introduction may still wait.
+  // Hands the frame over if it comes from the role that its header names. If the address is not
+  // known, asks the introducer first, where the sender's introduction may still wait; `cleared`:
+  // it has been asked.
   void check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool cleared);
   void turn_away(const wire::Header& header, const caf::strong_actor_ptr& from);
   void hand_over(const wire::Header& header, const wire::Frame& frame);

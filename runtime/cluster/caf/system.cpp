@@ -18,9 +18,10 @@
 #include <utility>
 #include <vector>
 
-// CAF makes its node id of the network addresses, this text and the process id. The first and the
-// last are equal in two containers of one image, which then could not be linked; so this function
-// takes the place of the library's, and 256 random bits that of a disk's number.
+// CAF makes a node id from the network addresses, the text that this function returns, and the
+// process id. In CAF the text is a disk's id, so all three can be equal in two containers of one
+// image, which then could not connect. This definition takes the place of the library's and returns
+// 256 random bits.
 __attribute__((visibility("default"))) std::string caf::detail::get_root_uuid() {
   std::string bits(32, '\0');
   TROUPE_CHECK(::getrandom(bits.data(), bits.size(), 0) == static_cast<ssize_t>(bits.size()),
@@ -42,7 +43,7 @@ Settings::Settings() {
   set("scheduler.max-threads", std::size_t{1});
   set("scheduler.max-throughput", kMessagesInTurn_max);
   set("logger.verbosity", caf::atom("quiet"));
-  // Frames are read on the network thread: one hop less, and they arrive in order.
+  // Frames are read on the network thread, which saves a hop and keeps their order.
   set("middleman.workers", std::size_t{0});
   set("middleman.app-identifiers",
       std::vector<std::string>{"troupe/" + std::to_string(wire::kProtocol)});
@@ -84,8 +85,8 @@ bool System::destroy(core::TimePoint end) {
   return ended_.wait_until(end) == std::future_status::ready;
 }
 
-// A system that never ends must not keep the program from ending: this then leaves its thread and
-// state behind, after `close` has reported it.
+// A system that never ends must not keep the program from ending. If `destroy` fails, this leaves
+// the thread and the state behind; Exchange::close has reported it before.
 System::~System() {
   const bool over = destroy(std::chrono::steady_clock::now() + limits::kShutdownDeadline);
   if (over) {

@@ -1,5 +1,5 @@
-// The settings of CAF, in one place, and the owner of an actor system whose end is watched: CAF
-// waits for ever for an actor that does not end. Every system's node id is made of random bits.
+// Configures CAF and owns an actor system. CAF waits for ever for an actor that does not end, so
+// the system is ended on a thread of its own, with a time limit. Each system gets a random node id.
 // Owned by the exchange.
 #pragma once
 
@@ -19,9 +19,9 @@ struct Settings : caf::actor_system_config {
   Settings();
 };
 
-// Must surround every use of a system by a thread that is not its own. Spawning and other calls
-// leave a thread-local reference to the system's logger, for which the system's end would wait for
-// ever.
+// Must live around every use of an actor system on a thread that is not the system's own. Spawning
+// and other calls leave a thread-local reference to the system's logger, which the destructor
+// drops; the end of the system would wait for it for ever.
 class Visit {
  public:
   Visit() = default;
@@ -41,8 +41,8 @@ class System {
   // Opens and dials Unix sockets (local_middleman.hpp).
   const caf::io::middleman_actor& middleman() const noexcept { return state_->middleman; }
 
-  // Ends the system on a thread of its own. False when that has not come to its end by `end`; it
-  // may be asked again.
+  // Ends the system on a thread of its own. False when it has not ended by `end`; another call then
+  // waits again.
   bool destroy(core::TimePoint end);
 
  private:

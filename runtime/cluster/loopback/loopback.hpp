@@ -20,7 +20,8 @@ class LoopbackNetwork {
   LoopbackNetwork& operator=(const LoopbackNetwork&) = delete;
   ~LoopbackNetwork();
 
-  // A role's place in the network, on its strand. Error: kInvalidArgument when the name is in use.
+  // Adds a role and returns its endpoint, which runs on `strand`. Error: kInvalidArgument when the
+  // name is in use.
   core::Result<std::shared_ptr<Endpoint>> join(Identity identity, async::Executor strand);
 
  private:

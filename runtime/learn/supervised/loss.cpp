@@ -12,11 +12,11 @@
 namespace troupe::learn {
 namespace {
 
-// Here with the functions of LibTorch.
+// The rows with their `formula`, which calls LibTorch; Method::all() has them without it.
 constexpr auto kMethodRows = method_rows();
 
-// What a sum over tokens is divided by for their mean: an answer that was cut to no token has the
-// mean 0.
+// The divisor of a mean over `tokens` tokens: at least 1, so that an answer that was cut to no
+// token has the mean 0.
 at::Tensor at_least_one(const std::vector<double>& tokens) {
   return at::clamp_min(tensor_of(tokens), 1);
 }
@@ -24,7 +24,7 @@ double at_least_one(double tokens) {
   return std::max(tokens, 1.0);
 }
 
-// beta (l - l_ref) of each row, or the scores of a reward model.
+// beta (l - l_ref) of each row's answers, or their scores by a reward model; [rows].
 struct Rewards {
   at::Tensor chosen, rejected;
 };
@@ -79,7 +79,7 @@ at::Tensor score_comparison(const RowTerms& t) {
 
 at::Tensor dpo_rows(const RowTerms& t) {
   const LossSettings& s = t.settings;
-  const auto h = t.chosen - t.rejected;  // beta h
+  const auto h = t.chosen - t.rejected;  // beta times the h of docs/algorithms.md
   auto loss = -(1 - s.label_smoothing) * at::log_sigmoid(h);
   if (s.label_smoothing > 0) loss = loss - s.label_smoothing * at::log_sigmoid(-h);
   return loss;
@@ -93,7 +93,7 @@ at::Tensor ipo_rows(const RowTerms& t) {
 at::Tensor kto_rows(const RowTerms& t) {
   const LossSettings& s = t.settings;
   const auto good = tensor_of(t.facts.desirable);
-  const auto z = s.beta * t.totals.z;  // rewards are beta g
+  const auto z = s.beta * t.totals.z;  // scaled as t.chosen, which is beta g
   const auto gain = s.desirable_weight * (1 - at::sigmoid(t.chosen - z));
   const auto cost = s.undesirable_weight * (1 - at::sigmoid(z - t.chosen));
   return good * gain + (1 - good) * cost;

@@ -1,7 +1,7 @@
 // The losses of supervised and preference training (docs/algorithms.md, "Supervised and preference
 // losses") over the model's log-probs or scores of one micro-batch's rows. Computed in f64 on ATen
-// tensors with autograd; totals of the whole optimiser step make the losses of its micro-batches
-// add up to the loss of the big batch. Stateless; runs on the trainer's thread.
+// tensors with autograd. Losses are normalised by totals of the whole optimiser step, so those of
+// its micro-batches add up to the step's loss. Stateless; runs on the trainer's thread.
 #pragma once
 
 #include "runtime/learn/supervised/settings.hpp"
@@ -18,13 +18,14 @@ class Tensor;
 
 namespace troupe::learn {
 
-// Inputs of the loss for the rows of a micro-batch besides the trained model's outputs; one entry
-// per row. Vectors that a method does not read may be empty.
+// Inputs of the loss for the rows of a micro-batch, besides the trained model's outputs; one entry
+// per row. "First" is the better answer of a pair or a row's only answer, "second" the worse one.
+// Vectors that a method does not read may be empty.
 struct RowFacts {
-  std::vector<double> first_tokens, second_tokens;        // targets of the (better), worse answer
-  std::vector<double> reference_first, reference_second;  // sums of log-probs of the reference
+  std::vector<double> first_tokens, second_tokens;        // number of target tokens
+  std::vector<double> reference_first, reference_second;  // sums of the reference's log-probs
   std::vector<double> margin;                             // of rm
-  std::vector<double> desirable;                          // of kto: 1 or 0
+  std::vector<double> desirable;                          // of kto: 1 for a good answer, else 0
 
   std::size_t size() const { return first_tokens.size(); }
 };
@@ -32,20 +33,21 @@ struct RowFacts {
 // Totals over the whole optimiser step, which normalise the loss.
 struct StepTotals {
   double rows = 0;
-  double first_tokens = 0;  // targets of sequences or of better answers
-  double z = 0;             // of kto: max(0, mean of g over mismatched pairs)
+  double first_tokens = 0;  // target tokens of sequences or of first answers
+  double z = 0;             // of kto: max(0, mean of sum(l - l_ref) over mismatched pairs)
 };
 
 // Sums over rows, for metrics.
 struct RowFigures {
   double loss = 0;  // share of the step's loss
-  double nll = 0;   // sum over the tokens of (better) answers
+  double nll = 0;   // of the tokens of first answers
   double rows = 0, first_tokens = 0;
-  double chosen = 0, rejected = 0;            // sums of scores or implicit rewards
-  double chosen_rows = 0, rejected_rows = 0;  // how many
-  double correct = 0;                         // rows that are ordered or judged the right way
-  double chosen_squares = 0, rejected_squares = 0;
-  double chosen_logprobs = 0, rejected_logprobs = 0;
+  // Scores or implicit rewards of better (kto: good) and of worse (kto: bad) answers.
+  double chosen = 0, rejected = 0;
+  double chosen_rows = 0, rejected_rows = 0;          // number of these answers
+  double correct = 0;                                 // rows ordered or judged the right way
+  double chosen_squares = 0, rejected_squares = 0;    // of the scores or rewards
+  double chosen_logprobs = 0, rejected_logprobs = 0;  // of first and of second answers
 
   void add(const RowFigures& other);
 };
@@ -55,13 +57,13 @@ struct RowTerms {
   const LossSettings& settings;
   const RowFacts& facts;
   const StepTotals& totals;
-  const at::Tensor& chosen;    // beta (l - l_ref), or the scores of a reward model
-  const at::Tensor& rejected;  // the same for the worse answers; undefined without pairs
+  const at::Tensor& chosen;    // of first answers: beta (l - l_ref), or a reward model's scores
+  const at::Tensor& rejected;  // the same of second answers; undefined without pairs
 };
 
-// The micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with grad: sums
-// of log-probs of the answers, or scores; `second` is undefined where rows have one answer. Adds to
-// `figures`.
+// Returns the micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with
+// grad: the sum of each answer's log-probs, or its score; `second` is undefined where rows have one
+// answer. Adds to `figures`.
 at::Tensor supervised_loss(const LossSettings& settings,
                            const RowFacts& facts,
                            const StepTotals& totals,
@@ -71,14 +73,14 @@ at::Tensor supervised_loss(const LossSettings& settings,
 
 struct SupervisedGradient {
   double loss = 0;
-  std::vector<double> first, second;
+  std::vector<double> first, second;  // derivatives of the loss; [rows]
   RowFigures figures;
 };
 
-// The sum, in order.
+// The sum of `values`, added in order.
 double sum_of(std::span<const double> values);
 
-// The same from plain values, with d loss / d first and second.
+// supervised_loss of plain values, with its derivatives by `first` and `second`.
 SupervisedGradient supervised_gradient(const LossSettings& settings,
                                        const RowFacts& facts,
                                        const StepTotals& totals,

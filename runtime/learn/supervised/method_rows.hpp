@@ -1,5 +1,5 @@
 // The table rows of the supervised methods. To add one, add a row here and a function in loss.cpp.
-// Compile-time constants, as in loss_rows.hpp.
+// Compile-time constants: loss.cpp uses them as they are, choices.cpp keeps them without `formula`.
 #pragma once
 
 #include "runtime/learn/supervised/methods.hpp"
@@ -8,7 +8,7 @@
 
 namespace troupe::learn {
 
-// The loss of each row (loss.cpp).
+// The methods' loss functions (loss.cpp): one loss per row of data.
 at::Tensor score_comparison(const RowTerms& terms);
 at::Tensor dpo_rows(const RowTerms& terms);
 at::Tensor ipo_rows(const RowTerms& terms);

@@ -20,11 +20,11 @@ struct Method {
   std::string_view name, alias = {};
   std::string_view help;  // one line, for the configuration
   data::RowKind rows = data::RowKind::kAnswer;
-  bool scores = false;         // learns a score head; else log-probs
+  bool scores = false;         // trains a model with a score head; else a language model
   bool reference = false;      // compares with a frozen model
   std::string_view beta = {};  // configuration key of beta, the strength of that comparison
-  // The loss of each row [rows]; null without LibTorch, and for the next-token loss, which is a
-  // mean over tokens.
+  // The losses of the data rows, [rows]; null without LibTorch, and for the next-token loss, which
+  // is a mean over tokens.
   at::Tensor (*formula)(const RowTerms& terms) = nullptr;
 
   bool pairs() const { return rows == data::RowKind::kPair; }

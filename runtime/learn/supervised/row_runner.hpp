@@ -1,7 +1,7 @@
-// Runs the rows of one micro-batch through a model: builds the plan of their kind (sequences, pairs
-// behind their shared prompt, answers, last tokens), and gives the loss with its gradient or the
-// plain values. Reuses its plan and scratch. Part of supervised_trainer.cpp, whose one thread it
-// runs on; numeric work on the team.
+// Runs the data rows of one micro-batch through a model. Builds the forward plan for their kind
+// (sequences, single answers, or pairs of answers to a shared prompt) and computes either the loss
+// and its gradient, or the log-probs or scores alone. Reuses its plan and scratch. Part of
+// supervised_trainer.cpp, on whose thread it runs; numeric work on the team.
 #pragma once
 
 #include "runtime/core/check.hpp"
@@ -24,7 +24,8 @@
 
 namespace troupe::learn {
 
-// A model's outputs for rows: sums of log-probs, or scores. `second` is empty for single answers.
+// A model's outputs by data row: the sum of each answer's log-probs, or its score. `second` is
+// empty for single answers.
 struct RowValues {
   std::vector<double> first, second;
 };
@@ -35,7 +36,7 @@ class RowRunner {
   RowRunner(const LossSettings& settings, core::TeamRunner& team, model::TrainForward& forward)
       : settings_(settings), team_(team), forward_(forward) {}
 
-  // Plan rows that a row takes.
+  // Number of tokens of the data row that go through the model.
   std::int64_t cost(const data::SupervisedRow& row) const {
     if (settings_.method->sequences()) {
       return model::rows_of(model::Sequence{row.answer, row.learn});
@@ -87,6 +88,7 @@ class RowRunner {
     }
   }
 
+  // Log-probs or scores of the rows under `weights`, without gradients.
   core::Result<RowValues> score(const model::PackedWeights& weights,
                                 std::span<const data::SupervisedRow> rows) {
     TROUPE_TRY(build(weights.spec(), rows));
@@ -118,14 +120,14 @@ class RowRunner {
     return group;
   }
 
-  // Tokens of the (better) answer that the loss reads.
+  // Number of tokens of the first answer that the loss reads.
   static double targets_of(const data::SupervisedRow& row) {
     if (row.learn.empty()) return static_cast<double>(row.answer.size());
     return static_cast<double>(row.learn.size()) -
            static_cast<double>(std::count(row.learn.begin(), row.learn.end(), std::uint8_t{0}));
   }
 
-  // Scores are read at an answer's last token, log-probs at every predicting row.
+  // Scores are read at an answer's last token, log-probs wherever an answer's token is predicted.
   model::GroupRows group_rows() const {
     return settings_.method->scores ? model::GroupRows::kLast : model::GroupRows::kPredicting;
   }
@@ -148,7 +150,8 @@ class RowRunner {
     return {};
   }
 
-  // Where the log-prob of each target is added: 2 row for first, 2 row + 1 for second answers.
+  // Fills slots_, which says to which sum each target's log-prob belongs: 2 i for the first answer
+  // of data row i, 2 i + 1 for its second.
   void find_slots(std::span<const data::SupervisedRow> rows) {
     slots_.clear();
     if (settings_.method->scores) return;
@@ -166,7 +169,7 @@ class RowRunner {
   model::TrainForward& forward_;
   model::GroupPlan plan_;
   model::ScoreScratch scratch_;
-  std::vector<std::int64_t> slots_;  // by target
+  std::vector<std::int64_t> slots_;  // one per target of plan_; empty for scores
 };
 
 }  // namespace troupe::learn

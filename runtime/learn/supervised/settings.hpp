@@ -12,10 +12,10 @@ namespace troupe::learn {
 struct LossSettings {
   Chosen<Method> method = "sft";
   double beta = 0.1;
-  double label_smoothing = 0;   // dpo_rows: share of pairs labelled the wrong way round
-  double nll_coef = 0;          // next-token loss on better answers, per token
-  bool length_mean = false;     // means over tokens in place of sums
-  double desirable_weight = 1;  // kto
+  double label_smoothing = 0;   // cdpo: share of pairs taken to be labelled the wrong way round
+  double nll_coef = 0;          // weight of the next-token loss of better answers, per token
+  bool length_mean = false;     // an answer's mean log-prob in place of the sum
+  double desirable_weight = 1;  // kto: weights of good and of bad answers
   double undesirable_weight = 1;
 };
 

@@ -144,7 +144,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     if (!settings_.loss.method->scores) return out;
     const double count = f.chosen_rows + f.rejected_rows;
     out.score_mean = (f.chosen + f.rejected) / count;
-    // Of a sample (n - 1) and at least 1e-8, as OpenRLHF stores it.
+    // With n - 1 as the divisor and at least 1e-8, as OpenRLHF stores it.
     const double squares = f.chosen_squares + f.rejected_squares;
     const double spread = squares - count * out.score_mean * out.score_mean;
     out.score_std = std::max(std::sqrt(std::max(spread, 0.0) / (count - 1)), 1e-8);
@@ -170,7 +170,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
 
  private:
   using Rows = std::vector<data::SupervisedRow>;
-  // What the frozen reference says of a row: kept, because it never changes.
+  // A data row's log-probs under the frozen reference, computed once.
   struct Kept {
     double first = 0, second = 0;
     bool known = false;
@@ -223,15 +223,15 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  // The mean of g over each prompt with the answer of the next row, cut to what a micro-batch and
-  // the context hold. Nothing here has a gradient.
+  // The mean of sum(l - l_ref) over mismatched pairs, from which KTO's z is made: each prompt with
+  // the next row's answer, cut to what a micro-batch and the context hold. Without gradients.
   Result<double> mismatched_kl(const Rows& rows) {
     const std::int64_t longest = std::min(settings_.micro_tokens_max, model_->spec().context);
     Rows pairs;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       data::SupervisedRow pair = rows[i];
       pair.answer = rows[(i + 1) % rows.size()].answer;
-      // The last token of an answer has no row.
+      // An answer's last token predicts nothing, so it takes no room.
       const std::int64_t room = longest - std::ssize(pair.prompt) + 1;
       if (std::ssize(pair.answer) > room) {
         pair.answer = pair.answer.first(static_cast<std::size_t>(std::max<std::int64_t>(room, 1)));

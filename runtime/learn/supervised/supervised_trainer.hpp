@@ -1,8 +1,9 @@
-// The trainer of sft, pretrain, rm, dpo, ipo, cdpo and kto: one optimiser step over chosen rows of
-// a dataset, and the same losses over held-out rows. Rows are packed into micro-batches of at most
-// micro_tokens_max plan rows; the loss is normalised over the whole step, so packing does not
-// change what is learned, and one plan gives the same bits on any number of threads. Owned by the
-// command that trains; its thread; numeric work on the team.
+// The trainer of sft, pretrain, rm, dpo, ipo, cdpo and kto: takes optimiser steps over chosen rows
+// of a dataset, and evaluates the same losses on held-out rows. Rows are packed into micro-batches
+// of at most micro_tokens_max tokens. The loss is normalised over the whole step, so packing has no
+// effect beyond rounding (except on the load-balancing loss of experts); one plan gives the same
+// bits on any number of threads. Owned by the command that trains and used on its thread; numeric
+// work on the team.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -31,8 +32,8 @@ struct SupervisedStep {
 };
 
 struct SupervisedEvaluation {
-  Metrics metrics;                       // eval/loss, eval/perplexity, eval/accuracy, eval/margins
-  double score_mean = 0, score_std = 1;  // of a reward model, over all answers
+  Metrics metrics;                       // eval/loss, then eval/perplexity or eval/accuracy, ...
+  double score_mean = 0, score_std = 1;  // rm only: over the scores of all answers
 };
 
 class SupervisedTrainer {
@@ -46,15 +47,17 @@ class SupervisedTrainer {
       core::TeamRunner& team);
   virtual ~SupervisedTrainer() = default;
 
-  // Call once for each dataset. kConfig, naming the row: a row does not fit into a micro-batch.
+  // Call it for each dataset before its first step or evaluation. Error kConfig, naming the row: a
+  // row does not fit into a micro-batch.
   virtual core::Result<void> check(const data::SupervisedDataset& data) const = 0;
 
-  // One optimiser step over `rows` of `data`, which outlives this object. A loss or gradient that
-  // is not finite skips it; more than nonfinite_steps_max in a row is kNumeric.
+  // Takes one optimiser step over the rows of `data` with the indices `rows`. `data` outlives this
+  // object. If the loss or gradient is not finite, skips the step; more than nonfinite_steps_max
+  // skipped in a row is kNumeric.
   virtual core::Result<SupervisedStep> step(const data::SupervisedDataset& data,
                                             std::span<const std::uint64_t> rows) = 0;
 
-  // The losses of all rows under the current weights.
+  // Loss and metrics over all rows under the current weights; `data` outlives this object.
   virtual core::Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) = 0;
 
   virtual const model::ParamStore& master() const = 0;

@@ -1,9 +1,9 @@
-// Hugging Face tokenizers and chat templates behind the C header ../troupe_text.h.
+// Hugging Face tokenizers and chat templates behind the C header ../../troupe_text.h.
 //
 // `ffi` and `ffi_*` are the C interface and have nearly all unsafe code: they check UTF-8, catch
 // panics, and turn errors into a status and a message. `tokenizer` and `stream` wrap the tokenizers
 // crate. `template` evaluates Jinja templates that minijinja parsed, and counts every step and
-// byte. Nothing here starts a thread, reads a file or keeps state between calls.
+// byte. Nothing here starts a thread or opens a file.
 mod ffi;
 mod ffi_template;
 mod ffi_tokenizer;

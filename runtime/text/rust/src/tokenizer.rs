@@ -1,5 +1,5 @@
 // Wraps the tokenizers crate, without truncation, padding or threads. Immutable once loaded, so any
-// number of threads may share it. Bound: the size of the vocabulary.
+// number of threads may share it. Holds the vocabulary and a bounded cache.
 use tokenizers::{PaddingParams, TruncationParams};
 
 use crate::ffi::Error;

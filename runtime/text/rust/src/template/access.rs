@@ -6,7 +6,7 @@ use super::methods;
 use super::ops::undefined;
 use super::value::{Loop, Value};
 
-/// `value.name`: looks for a method first, then for an item, as in Python.
+/// `value.name`: looks for a method first, then for an item, as in jinja2.
 pub fn attribute(value: &Value, name: &str) -> R<Value> {
     match value {
         Value::Undefined(what) => undefined(what.as_deref()),

@@ -45,7 +45,7 @@ impl Args {
     }
 }
 
-/// The parameter; Python's None counts as absent.
+/// The parameter, or nothing if it is missing or Python's None.
 pub fn given(value: Option<&Value>) -> Option<&Value> {
     value.filter(|value| !matches!(value, Value::None))
 }

@@ -132,7 +132,7 @@ fn escape(s: &str, meter: &Meter) -> R<Value> {
     Ok(out.value())
 }
 
-// Words begin after white space, '-', '(', '{', '[' and '<'.
+// The filter `title`: a word begins after white space or one of -({[<.
 fn jinja_title(s: &str) -> String {
     let breaks = |c: char| super::pytext::is_space(c) || "-({[<".contains(c);
     let mut out = String::with_capacity(s.len());

@@ -121,7 +121,7 @@ fn by_path(item: &Value, path: Option<&Value>, default: Option<&Value>, meter: &
     Ok(found)
 }
 
-// Python's generators accept any falsy value as empty, whatever its type.
+// For `map` and `select`, which in jinja2 take any falsy value as an empty sequence.
 fn iterate_unless_empty(value: &Value, meter: &Meter) -> R<Vec<Value>> {
     if value.truthy() {
         iterate(value, meter)
@@ -189,7 +189,8 @@ fn select(interp: &mut Interp, name: &str, value: &Value, args: &Args) -> R<Valu
 
 type Keyed = Vec<(Value, Value)>;
 
-/// Pairs each item with its sort key: an attribute, in lower case unless `case`.
+/// Pairs each item with its key for sorting: the item or its attribute. Strings become lower case
+/// unless `case` (case_sensitive).
 fn keyed(value: &Value, attribute: Option<&Value>, case: bool, meter: &Meter) -> R<Keyed> {
     let key_of = |item: &Value| -> R<Value> {
         let key = by_path(item, attribute, None, meter)?;

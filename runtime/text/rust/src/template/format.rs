@@ -1,4 +1,4 @@
-// Python's `"%s" % x` and `"{}".format(x)`, without locale, `*` widths or format specifications.
+// Python's `"%s" % x`, without `*` widths, and `"{}".format(x)`, without format specifications.
 use super::meter::{failed, Meter, Text, R};
 use super::pystr::{to_str, write_repr};
 use super::value::Value;

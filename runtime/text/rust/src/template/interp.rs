@@ -1,6 +1,6 @@
-// The state of one rendering: variables in nested scopes, the text written so far, and the tables
-// that handles in values index. The syntax tree is minijinja's; exec.rs runs statements, eval.rs
-// evaluates expressions. Owned by one rendering, on one thread; bounded by its Meter.
+// The state of one rendering: variables in nested scopes, the text written so far, and tables of
+// the macros and recursive loops to which values refer by index. The syntax tree is minijinja's;
+// exec.rs runs statements, eval.rs evaluates expressions. One thread; bounded by its Meter.
 use std::rc::Rc;
 
 use minijinja::machinery::ast;

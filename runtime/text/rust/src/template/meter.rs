@@ -117,7 +117,7 @@ impl Meter {
         self.nodes.set(self.nodes.get() - 1);
     }
 
-    // ---- values: nothing is built except through these ----
+    // ---- values: only these build lists, tuples and dicts ----
 
     pub fn str(&self, text: &str) -> R<Value> {
         self.text(text.len())?;

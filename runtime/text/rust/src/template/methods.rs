@@ -23,7 +23,7 @@ const SEQ: &[&str] = &["copy", "count", "index"];
 const SEQ_FORBIDDEN: &[&str] =
     &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
 
-/// Whether the value's Python type has a method of this name.
+/// Whether `call` knows this method of the value's Python type, forbidden ones included.
 pub fn exists(value: &Value, name: &str) -> bool {
     match value {
         Value::Str(_) => listed(STR, name),

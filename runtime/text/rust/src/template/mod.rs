@@ -115,8 +115,8 @@ fn context(request: &Request, meter: &Meter) -> R<Rc<Dict>> {
 
 const REASONING: &[&str] = &["reasoning_content", "thinking", "reasoning"];
 
-// Prepares a conversation as transformers does: drops keys whose value is null, and treats the
-// three names that clients use for a reasoning text as the same.
+// Prepares a conversation as transformers does: drops keys whose value is null, and offers a
+// reasoning text under `thinking` and `reasoning_content`, whichever of three names it has.
 fn plain_messages(messages: &Value, meter: &Meter) -> R<Value> {
     let bad = || Error::invalid("the messages must be a JSON array of objects, at least one");
     let Value::List(list) = messages else { return Err(bad()) };

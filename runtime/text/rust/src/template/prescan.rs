@@ -48,8 +48,8 @@ pub fn prepare(source: &str) -> R<String> {
 }
 
 // `{% generation %} ... {% endgeneration %}` marks what an assistant wrote, and prints its body. It
-// is replaced by a Jinja tag with the same scoping and the same dashes. `{% raw %}` gets a plus,
-// because minijinja would drop the line end after it and jinja2 does not.
+// becomes a `with` block, which has the same scoping; dashes stay. `{% raw %}` gets a plus, because
+// minijinja would drop the line end after it and jinja2 does not.
 fn plain_tags(source: &str) -> String {
     let mut out = String::with_capacity(source.len() + 64);
     let mut rest = source;

@@ -88,8 +88,7 @@ fn with_argument(name: &str, value: &Value, other: &Value, meter: &Meter) -> R<b
         "ge" | ">=" => matches!(ordered(">=")?, Some(Greater | Equal)),
         "in" => ops::contains(other, value, meter)?,
         "divisibleby" => ops::equal(&ops::rem(value, other, meter)?, &Value::Int(0), meter)?,
-        // Python's `is`, for values where it is well defined: None, booleans and equal plain
-        // values.
+        // Stands in for Python's `is`: values of the same type that are equal.
         "sameas" => discriminant(value) == discriminant(other) && ops::equal(value, other, meter)?,
         _ => return failed(format!("no test named '{name}'")),
     })

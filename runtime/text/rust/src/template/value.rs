@@ -1,7 +1,7 @@
 // The values of a template: those of JSON and Python literals, and Jinja's handles (namespaces,
-// macros, loops, functions). Handles can be in variables only, never inside other values. That rule
-// and the stored depth make every value a finite tree, so printing, comparing and freeing need no
-// checks of their own. Owned by one rendering, on one thread.
+// macros, loops, functions, methods). Lists, tuples and dicts never hold handles, and namespaces no
+// namespace, loop or method. With the stored depth, this makes every value a tree of bounded depth,
+// so printing, comparing and freeing may recurse freely. Owned by one rendering, on one thread.
 use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;

@@ -236,4 +236,24 @@ class Peer {
   std::FILE* output_ = nullptr;
 };
 
+// Two processes' worth, connected: `home` listens and has "home/0", `away` has "away/0".
+class ExchangeTest : public ::testing::Test {
+ protected:
+  ExchangeTest() {
+    home_role_ = home_.join_echo("home/0");
+    away_role_ = away_.join_echo("away/0");
+    path_ = *home_.exchange->listen();
+  }
+  void connect() {
+    const auto connected = away_.connect(path_, "away/0");
+    ASSERT_TRUE(connected) << connected.error().message;
+    ASSERT_NE(away_.events.wait("arrived home/0"), "");
+    ASSERT_NE(home_.events.wait("arrived away/0"), "");
+  }
+
+  Troupe home_, away_;
+  std::shared_ptr<Endpoint> home_role_, away_role_;
+  std::string path_;
+};
+
 }  // namespace troupe::cluster::testing
