@@ -57,7 +57,7 @@ async::task<core::Result<void>> RewardService::await_absent() {
 }
 
 async::task<core::Result<RewardsChanged>> RewardService::tell(RewardBoard next) {
-  SetRewards request = next.change(run_.next_issue);
+  SetRewards request = next.change(std::max(run_.next_issue, run_.plan.logged_until));
   const RewardsChanged reply{request.set, request.from_update};
   TROUPE_CO_TRY(co_await ask(run_.context, kDataRole, std::move(request)));
   next.told();

@@ -25,9 +25,11 @@ struct FailedUpdate {
 
 struct RunPlan {
   std::uint64_t first_update = 0;  // updates already done by a resumed run
-  std::uint64_t updates = 0;       // of the whole run
-  std::uint32_t groups = 1;        // of one update
-  std::int32_t samples = 1;        // of one group
+  // Tickets of earlier updates may be in the experience log, with their reward sets.
+  std::uint64_t logged_until = 0;
+  std::uint64_t updates = 0;  // of the whole run
+  std::uint32_t groups = 1;   // of one update
+  std::int32_t samples = 1;   // of one group
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;   // 0 = by time and at the end

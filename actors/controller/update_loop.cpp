@@ -64,7 +64,8 @@ async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
   if (run_.plan.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluator_.run(done));
   const bool stop = run_.listener.stop_requested();
   const bool best = run_.listener.is_best(done);
-  if (stop || run_.plan.save_after(done) || best || checkpointer_.due()) {
+  const bool due = checkpointer_.due() || run_.listener.log_is_long();
+  if (stop || run_.plan.save_after(done) || best || due) {
     TROUPE_CO_TRY(co_await checkpointer_.save(done, best || done == run_.plan.updates));
   }
   co_return stop;

@@ -3,6 +3,7 @@
 #include "actors/data/book_amounts.hpp"
 #include "actors/data/group_statuses.hpp"
 #include "actors/limits.hpp"
+#include "runtime/core/at_exit.hpp"
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
@@ -42,14 +43,20 @@ DataRole::DataRole(RoleContext context,
       prompts_(std::move(prompts)),
       evaluation_(std::move(evaluation)),
       sink_(std::move(sink)),
-      book_(options_.samples, options_.with_reference, options_.filter),
+      book_(options_.samples, options_.scoring.with_reference, options_.filter),
       evaluation_book_(options_.samples, false),
       committed_(state_of(book_)),
       sets_(options_.rewards),
       changed_(*context_.timers),
-      unscored_note_(options_.note, *context_.timers, limits::kNotesEvery) {
+      scoring_(
+          context_,
+          options_.scoring,
+          [this](const BookGroup& group) { return prompt_of(group); },
+          changed_),
+      log_(context_, options_.log, options_.scoring.note) {
   TROUPE_CHECK(sets_.restore(options_.earlier_sets).has_value(),
                "the reward sets of an earlier life were in order there");
+  if (log_.kept()) book_.when_changed(&log_);
 }
 
 TicketBook& DataRole::book_of(std::uint64_t update) {
@@ -87,6 +94,7 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
     co_return core::fail(ErrorCode::kInvalidArgument,
                          "update " + std::to_string(request.update + 1) + " is committed already");
   }
+  if (!evaluation) TROUPE_CO_TRY(co_await play_log(request.update));
   if (book_of(request.update).groups_of(request.update).empty()) {
     TROUPE_CO_TRY(check_prompts_left(request.update, request.groups));
   }
@@ -95,6 +103,10 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
   const TicketBook::Order order{request.update, request.groups, request.samples,
                                 request.version_min};
   Tickets reply{book_of(request.update).issue(order, rewards_for(request.update))};
+  // The others have their samples, or failed; AwaitGroups tells of them.
+  std::erase_if(reply.tickets, [&](const experience::Ticket& ticket) {
+    return book_of(request.update).find(ticket)->state != GroupState::kIssued;
+  });
   changed_.notify_all();
   co_return reply;
 }
@@ -148,14 +160,7 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
                        book.put_samples(request.ticket, std::move(request.samples), request.cut));
   if (!taken) co_return Ack{};
   changed_.notify_all();
-  const std::string name = name_of(request.ticket);
-  const std::size_t members = book.find(request.ticket)->rewards->members.size();
-  for (std::size_t member = 0; member < members; ++member) {
-    context_.scope->spawn("score " + name, score(request.ticket, member));
-  }
-  if (options_.with_reference && !experience::is_evaluation(request.ticket.update)) {
-    context_.scope->spawn("reference " + name, reference(request.ticket));
-  }
+  scoring_.begin(book, request.ticket);
   co_return Ack{};
 }
 
@@ -187,6 +192,8 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
     }
   }
   if (auto error = hopeless(request.update)) co_return core::fail(std::move(*error));
+  // Whoever learns from the groups now can learn from them again.
+  if (book.ready(request.update)) TROUPE_CO_TRY(co_await log_.durable());
   co_return statuses_of(book.groups_of(request.update), request.starts);
 }
 
@@ -228,13 +235,18 @@ async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
   for (const BookGroup* group : book.groups_of(request.update))
     open_prompts_.erase(group->ticket);
   TROUPE_CO_TRY(book.commit(request.update, held_out));
-  if (!held_out) committed_ = state_of(book_);
+  if (!held_out) {
+    committed_ = state_of(book_);
+    committed_updates_ = request.update + 1;
+  }
   sets_.forget_before(book_.oldest_update());
   changed_.notify_all();
   co_return Ack{};
 }
 
 async::task<core::Result<Ack>> DataRole::on(SaveState request) {
+  // What is open is in the log. If that cannot be written now, it is sampled again.
+  static_cast<void>(co_await log_.durable());
   DataState state = committed_;
   state.reward_sets = sets_.added();
   TROUPE_CO_TRY(write_state(state, request.folder, *options_.disk));
@@ -256,11 +268,13 @@ async::task<core::Result<Ack>> DataRole::on(LoadState request) {
 async::task<core::Result<Ack>> DataRole::on(SetRewards request) {
   TROUPE_CO_TRY_ASSIGN(added, sets_.add(request));
   if (!added) co_return Ack{};
+  log_.on_event(SetChanged{request, committed_updates_});
   for (const std::string& name : request.lost) {
     book_.lose(name, request.set);
     evaluation_book_.lose(name, request.set);
   }
   changed_.notify_all();
+  static_cast<void>(co_await log_.durable());
   co_return Ack{};
 }
 
@@ -289,32 +303,40 @@ async::task<core::Result<Ack>> DataRole::on(DrainReward request) {
   co_return core::fail(ErrorCode::kDeadline, "groups still wait for reward " + request.name);
 }
 
-// ---- calls to scorers --------------------------------------------------------------------------
-
-Scorer& DataRole::scorer_of(const std::string& peer, const std::string& name) {
-  return scorers_
-      .try_emplace(peer, name, options_.patience, *context_.timers, options_.note, changed_)
-      .first->second;
+std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
+  const TicketBook& book = experience::is_evaluation(update) ? evaluation_book_ : book_;
+  return scoring_.hopeless(book.groups_of(update));
 }
 
-std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
-  const bool training = !experience::is_evaluation(update);
-  const TicketBook& book = training ? book_ : evaluation_book_;
-  for (const BookGroup* group : book.groups_of(update)) {
-    if (group->state != GroupState::kGenerated) continue;
-    std::vector<std::string> awaited;
-    for (std::size_t m = 0; m < group->scored.size(); ++m) {
-      if (!group->scored[m]) awaited.push_back(group->rewards->members[m].peer);
-    }
-    if (training && options_.with_reference && !group->referenced)
-      awaited.push_back(options_.reference_peer);
-    for (const std::string& peer : awaited) {
-      const Scorer* const scorer = core::find_value(scorers_, peer);
-      if (scorer == nullptr) continue;
-      if (auto error = scorer->gone()) return error;
-    }
-  }
-  return std::nullopt;
+async::task<core::Result<void>> DataRole::play_log(std::uint64_t update) {
+  if (!log_.kept()) co_return core::Result<void>();
+  while (playing_)
+    co_await changed_.wait(async::Deadline::none());
+  playing_ = true;
+  const core::AtExit played([this] {
+    playing_ = false;
+    changed_.notify_all();
+  });
+  if (!log_.opened()) TROUPE_CO_TRY(co_await open_log(update));
+  if (!log_.holds(update)) co_return core::Result<void>();
+  TROUPE_CO_TRY_ASSIGN(events, co_await log_.take(update));
+  book_.replay(update, std::move(events),
+               [this](std::uint64_t number) { return sets_.numbered(number); });
+  for (const BookGroup* group : book_.groups_of(update))
+    scoring_.begin(book_, group->ticket);
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> DataRole::open_log(std::uint64_t first_update) {
+  TROUPE_CO_TRY_ASSIGN(found, co_await log_.open(first_update));
+  committed_updates_ = std::max(committed_updates_, first_update);
+  book_.reopen(found.issued, [this](std::uint64_t number) { return sets_.numbered(number); });
+  if (found.groups == 0 || !options_.scoring.note) co_return core::Result<void>();
+  options_.scoring.note(std::to_string(found.groups) + " groups of " +
+                        std::to_string(found.updates) +
+                        " updates after the checkpoint are in the experience log and are not "
+                        "sampled again");
+  co_return core::Result<void>();
 }
 
 // Fails a group whose samples the generator did not send because they are too long. The slot is
@@ -330,97 +352,6 @@ void DataRole::fail_too_long(const PutGroup& request) {
   changed_.notify_all();
 }
 
-void DataRole::tell_unscored(const BookGroup& group) {
-  for (const Unscored& unscored : group.unscored) {
-    unscored_note_(name_of(group.ticket) + ", sample " + std::to_string(unscored.sample + 1) +
-                   " has no score: " + unscored.cause);
-  }
-}
-
-// Asks a reward for scores. The first request has no columns, since nobody knows which ones the
-// reward reads. If it reads some, it answers with their names and is asked again.
-async::task<core::Result<Scores>> DataRole::scores_of(experience::Ticket ticket,
-                                                      std::size_t member) {
-  constexpr int kAsked_max = 4;
-  TicketBook& book = book_of(ticket.update);
-  const RewardMember reward = book.find(ticket)->rewards->members[member];
-  const std::function<bool()> wanted = [&book, ticket, member] {
-    return book.waits_for(ticket, member);
-  };
-  for (int asked = 0; asked < kAsked_max; ++asked) {
-    const BookGroup* group = book.find(ticket);
-    if (!wanted()) break;
-    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-    Score request;
-    request.group.prompt = prompt->text;
-    request.group.label = prompt->label;
-    Scorer& scorer = scorer_of(reward.peer, "reward " + reward.name);
-    request.sent = scorer.reads;
-    request.group.columns = row_with(prompt->columns, request.sent);
-    if (request.sent.messages) request.group.messages = prompt->messages;
-    if (!experience::is_evaluation(ticket.update)) request.group.update = ticket.update;
-    for (const experience::Trajectory& sample : group->samples) {
-      RewardSample& one = request.group.samples.emplace_back();
-      one.response = sample.text;
-      if (request.sent.tokens) one.tokens = sample.tokens;
-    }
-    auto reply = co_await ask_patiently(context_, reward.peer, std::move(request), &scorer, wanted);
-    if (!reply || !reply->wanted) co_return reply;
-    scorer.reads = *reply->wanted;
-  }
-  co_return core::fail(ErrorCode::kData,
-                       reward.peer + " wants something else each time it is asked");
-}
-
-async::task<void> DataRole::score(experience::Ticket ticket, std::size_t member) {
-  TicketBook& book = book_of(ticket.update);
-  if (!book.waits_for(ticket, member)) co_return;
-  const RewardMember reward = book.find(ticket)->rewards->members[member];
-  const std::size_t samples = book.find(ticket)->samples.size();
-  auto reply = co_await scores_of(ticket, member);
-  const std::string name = "reward " + reward.name;
-  if (!reply) {
-    const bool gone = passing(reply.error().code);
-    book.fail(ticket, gone ? FailureKind::kRewardGone : FailureKind::kReward,
-              name + ": " + reply.error().message);
-  } else if (reply->values.size() != samples) {
-    book.fail(ticket, FailureKind::kReward,
-              name + ": it gave " + std::to_string(reply->values.size()) + " answers for " +
-                  std::to_string(samples) + " samples");
-  } else {
-    const bool taken = book.put_scores(ticket, member, reply->values, reply->causes, reply->extras);
-    if (taken) tell_unscored(*book.find(ticket));
-  }
-  changed_.notify_all();
-}
-
-async::task<core::Result<void>> DataRole::reference(experience::Ticket ticket) {
-  TicketBook& book = book_of(ticket.update);
-  const BookGroup* group = book.find(ticket);
-  if (group == nullptr || group->state != GroupState::kGenerated) co_return core::Result<void>();
-  TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-  ScoreLogprobs request;
-  request.prompt = prompt->tokens;
-  request.temperature = options_.temperature;
-  for (const experience::Trajectory& sample : group->samples)
-    request.responses.push_back(sample.tokens);
-  std::function<bool()> wanted = [&book, ticket] {
-    const BookGroup* waiting = book.find(ticket);
-    return waiting != nullptr && waiting->state == GroupState::kGenerated;
-  };
-  Scorer& scorer = scorer_of(options_.reference_peer, "the reference model");
-  auto reply = co_await ask_patiently(context_, options_.reference_peer, std::move(request),
-                                      &scorer, wanted);
-  if (!reply) {
-    book.fail(ticket, FailureKind::kReference, reply.error().message);
-  } else if (wanted() && !book.put_reference(ticket, std::move(reply->samples))) {
-    book.fail(ticket, FailureKind::kReference,
-              options_.reference_peer + " gave log-probs that do not fit the samples");
-  }
-  changed_.notify_all();
-  co_return core::Result<void>();
-}
-
 wire::Amounts DataRole::amounts() const {
   wire::Amounts amounts;
   const auto add = [&](std::string name, std::uint64_t value) {
@@ -428,13 +359,9 @@ wire::Amounts DataRole::amounts() const {
   };
   add_book_amounts(book_, evaluation_book_, amounts);
   add("too_long_samples", too_long_samples_);
-  std::uint64_t retries = 0, away = 0;
-  for (const auto& [peer, scorer] : scorers_) {
-    retries += scorer.retries;
-    away += scorer.away() ? 1 : 0;
-  }
-  add("scorer_retries", retries);
-  add("scorers_away", away);
+  add("scorer_retries", scoring_.retries());
+  add("scorers_away", scoring_.away());
+  add("logged_events", log_.written());
   add("reward_set", sets_.newest()->number);
   return amounts;
 }

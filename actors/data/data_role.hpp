@@ -7,10 +7,10 @@
 #pragma once
 
 #include "actors/data/data_state.hpp"
+#include "actors/data/group_log.hpp"
+#include "actors/data/group_scoring.hpp"
 #include "actors/data/group_sink.hpp"
-#include "actors/data/patient_ask.hpp"
 #include "actors/data/prompt_source.hpp"
-#include "actors/data/rare_note.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/ticket_book.hpp"
 #include "actors/protocol/messages.hpp"
@@ -30,16 +30,13 @@ namespace troupe::actors {
 struct DataRoleOptions {
   std::int32_t samples = 1;  // of a training group
   std::uint64_t seed = 0;
-  float temperature = 1;        // at which the reference scores
-  bool with_reference = false;  // training groups need reference log-probs
   std::vector<RewardMember> rewards = {{"reward", "reward/0", 1}};  // set 0
-  std::vector<SetRewards> earlier_sets;                             // of the checkpoint
-  std::string reference_peer = "reference/0";
-  std::uint64_t episodes = 0;       // passes over the prompts; 0 = no end
-  std::optional<MeanRange> filter;  // of training groups; none: every group is kept
-  Patience patience;                // with scorers that are away
-  Note note;                        // tells the user of scorers away and samples without a score
+  std::vector<SetRewards> earlier_sets;  // of the checkpoint and of the log
+  std::uint64_t episodes = 0;            // passes over the prompts; 0 = no end
+  std::optional<MeanRange> filter;       // of training groups; none: every group is kept
+  ScoringOptions scoring;
   store::Disk* disk = &store::system_disk();  // where checkpoints are
+  GroupLogOptions log;
   // Called on the role's strand with the progress of the awaited groups, at each change.
   std::function<void(const GroupCounts&)> watched;
 };
@@ -87,15 +84,12 @@ class DataRole {
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   bool needed(const std::string& reward) const;
-  // The scorer at that peer, made at the first call. `name`: for messages to the user.
-  Scorer& scorer_of(const std::string& peer, const std::string& name);
   // The error of a scorer that the update's groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
   void fail_too_long(const PutGroup& request);
-  void tell_unscored(const BookGroup& group);
-  async::task<void> score(experience::Ticket ticket, std::size_t member);
-  async::task<core::Result<Scores>> scores_of(experience::Ticket ticket, std::size_t member);
-  async::task<core::Result<void>> reference(experience::Ticket ticket);
+  // Brings back what the log holds of an update, once, before its tickets are issued.
+  async::task<core::Result<void>> play_log(std::uint64_t update);
+  async::task<core::Result<void>> open_log(std::uint64_t first_update);
 
   RoleContext context_;
   DataRoleOptions options_;
@@ -108,9 +102,11 @@ class DataRole {
   RewardSets sets_;
   std::uint64_t too_long_samples_ = 0;  // samples of groups beyond kGroup_bytes_max
   std::map<experience::Ticket, Prompt> open_prompts_;
-  async::Notifier changed_;                // notified at each change of a group
-  std::map<std::string, Scorer> scorers_;  // by role
-  RareNote unscored_note_;
+  async::Notifier changed_;  // notified at each change of a group
+  GroupScoring scoring_;
+  GroupLog log_;
+  std::uint64_t committed_updates_ = 0;  // as far as this life knows
+  bool playing_ = false;                 // the log is being read
 };
 
 }  // namespace troupe::actors

@@ -96,6 +96,14 @@ RewardSetPtr RewardSets::for_update(std::uint64_t update) const {
   return sets_[place].set;
 }
 
+RewardSetPtr RewardSets::numbered(std::uint64_t number) const {
+  if (number == first_->number) return first_;
+  for (const Entry& entry : sets_) {
+    if (entry.set->number == number) return entry.set;
+  }
+  return nullptr;
+}
+
 void RewardSets::retire(const std::string& name) {
   TROUPE_CHECK(!newest()->member(name), "the newest reward set stays");
   for (Entry& entry : sets_) {

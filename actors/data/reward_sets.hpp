@@ -1,7 +1,7 @@
 // Records which rewards score the groups of which update. A reward set has a number and holds from
 // an update on; a group gets a set with its ticket and keeps it. A set with a lost or removed
 // reward is retired: no group gets it again. Pure; owned by the data role, used on its strand.
-// Bounds: the changes since the oldest open update, and kRewardMembers_max rewards a set.
+// Bounds: the changes since the oldest open update, and kRewardMembers_max rewards per set.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -48,6 +48,7 @@ class RewardSets {
   // is retired, the next one that is not.
   RewardSetPtr for_update(std::uint64_t update) const;
   RewardSetPtr first() const { return first_; }
+  RewardSetPtr numbered(std::uint64_t number) const;  // null: not kept here
   RewardSetPtr newest() const { return sets_.back().set; }
 
   // Retires all sets that need this reward; the newest must not need it.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <utility>
+#include <variant>
 
 namespace troupe::actors {
 namespace {
@@ -88,7 +90,11 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const Rewa
     } else if (group.restored) {
       group = fresh_group({group.ticket, group.prompt, wanted, std::move(group.replaced)},
                           order.version_min, rewards);
+    } else {
+      tickets.push_back(group.ticket);
+      continue;
     }
+    tell_issued(group);
     tickets.push_back(group.ticket);
   }
   next_update_ = std::max(next_update_, order.update + 1);
@@ -120,6 +126,7 @@ core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& t
   fresh.restored = group.restored;  // then the next IssueTickets sets version_min and samples
   fresh.missing = group.missing;
   group = std::move(fresh);
+  tell_issued(group);
   return next;
 }
 
@@ -127,7 +134,9 @@ core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& t
 bool TicketBook::drop_delivery(const experience::Ticket& ticket) {
   DuplicateKind kind = DuplicateKind::kClosed;
   if (const BookGroup* group = core::find_value(groups_, {ticket.update, ticket.slot})) {
-    if (group->ticket == ticket && group->state == GroupState::kIssued) return false;
+    // A ticket of an earlier life counts once it is issued in this one.
+    const bool waits = group->state == GroupState::kIssued && !group->restored;
+    if (group->ticket == ticket && waits) return false;
     if (group->ticket.attempt > ticket.attempt) kind = DuplicateKind::kReplaced;
     if (group->ticket == ticket) {
       kind = group->samples.empty() ? DuplicateKind::kFailed : DuplicateKind::kRepeated;
@@ -172,7 +181,9 @@ core::Result<bool> TicketBook::put_samples(const experience::Ticket& ticket,
   for (SampleScores& scores : group.scores)
     scores.components.assign(group.rewards->members.size(), std::nullopt);
   if (static_cast<std::int32_t>(samples.size()) < group.wanted) ++counts_.cut_groups;
-  group.samples = std::move(samples);
+  BookEvent event = GroupTaken{ticket, std::move(samples), cut};
+  tell(event);
+  group.samples = std::move(std::get<GroupTaken>(event).samples);
   group.state = GroupState::kGenerated;
   return true;
 }
@@ -185,6 +196,7 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
   if (!waits_for(ticket, member)) return false;
   BookGroup& group = *current(ticket);
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
+  tell(GroupScored{ticket, member, scores, causes, extras});
   const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     SampleScores& sample = group.scores[i];
@@ -216,15 +228,20 @@ bool TicketBook::put_reference(const experience::Ticket& ticket,
   for (std::size_t i = 0; i < logprobs.size(); ++i) {
     if (logprobs[i].size() != group->samples[i].tokens.size()) return false;
   }
-  for (std::size_t i = 0; i < logprobs.size(); ++i) {
-    group->samples[i].reference = std::move(logprobs[i]);
-  }
+  BookEvent event = GroupReferenced{ticket, std::move(logprobs)};
+  tell(event);
+  auto& given = std::get<GroupReferenced>(event).logprobs;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    group->samples[i].reference = std::move(given[i]);
   group->referenced = true;
   settle(*group);
   return true;
 }
 
 void TicketBook::fail_group(BookGroup& group, FailureKind kind, std::string cause) {
+  // Its scores show by themselves that a group is filtered, or cannot be scored.
+  const bool shows = kind == FailureKind::kFiltered || kind == FailureKind::kUnscored;
+  if (!shows) tell(GroupFailed{group.ticket, kind, cause});
   group.state = GroupState::kFailed;
   group.cause = std::move(cause);
   ++counts_.failed[static_cast<std::size_t>(kind)];
@@ -356,6 +373,58 @@ core::Result<void> TicketBook::restore(std::uint64_t next_prompt, std::vector<Bo
     groups_.insert_or_assign(slot, std::move(saved));
   }
   return {};
+}
+
+// Puts a ticket of an earlier life in its slot.
+void TicketBook::place(const TicketIssued& issued, const RewardSetPtr& rewards) {
+  const SavedTicket& saved = issued.saved;
+  const auto [place, added] = groups_.try_emplace(Slot{saved.ticket.update, saved.ticket.slot});
+  BookGroup& group = place->second;
+  // An event may be in a log twice.
+  if (!added && group.ticket == saved.ticket && group.state != GroupState::kIssued) return;
+  const std::uint32_t missing = added ? 0 : group.missing;
+  group = fresh_group(saved, issued.version_min, rewards);
+  group.missing = missing;
+  group.restored = true;
+  next_prompt_ = std::max(next_prompt_, saved.prompt + 1);
+  for (const std::uint64_t prompt : saved.replaced)
+    next_prompt_ = std::max(next_prompt_, prompt + 1);
+  next_update_ = std::max(next_update_, saved.ticket.update + 1);
+}
+
+void TicketBook::reopen(const std::vector<TicketIssued>& issued, const SetOf& set_of) {
+  for (const TicketIssued& one : issued) {
+    if (const RewardSetPtr rewards = set_of(one.set)) place(one, rewards);
+  }
+}
+
+void TicketBook::play(BookEvent event, const SetOf& set_of) {
+  if (const auto* const issued = std::get_if<TicketIssued>(&event)) {
+    if (const RewardSetPtr rewards = set_of(issued->set)) place(*issued, rewards);
+  } else if (auto* const taken = std::get_if<GroupTaken>(&event)) {
+    BookGroup* const group = current(taken->ticket);
+    if (group == nullptr || group->state != GroupState::kIssued) return;
+    group->restored = false;
+    const auto put = put_samples(taken->ticket, std::move(taken->samples), taken->cut);
+    if (!put) group->restored = true;
+  } else if (auto* const scored = std::get_if<GroupScored>(&event)) {
+    put_scores(scored->ticket, scored->member, scored->scores, scored->causes, scored->extras);
+  } else if (auto* const referenced = std::get_if<GroupReferenced>(&event)) {
+    put_reference(referenced->ticket, std::move(referenced->logprobs));
+  } else if (auto* const failed = std::get_if<GroupFailed>(&event)) {
+    BookGroup* const group = current(failed->ticket);
+    if (fail(failed->ticket, failed->kind, std::move(failed->cause))) group->restored = false;
+  }
+}
+
+void TicketBook::replay(std::uint64_t update, std::vector<BookEvent> events, const SetOf& set_of) {
+  BookListener* const listener = std::exchange(listener_, nullptr);
+  const BookCounts counts = counts_;  // of this life
+  groups_.erase(groups_.lower_bound({update, 0}), groups_.lower_bound({update + 1, 0}));
+  for (BookEvent& event : events)
+    play(std::move(event), set_of);
+  counts_ = counts;
+  listener_ = listener;
 }
 
 }  // namespace troupe::actors

@@ -10,12 +10,14 @@
 // Bound: the groups of the updates that are open at once.
 #pragma once
 
+#include "actors/data/book_events.hpp"
 #include "actors/data/book_group.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "runtime/core/result.hpp"
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -103,6 +105,16 @@ class TicketBook {
   // kInvalidArgument: other groups are open already.
   core::Result<void> restore(std::uint64_t next_prompt, std::vector<BookGroup> open);
 
+  // Whoever keeps a log hears of each event, after `listener` is set; it outlives the book.
+  void when_changed(BookListener* listener) { listener_ = listener; }
+  // The set of that number; null: unknown, and what needs it is left out.
+  using SetOf = std::function<RewardSetPtr(std::uint64_t number)>;
+  // Opens the tickets of an earlier life, in state issued.
+  void reopen(const std::vector<TicketIssued>& issued, const SetOf& set_of);
+  // Makes the update's groups what these events of an earlier life made them. The listener, who has
+  // them, does not hear of them.
+  void replay(std::uint64_t update, std::vector<BookEvent> events, const SetOf& set_of);
+
   std::uint64_t next_prompt() const noexcept { return next_prompt_; }
   void set_next_prompt(std::uint64_t position) noexcept { next_prompt_ = position; }
   // One more than the newest update that had tickets.
@@ -120,6 +132,14 @@ class TicketBook {
                                     bool cut);
   void settle(BookGroup& group);
   void fail_group(BookGroup& group, FailureKind kind, std::string cause);
+  void place(const TicketIssued& issued, const RewardSetPtr& rewards);
+  void play(BookEvent event, const SetOf& set_of);
+  void tell(const BookEvent& event) {
+    if (listener_ != nullptr) listener_->on_event(event);
+  }
+  void tell_issued(const BookGroup& group) {
+    tell(TicketIssued{group, group.version_min, group.rewards->number});
+  }
 
   std::int32_t samples_;
   bool needs_reference_;
@@ -129,6 +149,7 @@ class TicketBook {
   BookCounts counts_;
   std::map<Slot, BookGroup> groups_;
   std::set<std::uint64_t> committed_;  // the newest kCommitted_max
+  BookListener* listener_ = nullptr;
 };
 
 }  // namespace troupe::actors

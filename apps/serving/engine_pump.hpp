@@ -57,7 +57,8 @@ class EnginePump {
                     Swapped swapped);
 
   // Runs `call` on the engine's thread between two turns, and passes the news that it returns (such
-  // as groups ended by a pause) to the listeners. Errors: those of `call`; kClosed without weights.
+  // as groups ended by a pause) to the listeners. Errors: those of `call`; kClosed before the first
+  // weights.
   using Call = std::function<core::Result<std::vector<engine::GroupNews>>(engine::EngineDriver&)>;
   async::task<core::Result<void>> on_engine(Call call);
 

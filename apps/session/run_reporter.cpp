@@ -4,6 +4,7 @@
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
+#include "runtime/store/step_log.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -68,6 +69,7 @@ RunReporter::RunReporter(Files files,
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
       done_(first),
+      saved_(first),
       timer_(clock),
       progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {
   if (progress_.live()) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
@@ -285,7 +287,23 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   TROUPE_TRY_ASSIGN(
       folder, checkpoints.commit(done, std::move(open), hashes ? hashes_json(*hashes) : "{}"));
   on_note("checkpoint " + folder.string());
+  lock.lock();
+  saved_ = done;
+  const bool covers = !config_.run.keep_experience && !beside_;
+  lock.unlock();
+  const store::StepLog log(folder_.experience_folder(), store::system_disk());
+  if (covers) TROUPE_TRY(log.remove_up_to(done));
   return folder;
+}
+
+// A folder that cannot be read is noticed by whoever writes there.
+bool RunReporter::log_is_long() const {
+  const store::StepLog log(folder_.experience_folder(), store::system_disk());
+  std::unique_lock lock(mutex_);
+  const std::uint64_t saved = saved_;
+  lock.unlock();
+  const auto bytes = log.bytes_after(saved);
+  return bytes && *bytes >= static_cast<std::uint64_t>(config_.ckpt.log_bytes_max);
 }
 
 bool RunReporter::stop_requested() const {

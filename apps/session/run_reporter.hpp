@@ -65,6 +65,7 @@ class RunReporter final : public actors::RunListener {
   // As commit_checkpoint, on the caller's thread.
   core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   bool is_best(std::uint64_t done) const override;
+  bool log_is_long() const override;
   core::Result<void> check_place() const override { return folder_.check_here(); }
   bool stop_requested() const override;
 
@@ -115,6 +116,7 @@ class RunReporter final : public actors::RunListener {
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
   std::uint64_t done_;
+  std::uint64_t saved_;  // updates done at the newest checkpoint
   actors::FailedUpdate failed_;
   observe::PhaseTimer timer_;
   observe::Progress progress_;

@@ -72,7 +72,7 @@ async::task<Result<void>> RunSession::start() {
   parts_.data.watched = [listener = parts_.listener](const actors::GroupCounts& counts) {
     listener->on_groups(counts);
   };
-  parts_.data.note = [listener = parts_.listener](const std::string& text) {
+  parts_.data.scoring.note = [listener = parts_.listener](const std::string& text) {
     listener->on_note(text);
   };
   auto data = actors::factory_of<actors::DataRole>([this](actors::RoleContext context) {
@@ -96,7 +96,7 @@ async::task<Result<void>> RunSession::host(std::string name,
     if (is_controller) return outcome_.set(core::fail(error.within(who)));
     end(error.within(who));
   };
-  cluster::RoleRecipe recipe{std::move(factory)};
+  cluster::RoleRecipe recipe{std::move(factory), &log_writer_};
   auto joined = plane_.join(name);
   TROUPE_CO_TRY_SET(
       *place, co_await cluster::host_role(std::move(joined), std::move(recipe), std::move(hooks)));

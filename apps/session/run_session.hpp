@@ -7,6 +7,7 @@
 #include "actors/controller/controller.hpp"
 #include "actors/data/data_role.hpp"
 #include "apps/session/control_plane.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/cluster/role_host.hpp"
 
 #include <functional>
@@ -74,6 +75,7 @@ class RunSession {
 
   ControlPlane& plane_;
   SessionParts parts_;
+  async::DeviceThread log_writer_{"experience log"};
   Outcome outcome_;
   bool over_ = false;
   std::unique_ptr<cluster::RoleHost> data_host_, controller_host_;

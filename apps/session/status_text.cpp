@@ -130,7 +130,7 @@ std::string status_json(const StatusFacts& facts) {
     roles.push_back(role_json(facts, report));
   json parts = json::array();
   for (const actors::PlacedRole& part : facts.company.roles) {
-    const char* const states[] = {"wanted", "starting", "up"};
+    const char* const states[] = {"wanted", "starting", "up", "stopping"};
     parts.push_back({{"name", part.name},
                      {"kind", part.kind},
                      {"node", part.node},

@@ -1,6 +1,7 @@
 // `troupe train METHOD CONFIG.yaml [--key v]`: reads the configuration and does the whole run.
 #include "actors/controller/reward_board.hpp"
 #include "actors/data/data_state.hpp"
+#include "actors/data/group_log.hpp"
 #include "actors/limits.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
@@ -93,6 +94,7 @@ class Training {
       contents_.emplace(std::move(contents));
     }
     TROUPE_TRY_ASSIGN(start, start_run(config_, origins_, *contents_));
+    if (!begun_) TROUPE_TRY(check_experience(start, *contents_));
     if (start.checkpoint && start.checkpoint->step >= updates) {
       return say_finished(*start.checkpoint, updates, "updates");
     }
@@ -104,7 +106,10 @@ class Training {
     }
     parts.plan.restarts = !loopback();
     parts.plan.failed = failed_;
-    TROUPE_TRY(restore_rewards(start.checkpoint));
+    const store::StepLog log(start.folder.experience_folder(), store::system_disk());
+    TROUPE_TRY_ASSIGN(logged, actors::read_log(log, parts.plan.first_update));
+    parts.plan.logged_until = parts.plan.first_update + logged.updates;
+    if (!begun_) TROUPE_TRY(restore_rewards(start.checkpoint, std::move(logged.sets)));
     for (const auto& [number, set] : reward_sets_)
       parts.plan.earlier_sets.push_back(set);
     if (loopback()) TROUPE_TRY(check_none_attached(parts.plan));
@@ -115,6 +120,8 @@ class Training {
     begun_ = true;
     parts.data = data_options(config_);
     parts.data.earlier_sets = parts.plan.earlier_sets;
+    parts.data.log.folder = start.folder.experience_folder();
+    parts.data.log.here = [&start] { return start.folder.check_here().has_value(); };
     parts.prompts = std::move(inputs.prompts);
     parts.evaluation = std::move(inputs.evaluation);
     parts.sink = std::move(files);
@@ -134,14 +141,21 @@ class Training {
     return ended;
   }
 
-  // Makes reward_sets_ complete: keeps those of earlier sessions of this process; if there are
-  // none, takes those of the checkpoint.
-  core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint) {
-    if (!checkpoint || !reward_sets_.empty()) return {};
-    TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
+  // Restores the attached rewards of an earlier process: from the checkpoint, and from the
+  // experience log those that came later.
+  core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint,
+                                     std::vector<actors::SetRewards> logged) {
+    std::vector<actors::SetRewards> found;
+    if (checkpoint) {
+      TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
+      found = std::move(state.reward_sets);
+    }
+    for (auto& set : logged) {
+      if (found.empty() || set.set > found.back().set) found.push_back(std::move(set));
+    }
     actors::RewardSets sets(data_options(config_).rewards);
-    TROUPE_TRY(sets.restore(state.reward_sets));  // in order
-    for (auto& set : state.reward_sets)
+    TROUPE_TRY(sets.restore(found));  // in order
+    for (auto& set : found)
       reward_sets_.emplace(set.set, std::move(set));
     return {};
   }

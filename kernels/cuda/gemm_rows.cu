@@ -1,8 +1,10 @@
-// Products of few rows with packed panels. Bound by reading the panels, each once. A block has one
-// or two panels and all rows. Stages of k are copied into shared memory while earlier ones are
-// multiplied. A thread has one or two columns and some rows, as chains over the whole of k. With
-// one row, the latency of the multiply-add (4 cycles per step of k) equals the time to read 16
-// columns of bfloat16, so the number of columns per thread depends on its rows.
+// Products of few rows with packed panels. The limit is reading the panels, each once. A thread
+// block computes all rows of one or two panels; stages of k are copied into shared memory while
+// earlier ones are multiplied. A thread computes one or two columns of some rows, each output as
+// one sequential sum (a chain) over all of k. A multiply-add waits for the one before it in its
+// chain, 4 cycles. With one row that takes as long as reading 16 columns of bfloat16, so few rows
+// get one column per thread, which makes more threads; more rows get two, which saves reads of
+// shared memory.
 #include "kernels/cuda/gemm_stages.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/panels.cuh"

@@ -21,8 +21,9 @@ struct QueryHead {
   float lse;
 };
 
-// Does one KV block of 16 keys from `first` on, of which the row sees [begin, end). The others have
-// weight 0, but their zeros are added too, because a vector of 16 keys does so.
+// Adds the gradients of one query row over one KV block: the 16 keys from `first` on, of which the
+// row sees [begin, end). For the other keys zeros are added to dk and dv, because the AVX kernels
+// compute all 16 keys of a block at once and the bits must be the same.
 void block_gradient(const AttentionBackward& b,
                     const KvView& kv,
                     const QueryHead& row,

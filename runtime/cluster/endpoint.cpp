@@ -314,6 +314,7 @@ async::task<void> Endpoint::stop() {
   end(true);
   auto joined = co_await handlers_.join();
   static_cast<void>(joined);  // bugs were reported by the hook when they happened
+  handler_ = nullptr;         // a role that it holds may hold this endpoint
 }
 
 }  // namespace troupe::cluster

@@ -23,7 +23,7 @@ struct PtxTexts {
 };
 
 // The order of one pass over `count` texts: a permutation made from (seed, pass) alone. PtxTerm
-// reads pass after pass as one endless stream, whose text at each place depends on the place alone.
+// reads pass after pass as one endless stream, so resuming needs nothing but the place in it.
 std::vector<std::uint64_t> ptx_order(std::uint64_t count, std::uint64_t seed, std::uint64_t pass);
 
 class PtxTerm {

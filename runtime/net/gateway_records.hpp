@@ -1,7 +1,7 @@
 // What a gateway remembers about addresses: how many failures or log lines there were within the
 // last minute, and from which addresses a peer has proved itself. Owned by a gateway, used on its
 // strand. Bound: kGatewayAddresses_max entries each; a new entry replaces the one that was unused
-// longest.
+// longest. An address with open connections is never dropped.
 #pragma once
 
 #include "runtime/core/clock.hpp"

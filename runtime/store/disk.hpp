@@ -1,27 +1,45 @@
-// The files that roles write and read themselves: their parts of a checkpoint. A process has the
-// system's disk; the simulator has one in memory, which can be full and loses what was not synced.
-// Safe on any thread.
+// The file operations with which roles write and read their parts of a checkpoint and the
+// experience log, as an interface. Programs use the real file system; the simulator uses a disk in
+// memory that can be full and loses what was not synced when a host crashes. Safe on any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::store {
 
+// Errors name the file: kDiskFull if there is no space, kNotFound if a folder is missing, otherwise
+// kResources.
 class Disk {
  public:
   virtual ~Disk() = default;
   virtual bool exists(const std::filesystem::path& path) = 0;
-  // Makes a folder and its parents, where they are not there.
+  // Makes a folder and its parents, if they do not exist.
   virtual core::Result<void> make_folder(const std::filesystem::path& path) = 0;
-  // Writes a whole file, not yet synced. Error: kResources, naming the file.
+  // Writes a whole file without syncing it.
   virtual core::Result<void> write_file(const std::filesystem::path& path,
                                         std::string_view content) = 0;
-  // The whole file, empty when there is none.
+  // Returns the content of a file; empty if there is no such file.
   virtual core::Result<std::string> read_file(const std::filesystem::path& path) = 0;
+  // Appends to a file, which is created if it does not exist, without syncing it. After an error
+  // the file has its previous length.
+  virtual core::Result<void> append(const std::filesystem::path& path,
+                                    std::string_view content) = 0;
+  // Syncs a file and its folder, so that content and name are on disk.
+  virtual core::Result<void> sync(const std::filesystem::path& path) = 0;
+  // Truncates a file to its first `bytes` bytes and syncs it.
+  virtual core::Result<void> cut(const std::filesystem::path& path, std::uint64_t bytes) = 0;
+  // Removes a file; no error if it does not exist.
+  virtual core::Result<void> remove(const std::filesystem::path& path) = 0;
+  // The names of the files in a folder, in no particular order; none if there is no such folder.
+  virtual core::Result<std::vector<std::string>> list(const std::filesystem::path& folder) = 0;
+  // The size of a file in bytes; 0 if there is no such file.
+  virtual core::Result<std::uint64_t> size_of(const std::filesystem::path& path) = 0;
 };
 
 Disk& system_disk();

@@ -61,7 +61,7 @@ std::string holder(int fd) {
 }  // namespace
 
 Result<RunFolder> RunFolder::open(const fs::path& path) {
-  for (const char* part : {"rollouts", "eval", "ckpt", "tensorboard"})
+  for (const char* part : {"rollouts", "eval", "ckpt", "tensorboard", "experience"})
     TROUPE_TRY(make_folder(path / part));
   const fs::path file = path / "run.lock";
   core::OwnedFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
@@ -111,6 +111,16 @@ Result<void> RunFolder::cut_back(std::optional<std::uint64_t> step) const {
   TROUPE_TRY(cut_ledger(ledger_file(), step));
   TROUPE_TRY(remove_after(path_ / "rollouts", step));
   return remove_after(path_ / "eval", step);
+}
+
+Result<bool> RunFolder::drop_experience() const {
+  TROUPE_TRY_ASSIGN(files, list_folder(experience_folder()));
+  for (const fs::directory_entry& file : files) {
+    std::error_code error;
+    fs::remove(file.path(), error);
+    if (error) return io_failure("remove", file.path(), error.value());
+  }
+  return !files.empty();
 }
 
 std::string step_name(std::uint64_t step) {

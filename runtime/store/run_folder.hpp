@@ -30,6 +30,7 @@ class RunFolder {
   std::filesystem::path log_file() const { return path_ / "troupe.log"; }
   std::filesystem::path tensorboard_folder() const { return path_ / "tensorboard"; }
   std::filesystem::path checkpoint_folder() const { return path_ / "ckpt"; }
+  std::filesystem::path experience_folder() const { return path_ / "experience"; }
   std::filesystem::path rollouts_file(std::uint64_t step) const;
   std::filesystem::path eval_file(std::uint64_t step) const;
 
@@ -44,6 +45,8 @@ class RunFolder {
   // Removes everything after `step`, or everything if it is empty: lines of metrics.jsonl, ledger
   // records, rollout and eval files.
   core::Result<void> cut_back(std::optional<std::uint64_t> step) const;
+  // Removes all files of the experience log. Returns whether there were any.
+  core::Result<bool> drop_experience() const;
 
  private:
   RunFolder(std::filesystem::path path, core::OwnedFd lock)

@@ -77,7 +77,11 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
 
 // --resume auto: takes the newest valid checkpoint of the run folder, if it holds a run.
 Result<void> find_newest(RunStart& start, const TrainConfig& config) {
-  if (!start.folder.has_run()) return {};
+  if (!start.folder.has_run()) {
+    // What was sampled for the first update is of use to the same run alone.
+    if (!check_same(start.folder, config)) TROUPE_TRY(start.folder.drop_experience());
+    return {};
+  }
   TROUPE_TRY(check_same(start.folder, config));
   const CheckpointStore checkpoints(start.folder.checkpoint_folder(), config.ckpt.max_num);
   TROUPE_TRY(checkpoints.clean());
@@ -156,6 +160,7 @@ Result<RunStart> start_run(const TrainConfig& config,
     TROUPE_TRY_ASSIGN(others, take_given(start, config));
     branch = others;
   }
+  if (branch || config.resume == "off") TROUPE_TRY(start.folder.drop_experience());
   if (check && start.checkpoint) {
     TROUPE_TRY_ASSIGN(seen, check(*start.checkpoint, branch));
     start.notes.insert(start.notes.end(), seen.begin(), seen.end());

@@ -5,7 +5,10 @@
 #include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
+#include "runtime/store/append_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/file_hashes.hpp"
+#include "runtime/store/step_log.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -135,9 +138,17 @@ Hashing::Hashing(std::vector<Content> contents)
         return hashes;
       })) {}
 
+void Hashing::write_to(std::filesystem::path file) {
+  written_ = std::async(std::launch::async, [this, file = std::move(file)] {
+    if (const auto& hashes = get())
+      static_cast<void>(store::replace_file(file, hashes_json(*hashes)));
+  });
+}
+
 Hashing::~Hashing() {
   stop_ = true;
   future_.wait();
+  if (written_.valid()) written_.wait();
 }
 
 std::vector<ContentDifference> differences(const std::vector<Content>& contents,
@@ -181,6 +192,31 @@ Result<store::RunStart> start_run(const config::TrainConfig& config,
                           " goes on from there with the new");
   };
   return store::start_run(config, origins, check);
+}
+
+Result<void> check_experience(store::RunStart& start, Hashing& contents) {
+  const std::filesystem::path folder = start.folder.experience_folder();
+  const std::filesystem::path file = folder / "contents.json";
+  const store::StepLog log(folder, store::system_disk());
+  TROUPE_TRY_ASSIGN(steps, log.steps());
+  if (!steps.empty()) {
+    TROUPE_TRY_ASSIGN(text, store::read_all(file));
+    const Hashes theirs = hashes_of_json(text);
+    const auto& ours = contents.get();
+    bool same = ours && !theirs.empty();
+    if (same) {
+      for (const ContentDifference& one : differences(contents.contents(), theirs, *ours))
+        same = same && one.only_warns;
+    }
+    if (!same) {
+      TROUPE_TRY(start.folder.drop_experience());
+      start.notes.push_back(
+          "the experience log is not used: it was sampled with other models or data, or that "
+          "cannot be told; groups after the checkpoint are sampled again");
+    }
+  }
+  contents.write_to(file);
+  return {};
 }
 
 std::string hashes_json(const Hashes& hashes) {

@@ -50,11 +50,14 @@ class Hashing {
   const std::vector<Content>& contents() const { return contents_; }
   // Blocks until everything is hashed.
   const core::Result<Hashes>& get() const { return future_.get(); }
+  // Writes the hashes into a file once they are there; an error of the disk is ignored. Once.
+  void write_to(std::filesystem::path file);
 
  private:
   const std::vector<Content> contents_;
   std::atomic<bool> stop_{false};
   std::shared_future<core::Result<Hashes>> future_;
+  std::future<void> written_;
 };
 
 // A content whose hash differs from the checkpoint's, or from that of another host.
@@ -75,6 +78,10 @@ std::vector<ContentDifference> differences(const std::vector<Content>& contents,
 core::Result<store::RunStart> start_run(const config::TrainConfig& config,
                                         const config::Origins& origins,
                                         const Hashing& contents);
+
+// Removes the experience log of the run folder, with a note, unless it was sampled with the same
+// contents; then has `contents` write its hashes beside it. For the first session of a process.
+core::Result<void> check_experience(store::RunStart& start, Hashing& contents);
 
 // Converts hashes to and from the JSON text in a checkpoint's manifest. Damaged or empty text gives
 // no hashes.

@@ -190,9 +190,9 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   actors::DataRoleOptions options;
   options.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
-  options.temperature = static_cast<float>(config.rollout.temperature);
-  options.with_reference = has_reference(config);
-  options.patience.away_max = seconds_of(config.reward.away_s);
+  options.scoring.temperature = static_cast<float>(config.rollout.temperature);
+  options.scoring.with_reference = has_reference(config);
+  options.scoring.patience.away_max = seconds_of(config.reward.away_s);
   options.rewards.clear();
   for (const RewardPart& part : reward_parts(config))
     options.rewards.push_back({part.name, part.role, part.weight});
@@ -220,7 +220,7 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
   const actors::DataRoleOptions data = data_options(config);
   plan.rewards = data.rewards;
-  plan.reward_away = data.patience.away_max;
+  plan.reward_away = data.scoring.patience.away_max;
   plan.filters = config.algo.dynamic_filtering_enable;
   plan.has_critic = has_critic(config);
   plan.save_critic = config.critic.save_value_network;

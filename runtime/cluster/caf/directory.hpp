@@ -1,8 +1,8 @@
 // Maps the names of roles to the addresses of their actors, for this process and those that it
 // knows. Decides which address may have which name, and whether a frame came from the role that its
 // header names. Shared by all actors and strands of an exchange; safe on any thread, and makes no
-// callback under its lock. Bounds: kPeerNames_max names at any time, and the last address and epoch
-// of as many names that left; beyond that it forgets the oldest, fenced ones last.
+// callback under its lock. Bounds: kPeerNames_max names at any time, and for as many names that
+// have left their last address and epoch; the oldest are forgotten first, fenced ones last.
 #pragma once
 
 #include "runtime/cluster/caf/parcel.hpp"

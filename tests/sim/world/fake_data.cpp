@@ -1,6 +1,7 @@
 // Prompts, scores, ledger and checkpoints.
 #include "tests/sim/world/fake_data.hpp"
 
+#include "runtime/store/step_log.hpp"
 #include "tests/sim/world/fake_trainers.hpp"
 
 #include <cmath>
@@ -174,6 +175,7 @@ async::task<core::Result<std::filesystem::path>> FakeListener::commit_checkpoint
   const std::string folder = folder_of(done);
   disk_.disk().commit(open_folder_, folder);
   truth_.census.count("event", "checkpoint");
+  TROUPE_CO_TRY(store::StepLog(kExperience, disk_).remove_up_to(done));
   const auto all = disk_.disk().folders_in(kCheckpoints);
   for (std::size_t i = 0; i + 2 < all.size(); ++i)
     disk_.disk().remove(std::string(kCheckpoints) + "/" + all[i]);

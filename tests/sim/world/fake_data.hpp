@@ -23,6 +23,7 @@ inline constexpr std::uint64_t kRows = 50;  // of the dataset
 inline constexpr const char* kRunFolder = "/run";
 inline constexpr const char* kLedger = "/run/ledger.log";
 inline constexpr const char* kCheckpoints = "/run/ckpt";
+inline constexpr const char* kExperience = "/run/experience";
 
 // Prompt p is row p of the dataset, again and again.
 class FakePrompts final : public actors::PromptSource {

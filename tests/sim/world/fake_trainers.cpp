@@ -104,6 +104,12 @@ class FakePolicyTrainer final : public OfBook<learn::PolicyTrainer> {
     for (const experience::Group& group : groups_)
       hash = mix(hash, hash_of(group));
     groups_.clear();
+    // Whoever learns an update again, after a loss or a crash, learns it from the same groups.
+    const auto [known, first] = book_.truth().learned.emplace(book_.updates(), hash);
+    book_.truth().expect(
+        first || known->second == hash,
+        experience::name_of_update(book_.updates()) + " is learned again from other groups");
+    if (!first) book_.truth().census.count("event", "an update is learned again");
     book_.learn(hash);
     learn::UpdateReport report;
     report.version = book_.version();

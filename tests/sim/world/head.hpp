@@ -117,7 +117,7 @@ class Head final : public actors::NodeLauncher {
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
   std::optional<core::Error> hopeless_;
   actors::FailedUpdate failed_;
-  std::uint64_t sessions_ = 0, done_ = 0;
+  std::uint64_t sessions_ = 0, done_ = 0, logged_until_ = 0;
   bool over_ = false, killed_ = false, unwound_ = false;
 };
 

@@ -1,5 +1,6 @@
 // The command's side of the head: sessions, checkpoints, the run's outcome.
 #include "actors/data/data_state.hpp"
+#include "actors/data/group_log.hpp"
 #include "actors/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/run_on.hpp"
@@ -115,6 +116,14 @@ async::task<Result<void>> Head::run_session(Head* self) {
         self->reward_sets_.emplace(set.set, std::move(set));
     }
   }
+  const store::StepLog log(kExperience, self->disk_);
+  TROUPE_CO_TRY_ASSIGN(logged, actors::read_log(log, first));
+  self->logged_until_ = first + logged.updates;
+  if (self->sessions_ == 1) {
+    for (auto& set : logged.sets)
+      self->reward_sets_.insert_or_assign(set.set, std::move(set));
+    if (logged.groups > 0) self->stage_.truth.census.count("event", "groups from the log");
+  }
   self->done_ = first;
   // What was committed after the checkpoint is done again.
   std::string kept;
@@ -134,6 +143,7 @@ actors::RunPlan Head::run_plan(std::uint64_t first) const {
   const WorldPlan& shape = stage_.plan;
   actors::RunPlan plan;
   plan.first_update = first;
+  plan.logged_until = logged_until_;
   plan.updates = shape.updates;
   plan.groups = shape.groups;
   plan.samples = shape.samples;
@@ -160,13 +170,15 @@ actors::DataRoleOptions Head::data_options() {
   actors::DataRoleOptions options;
   options.samples = stage_.plan.samples;
   options.seed = stage_.plan.seed;
-  options.with_reference = stage_.plan.reference;
+  options.scoring.with_reference = stage_.plan.reference;
   options.rewards = {{"score", "reward/0", 1}};
   for (const auto& [number, set] : reward_sets_)
     options.earlier_sets.push_back(set);
   if (stage_.plan.filters) options.filter = actors::MeanRange{0.3, 5};
   options.disk = &disk_;
-  options.note = [this](const std::string& text) { note(text); };
+  options.log.folder = kExperience;
+  options.log.disk = &disk_;
+  options.scoring.note = [this](const std::string& text) { note(text); };
   return options;
 }
 
@@ -199,7 +211,7 @@ async::task<Result<void>> Head::host_session(Head* self,
   });
   core::Result<std::shared_ptr<cluster::Endpoint>> place =
       self->stage_.links.join(self->process_, {"data/0", core::RunId{kRun}, self->sessions_});
-  cluster::RoleRecipe data_recipe{std::move(data)};
+  cluster::RoleRecipe data_recipe{std::move(data), &self->process_.device("experience log")};
   TROUPE_CO_TRY_SET(session.data,
                     co_await cluster::host_role(std::move(place), std::move(data_recipe), hooks));
   cluster::RoleHost::Factory controller =

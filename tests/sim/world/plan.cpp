@@ -131,10 +131,7 @@ void draw_rewards(Dice& dice, WorldPlan& plan) {
     at += dice.between(100ms, 1s);
     plan.rewards.push_back({RewardStep::Kind::kReweight, at, 2.0});
   }
-  // A head that goes on from a checkpoint before a detach waits for the reward again.
-  const bool head_dies = std::any_of(plan.faults.begin(), plan.faults.end(),
-                                     [](const Fault& one) { return one.kind == Kind::kHeadCrash; });
-  if (dice.one_in(2) && !head_dies) {
+  if (dice.one_in(2)) {
     at += dice.between(100ms, 1500ms);
     plan.rewards.push_back({RewardStep::Kind::kDetach, at, 0});
   }

@@ -14,6 +14,15 @@ bool is_under(const std::string& path, const std::string& folder) {
   return path == folder || path.starts_with(folder + "/");
 }
 
+// Adds the name of `path` if it lies in `folder` itself.
+void add_child(const std::string& folder,
+               const std::string& path,
+               std::vector<std::string>& names) {
+  if (!path.starts_with(folder + "/")) return;
+  std::string name = path.substr(folder.size() + 1);
+  if (name.find('/') == name.npos) names.push_back(std::move(name));
+}
+
 }  // namespace
 
 bool SimDisk::exists(const std::string& path) const {
@@ -44,6 +53,13 @@ void SimDisk::sync(const std::string& path) {
   found->second.there = true;
 }
 
+void SimDisk::cut(const std::string& path, std::size_t bytes) {
+  const auto found = files_.find(path);
+  if (found == files_.end()) return;
+  found->second.now.resize(std::min(bytes, found->second.now.size()));
+  sync(path);
+}
+
 void SimDisk::commit(const std::string& from, const std::string& to) {
   remove(to);
   std::map<std::string, File> moved;
@@ -70,11 +86,15 @@ void SimDisk::remove(const std::string& path) {
 
 std::vector<std::string> SimDisk::folders_in(const std::string& path) const {
   std::vector<std::string> names;
-  for (const std::string& folder : folders_) {
-    if (!folder.starts_with(path + "/")) continue;
-    std::string name = folder.substr(path.size() + 1);
-    if (name.find('/') == name.npos) names.push_back(std::move(name));
-  }
+  for (const std::string& folder : folders_)
+    add_child(path, folder, names);
+  return names;
+}
+
+std::vector<std::string> SimDisk::files_in(const std::string& path) const {
+  std::vector<std::string> names;
+  for (const auto& [file, content] : files_)
+    add_child(path, file, names);
   return names;
 }
 
@@ -101,9 +121,32 @@ core::Result<void> DiskView::write_file(const std::filesystem::path& path,
   return disk_.write(path.string(), content);
 }
 
-core::Result<void> DiskView::append(const std::string& path, std::string_view content) {
+core::Result<void> DiskView::append(const std::filesystem::path& path, std::string_view content) {
   TROUPE_TRY(check());
-  return disk_.append(path, content);
+  return disk_.append(path.string(), content);
+}
+
+core::Result<void> DiskView::sync(const std::filesystem::path& path) {
+  TROUPE_TRY(check());
+  disk_.sync(path.string());
+  return {};
+}
+
+core::Result<void> DiskView::cut(const std::filesystem::path& path, std::uint64_t bytes) {
+  TROUPE_TRY(check());
+  disk_.cut(path.string(), bytes);
+  return {};
+}
+
+core::Result<void> DiskView::remove(const std::filesystem::path& path) {
+  TROUPE_TRY(check());
+  disk_.remove(path.string());
+  return {};
+}
+
+core::Result<std::vector<std::string>> DiskView::list(const std::filesystem::path& folder) {
+  TROUPE_TRY(check());
+  return disk_.files_in(folder.string());
 }
 
 }  // namespace troupe::sim

@@ -27,10 +27,12 @@ class SimDisk {
   std::string read(const std::string& path) const;
   void make_folder(const std::string& path) { folders_.insert(path); }
   void sync(const std::string& path);
+  void cut(const std::string& path, std::size_t bytes);  // synced
   // Syncs all files under `from` and gives them, and the folder, another place.
   void commit(const std::string& from, const std::string& to);
   void remove(const std::string& path);                                // and all under it
   std::vector<std::string> folders_in(const std::string& path) const;  // names, sorted
+  std::vector<std::string> files_in(const std::string& path) const;
 
   // Writes fail from now on, until there is room again.
   void set_full(bool full) { full_ = full; }
@@ -54,7 +56,14 @@ class DiskView final : public store::Disk {
   core::Result<std::string> read_file(const std::filesystem::path& path) override {
     return disk_.read(path.string());
   }
-  core::Result<void> append(const std::string& path, std::string_view content);
+  core::Result<void> append(const std::filesystem::path& path, std::string_view content) override;
+  core::Result<void> sync(const std::filesystem::path& path) override;
+  core::Result<void> cut(const std::filesystem::path& path, std::uint64_t bytes) override;
+  core::Result<void> remove(const std::filesystem::path& path) override;
+  core::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override;
+  core::Result<std::uint64_t> size_of(const std::filesystem::path& path) override {
+    return disk_.read(path.string()).size();
+  }
   SimDisk& disk() { return disk_; }
   bool works() const { return process_.alive(); }
 

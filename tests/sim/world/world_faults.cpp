@@ -99,7 +99,8 @@ void World::inject(const Fault& fault) {
   }
 }
 
-// The local nodes die with it. The same command comes again.
+// The local nodes die with it; in every second seed the whole host crashes. The same command comes
+// again.
 void World::crash_head(const Fault& fault) {
   if (!head_lives()) return;
   Head& old = *std::exchange(head_, nullptr);
@@ -107,6 +108,7 @@ void World::crash_head(const Fault& fault) {
   for (const auto& node : nodes_) {
     if (node->self().host == kHeadHost && node->process().alive()) node->kill();
   }
+  if (plan_.seed % 2 == 1) disk_.lose_unsynced();
   after(fault.span, [this] { start_head(); });
 }
 

@@ -129,8 +129,13 @@ class RandomRun {
   // A failed or idle group of the oldest update gets another attempt.
   void reissue() {
     if (oldest_ == next_update_) return;
-    const auto tickets = stage_.issue(oldest_, kGroups);
-    const auto ticket = tickets[rng_.next_below(tickets.size())];
+    std::map<std::uint32_t, experience::Ticket> present;  // by slot
+    for (const experience::Ticket& ticket : tickets_) {
+      if (ticket.update == oldest_) present[ticket.slot] = ticket;
+    }
+    const auto ticket =
+        std::next(present.begin(), static_cast<std::ptrdiff_t>(rng_.next_below(present.size())))
+            ->second;
     const auto again = stage_.reissue(ticket);
     if (again) note(again->tickets);
   }

@@ -5,6 +5,7 @@
 #include "actors/data/data_role.hpp"
 #include "actors/protocol/dispatch.hpp"
 #include "actors/protocol/messages_rewards.hpp"
+#include "tests/sim/sim_device.hpp"
 #include "tests/sim/sim_network.hpp"
 #include "tests/unit/actors/data/book_support.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
@@ -151,7 +152,7 @@ class DataStage {
   explicit DataStage(DataRoleOptions options,
                      std::uint64_t seed = 1,
                      cluster::sim::Faults faults = calm())
-      : network(time, seed, faults) {
+      : network(time, seed, faults), device_(time, time.make_strand(), "disk") {
     client_ = join("controller/0");
     data_ = join("data/0");
     scope_ = std::make_unique<async::Scope>(data_->strand());
@@ -160,6 +161,7 @@ class DataStage {
     context.transport = data_;
     context.scope = scope_.get();
     context.timers = &time;
+    context.device = &device_;
     role = std::make_shared<DataRole>(
         context, std::move(options), std::make_unique<CountingPrompts>(),
         std::make_unique<CountingPrompts>(), std::make_unique<KeepingSink>(&committed));
@@ -233,6 +235,8 @@ class DataStage {
   std::shared_ptr<DataRole> role;
 
  private:
+  cluster::sim::SimDevice device_;
+
   std::shared_ptr<cluster::Endpoint> join(const std::string& name) {
     auto joined = network.join(cluster::testing::identity_of(name, ++epoch_));
     EXPECT_TRUE(joined.has_value());
@@ -264,7 +268,7 @@ struct NotedStage {
 
  private:
   DataRoleOptions listening(DataRoleOptions options) {
-    options.note = [this](const std::string& text) { notes.push_back(text); };
+    options.scoring.note = [this](const std::string& text) { notes.push_back(text); };
     return options;
   }
 };

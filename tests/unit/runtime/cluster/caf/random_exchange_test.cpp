@@ -89,6 +89,9 @@ class Company {
       finish(life);
     for (auto& life : past_)
       EXPECT_EQ(life.endpoint->pending_calls(), 0u);
+    // An endpoint holds a strand, so it goes before the threads of its side.
+    past_.clear();
+    lives_.clear();
   }
   Outcomes& outcomes() { return outcomes_; }
 

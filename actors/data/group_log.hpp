@@ -1,0 +1,87 @@
+// The experience log of a run, RUN/experience/: every event of the ticket book since the last
+// checkpoint, one file for each update. What was sampled and scored is on disk before the policy
+// learns from it. A run that goes on from a checkpoint so learns again from the same groups without
+// sampling them, with the same bits, and open tickets keep their groups. What was in an engine only
+// is sampled again. Owned by the data role, used on its strand; files are read and written on the
+// role's device queue. Bounded by ckpt.log_bytes_max, at which a checkpoint is made.
+#pragma once
+
+#include "actors/data/book_events.hpp"
+#include "actors/data/rare_note.hpp"
+#include "actors/data/scorer.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/store/step_log.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct GroupLogOptions {
+  std::filesystem::path folder;  // "": nothing is kept
+  store::Disk* disk = &store::system_disk();
+  // False once the run folder is gone: nothing is written to its place then. Any thread.
+  std::function<bool()> here = [] { return true; };
+};
+
+// What a log holds for a run that goes on after `first_update` updates.
+struct LoggedRun {
+  std::uint64_t next_prompt = 0;     // one more than the last place of the stream that it names
+  std::uint64_t updates = 0;         // from first_update on, without a gap
+  std::uint64_t groups = 0;          // of these, taken
+  std::uint64_t unsampled = 0;       // tickets of these whose samples are not there
+  std::vector<TicketIssued> issued;  // the last attempt of each slot
+  std::vector<SetRewards> sets;      // changes of rewards, by number
+};
+
+// Reads a log, and removes from it what does not belong to this run: files behind a gap or a
+// damaged end. Blocks. Errors: the disk's.
+core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_update);
+
+class GroupLog final : public BookListener {
+ public:
+  GroupLog(const RoleContext& context, GroupLogOptions options, Note note);
+
+  bool kept() const noexcept { return !options_.folder.empty(); }
+  void on_event(const BookEvent& event) override;
+
+  // Waits until all events so far are on disk. Error: why they cannot be written; they are kept,
+  // and writing is tried again.
+  async::task<core::Result<void>> durable();
+
+  // Reads what earlier lives of the run left. Called once, before the first ticket is issued.
+  async::task<core::Result<LoggedRun>> open(std::uint64_t first_update);
+  bool opened() const noexcept { return opened_; }
+  // True while the update has events of an earlier life that were not taken; `take` gives them.
+  bool holds(std::uint64_t update) const { return held_.contains(update); }
+  async::task<core::Result<std::vector<BookEvent>>> take(std::uint64_t update);
+
+  std::uint64_t written() const noexcept { return written_; }  // events
+
+ private:
+  async::task<void> keep_writing();
+  async::task<void> pause(core::Duration span);
+
+  RoleContext context_;
+  const GroupLogOptions options_;
+  store::StepLog log_;
+  RareNote note_;
+  async::Notifier wake_;          // somebody waits: writing is urgent
+  async::Notifier written_more_;  // something was written, or could not be
+  std::uint64_t added_ = 0;       // events
+  std::uint64_t written_ = 0;
+  std::uint64_t failures_ = 0;
+  std::optional<core::Error> error_;  // of the last failure
+  bool urgent_ = false;               // somebody waits
+  bool writing_ = false;
+  bool opened_ = false;
+  std::set<std::uint64_t> held_;  // updates of earlier lives
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,167 @@
+#include "actors/data/group_scoring.hpp"
+
+#include "actors/limits.hpp"
+#include "runtime/core/find_value.hpp"
+
+namespace troupe::actors {
+
+using core::ErrorCode;
+
+GroupScoring::GroupScoring(const RoleContext& context,
+                           ScoringOptions options,
+                           PromptOf prompt_of,
+                           async::Notifier& changed)
+    : context_(context),
+      options_(std::move(options)),
+      prompt_of_(std::move(prompt_of)),
+      changed_(changed),
+      unscored_note_(options_.note, *context_.timers, limits::kNotesEvery) {}
+
+bool GroupScoring::needs_reference(const BookGroup& group) const {
+  return options_.with_reference && group.ticket.kind() == experience::TicketKind::kTraining &&
+         !group.referenced;
+}
+
+void GroupScoring::begin(TicketBook& book, const experience::Ticket& ticket) {
+  const BookGroup* const group = book.find(ticket);
+  if (group == nullptr || group->state != GroupState::kGenerated) return;
+  const std::string name = name_of(ticket);
+  for (std::size_t member = 0; member < group->scored.size(); ++member) {
+    if (!group->scored[member])
+      context_.scope->spawn("score " + name, score(&book, ticket, member));
+  }
+  if (needs_reference(*group)) context_.scope->spawn("reference " + name, reference(&book, ticket));
+}
+
+Scorer& GroupScoring::scorer_of(const std::string& peer, const std::string& name) {
+  return scorers_
+      .try_emplace(peer, name, options_.patience, *context_.timers, options_.note, changed_)
+      .first->second;
+}
+
+std::optional<core::Error> GroupScoring::hopeless(
+    const std::vector<const BookGroup*>& groups) const {
+  for (const BookGroup* group : groups) {
+    if (group->state != GroupState::kGenerated) continue;
+    std::vector<std::string> awaited;
+    for (std::size_t m = 0; m < group->scored.size(); ++m) {
+      if (!group->scored[m]) awaited.push_back(group->rewards->members[m].peer);
+    }
+    if (needs_reference(*group)) awaited.push_back(options_.reference_peer);
+    for (const std::string& peer : awaited) {
+      const Scorer* const scorer = core::find_value(scorers_, peer);
+      if (scorer == nullptr) continue;
+      if (auto error = scorer->gone()) return error;
+    }
+  }
+  return std::nullopt;
+}
+
+void GroupScoring::tell_unscored(const BookGroup& group) {
+  for (const Unscored& unscored : group.unscored) {
+    unscored_note_(name_of(group.ticket) + ", sample " + std::to_string(unscored.sample + 1) +
+                   " has no score: " + unscored.cause);
+  }
+}
+
+// Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;
+// a reward that reads some answers with their names and is asked again. So does a replacement.
+async::task<core::Result<Scores>> GroupScoring::scores_of(TicketBook* book,
+                                                          experience::Ticket ticket,
+                                                          std::size_t member) {
+  constexpr int kAsked_max = 4;
+  const RewardMember reward = book->find(ticket)->rewards->members[member];
+  const std::function<bool()> wanted = [book, ticket, member] {
+    return book->waits_for(ticket, member);
+  };
+  for (int asked = 0; asked < kAsked_max; ++asked) {
+    const BookGroup* group = book->find(ticket);
+    if (!wanted()) break;
+    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of_(*group));
+    Score request;
+    request.group.prompt = prompt->text;
+    request.group.label = prompt->label;
+    Scorer& scorer = scorer_of(reward.peer, "reward " + reward.name);
+    request.sent = scorer.reads;
+    request.group.columns = row_with(prompt->columns, request.sent);
+    if (request.sent.messages) request.group.messages = prompt->messages;
+    if (!experience::is_evaluation(ticket.update)) request.group.update = ticket.update;
+    for (const experience::Trajectory& sample : group->samples) {
+      RewardSample& one = request.group.samples.emplace_back();
+      one.response = sample.text;
+      if (request.sent.tokens) one.tokens = sample.tokens;
+    }
+    auto reply = co_await ask_patiently(context_, reward.peer, std::move(request), &scorer, wanted);
+    if (!reply || !reply->wanted) co_return reply;
+    scorer.reads = *reply->wanted;
+  }
+  co_return core::fail(ErrorCode::kData,
+                       reward.peer + " wants something else each time it is asked");
+}
+
+async::task<void> GroupScoring::score(TicketBook* book,
+                                      experience::Ticket ticket,
+                                      std::size_t member) {
+  if (!book->waits_for(ticket, member)) co_return;
+  const RewardMember reward = book->find(ticket)->rewards->members[member];
+  const std::size_t samples = book->find(ticket)->samples.size();
+  auto reply = co_await scores_of(book, ticket, member);
+  const std::string name = "reward " + reward.name;
+  if (!reply) {
+    const bool gone = passing(reply.error().code);
+    book->fail(ticket, gone ? FailureKind::kRewardGone : FailureKind::kReward,
+               name + ": " + reply.error().message);
+  } else if (reply->values.size() != samples) {
+    book->fail(ticket, FailureKind::kReward,
+               name + ": it gave " + std::to_string(reply->values.size()) + " answers for " +
+                   std::to_string(samples) + " samples");
+  } else {
+    const bool taken =
+        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras);
+    if (taken) tell_unscored(*book->find(ticket));
+  }
+  changed_.notify_all();
+}
+
+async::task<core::Result<void>> GroupScoring::reference(TicketBook* book,
+                                                        experience::Ticket ticket) {
+  const BookGroup* group = book->find(ticket);
+  if (group == nullptr || group->state != GroupState::kGenerated) co_return core::Result<void>();
+  TROUPE_CO_TRY_ASSIGN(prompt, prompt_of_(*group));
+  ScoreLogprobs request;
+  request.prompt = prompt->tokens;
+  request.temperature = options_.temperature;
+  for (const experience::Trajectory& sample : group->samples)
+    request.responses.push_back(sample.tokens);
+  std::function<bool()> wanted = [book, ticket] {
+    const BookGroup* waiting = book->find(ticket);
+    return waiting != nullptr && waiting->state == GroupState::kGenerated;
+  };
+  Scorer& scorer = scorer_of(options_.reference_peer, "the reference model");
+  auto reply = co_await ask_patiently(context_, options_.reference_peer, std::move(request),
+                                      &scorer, wanted);
+  if (!reply) {
+    book->fail(ticket, FailureKind::kReference, reply.error().message);
+  } else if (wanted() && !book->put_reference(ticket, std::move(reply->samples))) {
+    book->fail(ticket, FailureKind::kReference,
+               options_.reference_peer + " gave log-probs that do not fit the samples");
+  }
+  changed_.notify_all();
+  co_return core::Result<void>();
+}
+
+std::uint64_t GroupScoring::retries() const {
+  std::uint64_t sum = 0;
+  for (const auto& [peer, scorer] : scorers_)
+    sum += scorer.retries;
+  return sum;
+}
+
+std::uint64_t GroupScoring::away() const {
+  std::uint64_t count = 0;
+  for (const auto& [peer, scorer] : scorers_)
+    count += scorer.away() ? 1 : 0;
+  return count;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,68 @@
+// Has the groups of the ticket books scored: asks each reward of a group's set for scores, and the
+// reference model for log-probs, patiently, and puts the answers into the book. Owned by the data
+// role, used on its strand; its coroutines are children of the role's scope. Bounds: one call for
+// each group and scorer; kScorerCalls_max calls to one scorer at a time; the patience with a scorer
+// that is away.
+#pragma once
+
+#include "actors/data/patient_ask.hpp"
+#include "actors/data/prompt_source.hpp"
+#include "actors/data/rare_note.hpp"
+#include "actors/data/ticket_book.hpp"
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_rewards.hpp"
+#include "actors/protocol/role_shell.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace troupe::actors {
+
+struct ScoringOptions {
+  bool with_reference = false;  // training groups need reference log-probs
+  std::string reference_peer = "reference/0";
+  float temperature = 1;  // at which the reference scores
+  Patience patience;      // with scorers that are away
+  Note note;              // tells the user who is away, which samples have no score
+};
+
+class GroupScoring {
+ public:
+  using PromptOf = std::function<core::Result<const Prompt*>(const BookGroup&)>;
+
+  // `changed` is notified when a group has changed or a scorer is gone. All outlive it.
+  GroupScoring(const RoleContext& context,
+               ScoringOptions options,
+               PromptOf prompt_of,
+               async::Notifier& changed);
+
+  // Asks for all that a group with samples still waits for.
+  void begin(TicketBook& book, const experience::Ticket& ticket);
+  // The error of a scorer that these groups wait for and that was away too long; else none.
+  std::optional<core::Error> hopeless(const std::vector<const BookGroup*>& groups) const;
+
+  std::uint64_t retries() const;  // calls that were repeated
+  std::uint64_t away() const;     // scorers
+
+ private:
+  // `name`: as the user knows it.
+  Scorer& scorer_of(const std::string& peer, const std::string& name);
+  bool needs_reference(const BookGroup& group) const;
+  void tell_unscored(const BookGroup& group);
+  async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
+  async::task<core::Result<Scores>> scores_of(TicketBook* book,
+                                              experience::Ticket ticket,
+                                              std::size_t member);
+  async::task<core::Result<void>> reference(TicketBook* book, experience::Ticket ticket);
+
+  RoleContext context_;
+  const ScoringOptions options_;
+  const PromptOf prompt_of_;
+  async::Notifier& changed_;
+  std::map<std::string, Scorer> scorers_;  // by role
+  RareNote unscored_note_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,120 @@
+#include "runtime/store/step_log.hpp"
+
+#include "runtime/core/crc32c.hpp"
+#include "runtime/store/run_folder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace troupe::store {
+namespace {
+
+constexpr std::string_view kLogSuffix = ".log";
+constexpr std::size_t kFrame_bytes = 8;
+
+std::string number_bytes(std::uint32_t number) {
+  std::string bytes(4, '\0');
+  for (int i = 0; i < 4; ++i)
+    bytes[static_cast<std::size_t>(i)] = static_cast<char>(number >> (8 * i));
+  return bytes;
+}
+
+std::uint32_t number_at(std::string_view bytes) {
+  std::uint32_t number = 0;
+  for (int i = 0; i < 4; ++i) {
+    number |= std::uint32_t{static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])}
+              << (8 * i);
+  }
+  return number;
+}
+
+}  // namespace
+
+std::filesystem::path StepLog::file_of(std::uint64_t step) const {
+  return folder_ / (step_name(step) + std::string(kLogSuffix));
+}
+
+void StepLog::add(std::uint64_t step, std::string_view record) {
+  std::string& file = collected_[step];
+  file += number_bytes(static_cast<std::uint32_t>(record.size()));
+  file += number_bytes(core::text_crc32c(record));
+  file += record;
+}
+
+StepLog::Batch StepLog::take() {
+  return std::exchange(collected_, {});
+}
+
+void StepLog::put_back(Batch batch) {
+  for (auto& [step, bytes] : batch) {
+    std::string& file = collected_[step];
+    file.insert(0, bytes);
+  }
+}
+
+core::Result<void> StepLog::write(Batch& batch) const {
+  while (!batch.empty()) {
+    const auto first = batch.begin();
+    const std::filesystem::path file = file_of(first->first);
+    TROUPE_TRY(disk_.append(file, first->second));
+    TROUPE_TRY(disk_.sync(file));
+    batch.erase(first);
+  }
+  return {};
+}
+
+core::Result<std::vector<std::uint64_t>> StepLog::steps() const {
+  TROUPE_TRY_ASSIGN(files, disk_.list(folder_));
+  std::vector<std::uint64_t> steps;
+  for (const std::string& name : files) {
+    if (!name.ends_with(kLogSuffix)) continue;
+    const auto step = step_of(std::string_view(name).substr(0, name.size() - kLogSuffix.size()));
+    if (step) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+core::Result<StepLog::Content> StepLog::read(std::uint64_t step) const {
+  TROUPE_TRY_ASSIGN(text, disk_.read_file(file_of(step)));
+  Content content;
+  std::string_view rest = text;
+  while (rest.size() >= kFrame_bytes) {
+    const std::uint32_t length = number_at(rest);
+    const std::uint32_t crc = number_at(rest.substr(4));
+    if (rest.size() - kFrame_bytes < length) break;
+    const std::string_view record = rest.substr(kFrame_bytes, length);
+    if (core::text_crc32c(record) != crc) break;
+    content.records.emplace_back(record);
+    rest.remove_prefix(kFrame_bytes + length);
+  }
+  content.cut_bytes = rest.size();
+  if (!rest.empty()) TROUPE_TRY(disk_.cut(file_of(step), text.size() - rest.size()));
+  return content;
+}
+
+core::Result<void> StepLog::remove(std::uint64_t step) const {
+  return disk_.remove(file_of(step));
+}
+
+core::Result<void> StepLog::remove_up_to(std::uint64_t step) const {
+  TROUPE_TRY_ASSIGN(all, steps());
+  for (const std::uint64_t one : all) {
+    if (one <= step) TROUPE_TRY(remove(one));
+  }
+  return {};
+}
+
+core::Result<std::uint64_t> StepLog::bytes_after(std::uint64_t after) const {
+  TROUPE_TRY_ASSIGN(all, steps());
+  std::uint64_t sum = 0;
+  for (const std::uint64_t step : all) {
+    if (step <= after) continue;
+    TROUPE_TRY_ASSIGN(size, disk_.size_of(file_of(step)));
+    sum += size;
+  }
+  return sum;
+}
+
+}  // namespace troupe::store

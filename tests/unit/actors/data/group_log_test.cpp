@@ -1,0 +1,204 @@
+// The experience log: a data role that begins anew has the groups, scores and prompts of the one
+// before it; what is not there is asked for again.
+#include "actors/data/group_log.hpp"
+
+#include "tests/unit/actors/data/data_stage.hpp"
+#include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using namespace test;
+using core::ErrorCode;
+using experience::Ticket;
+using Tickets = std::vector<Ticket>;
+
+// A disk that can be full, over the system's.
+class CrampedDisk final : public store::Disk {
+ public:
+  bool full = false;
+
+  bool exists(const std::filesystem::path& path) override { return disk_.exists(path); }
+  core::Result<void> make_folder(const std::filesystem::path& path) override {
+    return disk_.make_folder(path);
+  }
+  core::Result<void> write_file(const std::filesystem::path& path,
+                                std::string_view content) override {
+    return disk_.write_file(path, content);
+  }
+  core::Result<std::string> read_file(const std::filesystem::path& path) override {
+    return disk_.read_file(path);
+  }
+  core::Result<void> append(const std::filesystem::path& path, std::string_view content) override {
+    if (full) return core::fail(ErrorCode::kDiskFull, "no room for " + path.string());
+    return disk_.append(path, content);
+  }
+  core::Result<void> sync(const std::filesystem::path& path) override { return disk_.sync(path); }
+  core::Result<void> cut(const std::filesystem::path& path, std::uint64_t bytes) override {
+    return disk_.cut(path, bytes);
+  }
+  core::Result<void> remove(const std::filesystem::path& path) override {
+    return disk_.remove(path);
+  }
+  core::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
+    return disk_.list(folder);
+  }
+  core::Result<std::uint64_t> size_of(const std::filesystem::path& path) override {
+    return disk_.size_of(path);
+  }
+
+ private:
+  store::Disk& disk_ = store::system_disk();
+};
+
+class GroupLogTest : public ::testing::Test {
+ protected:
+  DataRoleOptions options() {
+    DataRoleOptions options;
+    options.samples = 2;
+    options.rewards = {kRightOnce};
+    options.log.folder = folder_.path();
+    options.log.disk = &disk_;
+    return options;
+  }
+  static std::vector<std::string> states(DataStage& stage, std::uint64_t update) {
+    AwaitGroups await{update, {}};
+    const auto statuses = stage.ask(std::move(await));
+    std::vector<std::string> found;
+    if (!statuses) return {statuses.error().message};
+    for (const auto& group : statuses->groups)
+      found.emplace_back(experience::state_name(group.state));
+    return found;
+  }
+  std::filesystem::path file(std::uint64_t step) {
+    return folder_ / ("step_00000" + std::to_string(step) + ".log");
+  }
+
+  troupe::test::TempFolder folder_;
+  CrampedDisk disk_;
+};
+
+using States = std::vector<std::string>;
+
+TEST_F(GroupLogTest, AnotherLifeHasTheGroupsAndAsksForTheOthersOnly) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1));
+    const auto tickets = stage.issue(0, 3);
+    ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
+    ASSERT_TRUE(stage.ask(delivery(tickets[2], 2, {0, 1})));
+    stage.run(1s);
+  }
+  DataStage stage(options());
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  EXPECT_EQ(stage.issue(0, 3), (Tickets{{0, 1, 0}}));
+  EXPECT_EQ(stage.issue(0, 3), (Tickets{{0, 1, 0}})) << "the request comes again";
+  ASSERT_TRUE(stage.ask(delivery({0, 1, 0}, 2)));
+  EXPECT_EQ(states(stage, 0), (States{"ready", "ready", "ready"}));
+  EXPECT_EQ(right->calls.size(), 1u) << "scores are in the log, too";
+  FetchExperience fetch{0, {0, 1, 2}};
+  const auto page = stage.ask(std::move(fetch));
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->groups[2].samples[1].versions, (experience::VersionRuns{0, 1}));
+  EXPECT_EQ(page->groups[2].samples[1].score, 2.0);
+  EXPECT_EQ(page->groups[2].prompt, (std::vector<std::int32_t>{2}));
+  // The stream of prompts goes on behind those that were taken.
+  ASSERT_EQ(stage.issue(1, 1), (Tickets{{1, 0, 0}}));
+  FetchPrompts prompts{{{1, 0, 0}}};
+  EXPECT_EQ(stage.ask(std::move(prompts))->tasks[0].prompt, 3u);
+}
+
+TEST_F(GroupLogTest, ScoresThatWereMissingAreAskedForAgain) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1))->hold();
+    ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 1)[0], 2)));
+    stage.run(1s);
+  }
+  DataStage stage(options());
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  EXPECT_TRUE(stage.issue(0, 1).empty());
+  EXPECT_EQ(states(stage, 0), States{"ready"});
+  EXPECT_EQ(right->calls.size(), 1u);
+}
+
+TEST_F(GroupLogTest, AReplacedGroupKeepsItsAttemptAndPrompt) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", failing(ErrorCode::kData, "no"));
+    ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 2)[1], 2)));
+    EXPECT_EQ(states(stage, 0), (States{"issued", "failed"}));
+    ASSERT_TRUE(stage.reissue({0, 1, 0}));
+    stage.run(1s);
+  }
+  DataStage stage(options());
+  stage.reward("reward/right", numbers_times(1));
+  EXPECT_EQ(stage.issue(0, 2), (Tickets{{0, 0, 0}, {0, 1, 1}}));
+  FetchPrompts prompts{{{0, 0, 0}, {0, 1, 1}}};
+  const auto tasks = stage.ask(std::move(prompts));
+  EXPECT_EQ(tasks->tasks[0].prompt, 0u);
+  EXPECT_EQ(tasks->tasks[1].prompt, 2u);
+  // A late delivery of the replaced attempt is not taken.
+  ASSERT_TRUE(stage.ask(delivery({0, 1, 0}, 2)));
+  EXPECT_EQ(stage.amount("duplicate_groups/replaced"), 1);
+}
+
+TEST_F(GroupLogTest, NothingIsReadyBeforeItIsOnDisk) {
+  disk_.full = true;
+  DataStage stage(options());
+  stage.reward("reward/right", numbers_times(1));
+  ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 1)[0], 2)));
+  stage.run(1s);
+  AwaitGroups await{0, {}};
+  const auto full = stage.ask(AwaitGroups{await});
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::kDiskFull);
+  EXPECT_NE(full.error().message.find("step_000001.log"), std::string::npos);
+  disk_.full = false;
+  EXPECT_EQ(states(stage, 0), States{"ready"});
+}
+
+TEST_F(GroupLogTest, FilesBehindAGapOrADamagedEndAreRemoved) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1));
+    for (std::uint64_t update = 0; update < 4; ++update)
+      ASSERT_TRUE(stage.ask(delivery(stage.issue(update, 1)[0], 2)));
+    stage.run(1s);
+  }
+  const store::StepLog log(folder_.path(), disk_);
+  EXPECT_EQ(read_log(log, 0)->updates, 4u);
+  EXPECT_EQ(read_log(log, 2)->updates, 2u);
+  EXPECT_EQ(read_log(log, 2)->next_prompt, 4u);
+  std::string third = troupe::test::read_file(file(3));
+  third.back() ^= 1;
+  troupe::test::put_file(file(3), third);
+  const auto damaged = read_log(log, 0);
+  EXPECT_EQ(damaged->updates, 3u);
+  EXPECT_EQ(damaged->groups, 3u);
+  EXPECT_EQ(*log.steps(), (std::vector<std::uint64_t>{1, 2, 3})) << "what came later is gone";
+  std::filesystem::remove(file(1));
+  EXPECT_EQ(read_log(log, 0)->updates, 0u);
+  EXPECT_TRUE(log.steps()->empty()) << "they belong to a run that this one does not repeat";
+}
+
+TEST_F(GroupLogTest, ChangesOfRewardsAreKeptIfTheRunGetsToThem) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1));
+    stage.issue(0, 1);
+    ASSERT_TRUE(stage.ask(SetRewards(change(1, 1, {kRightOnce, kShort}))));
+    ASSERT_TRUE(stage.ask(SetRewards(change(2, 3, {kShort}, {"right"}))));
+  }
+  const store::StepLog log(folder_.path(), disk_);
+  auto found = read_log(log, 0);
+  ASSERT_EQ(found->sets.size(), 2u);
+  EXPECT_EQ(found->sets[1].set, 2u);
+  EXPECT_EQ(found->sets[1].from_update, 3u);
+  EXPECT_EQ(found->sets[1].lost, (std::vector<std::string>{"right"}));
+}
+
+}  // namespace
+}  // namespace troupe::actors
