@@ -1,0 +1,74 @@
+// The experience log of a run over several processes: after a kill -9 of everything an asynchronous
+// run learns from the groups that it had, with the bits that it had, and samples none of them
+// again.
+#include "company_support.hpp"
+
+namespace troupe::test {
+namespace {
+
+// The rollouts of the first updates, by step.
+std::map<std::size_t, std::string> rollouts_of(const std::filesystem::path& run,
+                                               std::size_t steps) {
+  std::map<std::size_t, std::string> texts;
+  for (std::size_t step = 1; step <= steps; ++step)
+    texts[step] = text_of(run / "rollouts" / (checkpoint_name(static_cast<int>(step)) + ".jsonl"));
+  return texts;
+}
+
+std::size_t logged_steps(const std::filesystem::path& run) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(run / "experience"))
+    count += entry.path().extension() == ".log" ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST(CompanyLog, AnAsynchronousRunThatIsKilledGoesOnWithItsGroups) {
+  const TinyRun files;
+  const std::vector<std::string> flags = {
+      "--train.staleness_max", "1", "--rollout.generators", "2", "--ckpt.save_steps", "1000"};
+  std::map<std::size_t, std::string> before;
+  {
+    CompanyRun killed(files, "run", flags);
+    ASSERT_TRUE(killed.await_steps(4)) << killed.output();
+    killed.signal(SIGKILL);
+    EXPECT_EQ(killed.wait(), 128 + SIGKILL);
+    EXPECT_TRUE(killed.all_nodes_gone());
+    before = rollouts_of(killed.folder(), 4);
+    EXPECT_GE(logged_steps(killed.folder()), 4u);
+  }
+  CompanyRun again(files, "run", flags);
+  ASSERT_EQ(again.wait(), 0) << again.output();
+  EXPECT_NE(again.log().find("are in the experience log and are not sampled again"),
+            std::string::npos)
+      << again.log();
+  for (const auto& [step, text] : rollouts_of(again.folder(), 4)) {
+    EXPECT_FALSE(text.empty());
+    EXPECT_EQ(text, before[step]) << "step " << step;
+  }
+  expect_clean_ledger(again.folder());
+  EXPECT_LE(oldest_age(again.folder()), 1u);
+  EXPECT_EQ(logged_steps(again.folder()), 0u) << "the last checkpoint covers all";
+}
+
+// Without the hashes nobody can tell whether it was sampled from the same model and data.
+TEST(CompanyLog, ALogOfUnknownContentsIsNotUsed) {
+  const TinyRun files;
+  const std::vector<std::string> flags = {"--cluster.transport", "loopback", "--ckpt.save_steps",
+                                          "1000"};
+  {
+    CompanyRun killed(files, "run", flags);
+    ASSERT_TRUE(killed.await_steps(3)) << killed.output();
+    killed.signal(SIGKILL);
+    killed.wait();
+  }
+  std::filesystem::remove(files / "run" / "experience" / "contents.json");
+  CompanyRun again(files, "run", flags);
+  ASSERT_EQ(again.wait(), 0) << again.output();
+  EXPECT_NE(again.log().find("the experience log is not used"), std::string::npos) << again.log();
+  EXPECT_EQ(again.log().find("are not sampled again"), std::string::npos) << again.log();
+  expect_clean_ledger(again.folder());
+}
+
+}  // namespace troupe::test
