@@ -94,7 +94,7 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
     co_return core::fail(ErrorCode::kInvalidArgument,
                          "update " + std::to_string(request.update + 1) + " is committed already");
   }
-  if (!evaluation) TROUPE_CO_TRY(co_await play_log(request.update));
+  if (!evaluation) TROUPE_CO_TRY(co_await replay_log(request.update));
   if (book_of(request.update).groups_of(request.update).empty()) {
     TROUPE_CO_TRY(check_prompts_left(request.update, request.groups));
   }
@@ -308,13 +308,13 @@ std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
   return scoring_.hopeless(book.groups_of(update));
 }
 
-async::task<core::Result<void>> DataRole::play_log(std::uint64_t update) {
+async::task<core::Result<void>> DataRole::replay_log(std::uint64_t update) {
   if (!log_.kept()) co_return core::Result<void>();
-  while (playing_)
+  while (replaying_)
     co_await changed_.wait(async::Deadline::none());
-  playing_ = true;
-  const core::AtExit played([this] {
-    playing_ = false;
+  replaying_ = true;
+  const core::AtExit replayed([this] {
+    replaying_ = false;
     changed_.notify_all();
   });
   if (!log_.opened()) TROUPE_CO_TRY(co_await open_log(update));

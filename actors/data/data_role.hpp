@@ -88,7 +88,7 @@ class DataRole {
   std::optional<core::Error> hopeless(std::uint64_t update) const;
   void fail_too_long(const PutGroup& request);
   // Brings back what the log holds of an update, once, before its tickets are issued.
-  async::task<core::Result<void>> play_log(std::uint64_t update);
+  async::task<core::Result<void>> replay_log(std::uint64_t update);
   async::task<core::Result<void>> open_log(std::uint64_t first_update);
 
   RoleContext context_;
@@ -106,7 +106,7 @@ class DataRole {
   GroupScoring scoring_;
   GroupLog log_;
   std::uint64_t committed_updates_ = 0;  // as far as this life knows
-  bool playing_ = false;                 // the log is being read
+  bool replaying_ = false;               // the log is being read
 };
 
 }  // namespace troupe::actors

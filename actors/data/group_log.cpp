@@ -31,6 +31,41 @@ core::Result<Events> read_events(const store::StepLog& log, std::uint64_t update
   return events;
 }
 
+// True when an update broke off because of failures that its groups do not show: a reward that
+// answered with errors, an engine, the reference. Then its first attempts are made again, so that a
+// synchronous run has the bits of one without the failure.
+bool broken_off(const std::vector<BookEvent>& events) {
+  std::map<std::uint32_t, experience::Ticket> last;
+  std::set<experience::Ticket> taken, failed;
+  for (const BookEvent& event : events) {
+    if (const auto* const issued = std::get_if<TicketIssued>(&event)) {
+      last[issued->saved.ticket.slot] = issued->saved.ticket;
+    } else if (const auto* const group = std::get_if<GroupTaken>(&event)) {
+      taken.insert(group->ticket);
+    } else if (const auto* const failure = std::get_if<GroupFailed>(&event)) {
+      failed.insert(failure->ticket);
+    }
+  }
+  const bool open = std::any_of(last.begin(), last.end(), [&](const auto& entry) {
+    return failed.contains(entry.second) || !taken.contains(entry.second);
+  });
+  return open && !failed.empty();
+}
+
+// Leaves of a step's file the changes of rewards alone.
+core::Result<void> keep_sets(const store::StepLog& log,
+                             std::uint64_t step,
+                             std::vector<BookEvent>& events) {
+  std::erase_if(events,
+                [](const BookEvent& event) { return !std::holds_alternative<SetChanged>(event); });
+  store::StepLog again = log;
+  for (const BookEvent& event : events)
+    again.add(step, record_of(event));
+  TROUPE_TRY(log.remove(step));
+  auto batch = again.take();
+  return log.write(batch);
+}
+
 // Adds up what the files of successive updates hold.
 class Reader {
  public:
@@ -96,6 +131,8 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
       TROUPE_TRY(log.remove(step));
       continue;
     }
+    if (step == steps.back() && broken_off(events.list))
+      TROUPE_TRY(keep_sets(log, step, events.list));
     reader.add(events.list);
     belongs = events.whole;
   }

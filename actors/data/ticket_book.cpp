@@ -398,7 +398,7 @@ void TicketBook::reopen(const std::vector<TicketIssued>& issued, const SetOf& se
   }
 }
 
-void TicketBook::play(BookEvent event, const SetOf& set_of) {
+void TicketBook::apply(BookEvent event, const SetOf& set_of) {
   if (const auto* const issued = std::get_if<TicketIssued>(&event)) {
     if (const RewardSetPtr rewards = set_of(issued->set)) place(*issued, rewards);
   } else if (auto* const taken = std::get_if<GroupTaken>(&event)) {
@@ -422,7 +422,7 @@ void TicketBook::replay(std::uint64_t update, std::vector<BookEvent> events, con
   const BookCounts counts = counts_;  // of this life
   groups_.erase(groups_.lower_bound({update, 0}), groups_.lower_bound({update + 1, 0}));
   for (BookEvent& event : events)
-    play(std::move(event), set_of);
+    apply(std::move(event), set_of);
   counts_ = counts;
   listener_ = listener;
 }

@@ -133,7 +133,7 @@ class TicketBook {
   void settle(BookGroup& group);
   void fail_group(BookGroup& group, FailureKind kind, std::string cause);
   void place(const TicketIssued& issued, const RewardSetPtr& rewards);
-  void play(BookEvent event, const SetOf& set_of);
+  void apply(BookEvent event, const SetOf& set_of);
   void tell(const BookEvent& event) {
     if (listener_ != nullptr) listener_->on_event(event);
   }

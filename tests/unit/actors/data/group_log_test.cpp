@@ -127,22 +127,46 @@ TEST_F(GroupLogTest, ScoresThatWereMissingAreAskedForAgain) {
 TEST_F(GroupLogTest, AReplacedGroupKeepsItsAttemptAndPrompt) {
   {
     DataStage stage(options());
+    const auto right = stage.reward("reward/right", failing(ErrorCode::kData, "no"));
+    const auto tickets = stage.issue(0, 2);
+    ASSERT_TRUE(stage.ask(delivery(tickets[1], 2)));
+    EXPECT_EQ(states(stage, 0), (States{"issued", "failed"}));
+    ASSERT_TRUE(stage.reissue({0, 1, 0}));
+    right->answer = numbers_times(1);
+    ASSERT_TRUE(stage.ask(delivery({0, 1, 1}, 2)));
+    ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
+    stage.run(1s);
+  }
+  DataStage stage(options());
+  stage.reward("reward/right", numbers_times(1));
+  EXPECT_TRUE(stage.issue(0, 2).empty());
+  EXPECT_EQ(states(stage, 0), (States{"ready", "ready"}));
+  FetchPrompts prompts{{{0, 0, 0}, {0, 1, 1}}};
+  const auto tasks = stage.ask(std::move(prompts));
+  EXPECT_EQ(tasks->tasks[0].prompt, 0u);
+  EXPECT_EQ(tasks->tasks[1].prompt, 2u);
+}
+
+// What the run would have done without the failure.
+TEST_F(GroupLogTest, AnUpdateThatBrokeOffBecauseOfAFailureBeginsAnew) {
+  {
+    DataStage stage(options());
     stage.reward("reward/right", failing(ErrorCode::kData, "no"));
+    ASSERT_TRUE(stage.ask(SetRewards(change(1, 0, {kRightOnce, kShort}))));
     ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 2)[1], 2)));
     EXPECT_EQ(states(stage, 0), (States{"issued", "failed"}));
     ASSERT_TRUE(stage.reissue({0, 1, 0}));
     stage.run(1s);
   }
+  const store::StepLog log(folder_.path(), disk_);
+  EXPECT_EQ(read_log(log, 0)->sets.size(), 1u) << "changes of rewards hold";
   DataStage stage(options());
   stage.reward("reward/right", numbers_times(1));
-  EXPECT_EQ(stage.issue(0, 2), (Tickets{{0, 0, 0}, {0, 1, 1}}));
-  FetchPrompts prompts{{{0, 0, 0}, {0, 1, 1}}};
+  EXPECT_EQ(stage.issue(0, 2), (Tickets{{0, 0, 0}, {0, 1, 0}}));
+  FetchPrompts prompts{{{0, 0, 0}, {0, 1, 0}}};
   const auto tasks = stage.ask(std::move(prompts));
   EXPECT_EQ(tasks->tasks[0].prompt, 0u);
-  EXPECT_EQ(tasks->tasks[1].prompt, 2u);
-  // A late delivery of the replaced attempt is not taken.
-  ASSERT_TRUE(stage.ask(delivery({0, 1, 0}, 2)));
-  EXPECT_EQ(stage.amount("duplicate_groups/replaced"), 1);
+  EXPECT_EQ(tasks->tasks[1].prompt, 1u);
 }
 
 TEST_F(GroupLogTest, NothingIsReadyBeforeItIsOnDisk) {
