@@ -138,7 +138,7 @@ class ExchangeAcquaintances : public ExchangeTest {
   ExchangeAcquaintances() {
     third_role_ = third_->join_echo("third/0");
     silent_ = third_->join("silent/0");
-    silent_->serve(never);
+    serve_there(silent_, never);
   }
   void introduce() {
     connect();
@@ -215,7 +215,7 @@ TEST_F(ExchangeCalls, AnUnknownPeerIsLostAtOnce) {
 
 TEST_F(ExchangeCalls, AFullInboxRefusesAtOnce) {
   auto busy = home_.join("busy/0");
-  busy->serve(never);
+  serve_there(busy, never);
   connect();
   ASSERT_NE(away_.events.wait("arrived busy/0"), "");
   std::vector<std::future<Result<std::string>>> waiting;
@@ -233,7 +233,7 @@ TEST_F(ExchangeCalls, AFullInboxRefusesAtOnce) {
 
 TEST_F(ExchangeCalls, AStoppedRoleFailsTheCallsToItAtOnceOnBothSides) {
   auto silent = home_.join("silent/0");
-  silent->serve(never);
+  serve_there(silent, never);
   connect();
   ASSERT_NE(away_.events.wait("arrived silent/0"), "");
   auto far = start_ask(away_role_, "silent/0", "x");
@@ -248,7 +248,7 @@ TEST_F(ExchangeCalls, AStoppedRoleFailsTheCallsToItAtOnceOnBothSides) {
 TEST_F(ExchangeCalls, AForgottenPeerIsLostAtOnceAndNotHeardAgain) {
   away_.stop(away_role_);
   away_role_ = away_.join("away/0", 2);
-  away_role_->serve(never);
+  serve_there(away_role_, never);
   const auto connected = away_.connect(path_, "away/0", 2);
   ASSERT_TRUE(connected);
   ASSERT_NE(home_.events.wait("arrived away/0 2"), "");
@@ -272,7 +272,7 @@ TEST_F(ExchangeCalls, AKilledActorEndsItsRoleAndIsLostToAll) {
   connect();
   std::promise<core::Error> reported;
   auto victim = home_.join("victim/0");
-  victim->serve(never);
+  serve_there(victim, never);
   victim->on_bug([&reported](const core::Error& error) { reported.set_value(error); });
   ASSERT_NE(away_.events.wait("arrived victim/0"), "");
   auto far = start_ask(away_role_, "victim/0", "x");

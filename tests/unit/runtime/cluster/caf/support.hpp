@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
+#include "runtime/async/run_on.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
 
@@ -27,6 +28,16 @@ namespace troupe::cluster::testing {
 
 inline constexpr auto kPatience = 60s;   // of a test with something that must happen
 inline constexpr auto kForever = 3600s;  // a deadline that must not be what ends a call
+
+// Serves a role from its own strand, as RoleHost does.
+inline void serve_there(const std::shared_ptr<Endpoint>& role, Handler handler) {
+  std::promise<void> served;
+  async::post(role->strand(), [&] {
+    role->serve(std::move(handler));
+    served.set_value();
+  });
+  served.get_future().wait();
+}
 
 // Things that happened, in order, as lines.
 class Events {
@@ -143,7 +154,7 @@ class Troupe {
   }
   std::shared_ptr<Endpoint> join_echo(const std::string& name, std::uint64_t epoch = 1) {
     auto role = join(name, epoch);
-    role->serve(echo_handler(name));
+    serve_there(role, echo_handler(name));
     return role;
   }
   void stop(const std::shared_ptr<Endpoint>& role) {
