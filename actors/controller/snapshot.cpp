@@ -1,6 +1,6 @@
 #include "actors/controller/snapshot.hpp"
 
-#include <nlohmann/json.hpp>
+#include "actors/protocol/reward_member_json.hpp"
 
 namespace troupe::actors {
 
@@ -14,16 +14,12 @@ std::string snapshot_json(const ControllerSnapshot& snapshot) {
     if (line.version) one["version"] = *line.version;
     generators.push_back(std::move(one));
   }
-  nlohmann::json members = nlohmann::json::array();
-  for (const RewardMember& member : snapshot.rewards) {
-    members.push_back({{"name", member.name}, {"peer", member.peer}, {"weight", member.weight}});
-  }
   nlohmann::json object = {
       {"version", snapshot.version},         {"updates_done", snapshot.done},
       {"updates_issued", snapshot.issued},   {"tickets_waiting", snapshot.queue},
       {"generators", std::move(generators)}, {"staleness_tokens", snapshot.staleness},
       {"counts", snapshot.counts},           {"reward_set", snapshot.reward_set},
-      {"rewards", std::move(members)}};
+      {"rewards", snapshot.rewards}};
   return object.dump();
 }
 

@@ -36,7 +36,7 @@ std::optional<CriticValues> CriticRole::known_values(const ScoreValues& request)
 }
 
 async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
-  const auto turn = co_await take_turn();
+  const auto turn = co_await turns_.take();
   if (auto known = known_values(request)) co_return std::move(*known);
   TROUPE_CO_TRY_ASSIGN(trained, answered(request.update));
   if (trained) {
@@ -74,7 +74,7 @@ async::task<core::Result<Ack>> CriticRole::on(PutReturns request) {
 }
 
 async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
-  const auto turn = co_await take_turn();
+  const auto turn = co_await turns_.take();
   TROUPE_CO_TRY_ASSIGN(known, answered(request.update));
   if (known) co_return *known;
   TROUPE_CO_TRY(check_page("training", request.update, request.groups, held_->groups.size()));

@@ -1,8 +1,7 @@
 #include "actors/data/book_events.hpp"
 
-#include <nlohmann/json.hpp>
+#include "actors/protocol/reward_member_json.hpp"
 
-#include <array>
 #include <bit>
 #include <cstring>
 #include <exception>
@@ -175,13 +174,10 @@ GroupFailed failed_of(const json& object) {
 }
 
 json json_of(const SetChanged& event) {
-  json members = json::array();
-  for (const RewardMember& member : event.set.members)
-    members.push_back({{"name", member.name}, {"peer", member.peer}, {"weight", member.weight}});
   return {{"event", "rewards"},
           {"set", event.set.set},
           {"from_update", event.set.from_update},
-          {"members", std::move(members)},
+          {"members", event.set.members},
           {"lost", event.set.lost},
           {"committed", event.committed}};
 }
@@ -190,11 +186,7 @@ SetChanged changed_of(const json& object) {
   SetChanged event;
   event.set.set = object.at("set").get<std::uint64_t>();
   event.set.from_update = object.at("from_update").get<std::uint64_t>();
-  for (const json& member : object.at("members")) {
-    event.set.members.push_back({member.at("name").get<std::string>(),
-                                 member.at("peer").get<std::string>(),
-                                 member.at("weight").get<double>()});
-  }
+  event.set.members = object.at("members").get<std::vector<RewardMember>>();
   event.set.lost = object.at("lost").get<std::vector<std::string>>();
   event.committed = object.at("committed").get<std::uint64_t>();
   return event;

@@ -3,7 +3,6 @@
 #include "actors/data/book_amounts.hpp"
 #include "actors/data/group_statuses.hpp"
 #include "actors/limits.hpp"
-#include "runtime/core/at_exit.hpp"
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
@@ -48,12 +47,14 @@ DataRole::DataRole(RoleContext context,
       committed_(state_of(book_)),
       sets_(options_.rewards),
       changed_(*context_.timers),
+      replays_(*context_.timers),
       scoring_(
           context_,
           options_.scoring,
           [this](const BookGroup& group) { return prompt_of(group); },
           changed_),
-      log_(context_, options_.log, options_.scoring.note) {
+      committed_updates_(options_.log.found.first_update),
+      log_(context_, std::move(options_.log), options_.scoring.note) {
   TROUPE_CHECK(sets_.restore(options_.earlier_sets).has_value(),
                "the reward sets of an earlier life were in order there");
   if (log_.kept()) book_.when_changed(&log_);
@@ -309,34 +310,25 @@ std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
 }
 
 async::task<core::Result<void>> DataRole::replay_log(std::uint64_t update) {
-  if (!log_.kept()) co_return core::Result<void>();
-  while (replaying_)
-    co_await changed_.wait(async::Deadline::none());
-  replaying_ = true;
-  const core::AtExit replayed([this] {
-    replaying_ = false;
-    changed_.notify_all();
-  });
-  if (!log_.opened()) TROUPE_CO_TRY(co_await open_log(update));
+  const auto turn = co_await replays_.take();
+  const TicketBook::SetOf set_of = [this](std::uint64_t number) { return sets_.numbered(number); };
+  reopen(set_of);
   if (!log_.holds(update)) co_return core::Result<void>();
   TROUPE_CO_TRY_ASSIGN(events, co_await log_.take(update));
-  book_.replay(update, std::move(events),
-               [this](std::uint64_t number) { return sets_.numbered(number); });
+  book_.replay(update, std::move(events), set_of);
   for (const BookGroup* group : book_.groups_of(update))
     scoring_.begin(book_, group->ticket);
   co_return core::Result<void>();
 }
 
-async::task<core::Result<void>> DataRole::open_log(std::uint64_t first_update) {
-  TROUPE_CO_TRY_ASSIGN(found, co_await log_.open(first_update));
-  committed_updates_ = std::max(committed_updates_, first_update);
-  book_.reopen(found.issued, [this](std::uint64_t number) { return sets_.numbered(number); });
-  if (found.groups == 0 || !options_.scoring.note) co_return core::Result<void>();
+void DataRole::reopen(const TicketBook::SetOf& set_of) {
+  const LoggedRun found = log_.take_found();
+  book_.reopen(found.issued, set_of);
+  if (found.groups == 0 || !options_.scoring.note) return;
   options_.scoring.note(std::to_string(found.groups) + " groups of " +
                         std::to_string(found.updates) +
                         " updates after the checkpoint are in the experience log and are not "
                         "sampled again");
-  co_return core::Result<void>();
 }
 
 // Fails a group whose samples the generator did not send because they are too long. The slot is

@@ -16,6 +16,7 @@
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
+#include "runtime/async/turns.hpp"
 #include "runtime/experience/ticket.hpp"
 #include "runtime/wire/role_report.hpp"
 
@@ -89,7 +90,8 @@ class DataRole {
   void fail_too_long(const PutGroup& request);
   // Brings back what the log holds of an update, once, before its tickets are issued.
   async::task<core::Result<void>> replay_log(std::uint64_t update);
-  async::task<core::Result<void>> open_log(std::uint64_t first_update);
+  // Opens the tickets that the log holds, the first time.
+  void reopen(const TicketBook::SetOf& set_of);
 
   RoleContext context_;
   DataRoleOptions options_;
@@ -103,10 +105,10 @@ class DataRole {
   std::uint64_t too_long_samples_ = 0;  // samples of groups beyond kGroup_bytes_max
   std::map<experience::Ticket, Prompt> open_prompts_;
   async::Notifier changed_;  // notified at each change of a group
+  async::Turns replays_;
   GroupScoring scoring_;
+  std::uint64_t committed_updates_;  // in all lives of the run
   GroupLog log_;
-  std::uint64_t committed_updates_ = 0;  // as far as this life knows
-  bool replaying_ = false;               // the log is being read
 };
 
 }  // namespace troupe::actors

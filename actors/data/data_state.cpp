@@ -1,6 +1,6 @@
 #include "actors/data/data_state.hpp"
 
-#include <nlohmann/json.hpp>
+#include "actors/protocol/reward_member_json.hpp"
 
 #include <set>
 #include <string>
@@ -59,11 +59,7 @@ core::Result<SavedTicket> ticket_from(const json& object,
 }
 
 json json_of(const SetRewards& set) {
-  json members = json::array();
-  for (const RewardMember& member : set.members) {
-    members.push_back({{"name", member.name}, {"peer", member.peer}, {"weight", member.weight}});
-  }
-  return {{"set", set.set}, {"from_update", set.from_update}, {"rewards", std::move(members)}};
+  return {{"set", set.set}, {"from_update", set.from_update}, {"rewards", set.members}};
 }
 
 core::Result<SetRewards> set_from(const json& object, const std::filesystem::path& path) {
@@ -79,8 +75,7 @@ core::Result<SetRewards> set_from(const json& object, const std::filesystem::pat
         !member.value("peer", json()).is_string() || !member.value("weight", json()).is_number()) {
       return damaged(path, "a reward without name, peer or weight");
     }
-    set.members.push_back({member["name"].get<std::string>(), member["peer"].get<std::string>(),
-                           member["weight"].get<double>()});
+    set.members.push_back(member.get<RewardMember>());
   }
   return set;
 }

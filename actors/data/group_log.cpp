@@ -1,6 +1,7 @@
 #include "actors/data/group_log.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 namespace troupe::actors {
@@ -31,36 +32,42 @@ core::Result<Events> read_events(const store::StepLog& log, std::uint64_t update
   return events;
 }
 
-// True when an update broke off because of failures that its groups do not show: a reward that
-// answered with errors, an engine, the reference. Then its first attempts are made again, so that a
-// synchronous run has the bits of one without the failure.
-bool broken_off(const std::vector<BookEvent>& events) {
-  std::map<std::uint32_t, experience::Ticket> last;
+// The tickets of one update's events.
+struct EventTickets {
+  std::map<std::uint32_t, TicketIssued> last;  // by slot
   std::set<experience::Ticket> taken, failed;
-  for (const BookEvent& event : events) {
-    if (const auto* const issued = std::get_if<TicketIssued>(&event)) {
-      last[issued->saved.ticket.slot] = issued->saved.ticket;
-    } else if (const auto* const group = std::get_if<GroupTaken>(&event)) {
-      taken.insert(group->ticket);
-    } else if (const auto* const failure = std::get_if<GroupFailed>(&event)) {
-      failed.insert(failure->ticket);
+
+  explicit EventTickets(const std::vector<BookEvent>& events) {
+    for (const BookEvent& event : events) {
+      if (const auto* const issued = std::get_if<TicketIssued>(&event)) {
+        last.insert_or_assign(issued->saved.ticket.slot, *issued);
+      } else if (const auto* const group = std::get_if<GroupTaken>(&event)) {
+        taken.insert(group->ticket);
+      } else if (const auto* const failure = std::get_if<GroupFailed>(&event)) {
+        failed.insert(failure->ticket);
+      }
     }
   }
-  const bool open = std::any_of(last.begin(), last.end(), [&](const auto& entry) {
-    return failed.contains(entry.second) || !taken.contains(entry.second);
-  });
-  return open && !failed.empty();
-}
+
+  // True when the update broke off because of failures that its groups do not show: a reward that
+  // answered with errors, an engine, the reference. Then its first attempts are made again, so that
+  // a synchronous run has the bits of one without the failure.
+  bool broken_off() const {
+    return !failed.empty() && std::any_of(last.begin(), last.end(), [this](const auto& entry) {
+      const experience::Ticket& ticket = entry.second.saved.ticket;
+      return failed.contains(ticket) || !taken.contains(ticket);
+    });
+  }
+};
 
 // Leaves of a step's file the changes of rewards alone.
 core::Result<void> keep_sets(const store::StepLog& log,
                              std::uint64_t step,
-                             std::vector<BookEvent>& events) {
-  std::erase_if(events,
-                [](const BookEvent& event) { return !std::holds_alternative<SetChanged>(event); });
+                             const std::vector<BookEvent>& events) {
   store::StepLog again = log;
-  for (const BookEvent& event : events)
-    again.add(step, record_of(event));
+  for (const BookEvent& event : events) {
+    if (std::holds_alternative<SetChanged>(event)) again.add(step, record_of(event));
+  }
   TROUPE_TRY(log.remove(step));
   auto batch = again.take();
   return log.write(batch);
@@ -69,33 +76,22 @@ core::Result<void> keep_sets(const store::StepLog& log,
 // Adds up what the files of successive updates hold.
 class Reader {
  public:
-  explicit Reader(std::uint64_t first_update) : first_(first_update) {}
+  explicit Reader(std::uint64_t first_update) { run_.first_update = first_update; }
 
-  std::uint64_t next() const { return first_ + run_.updates; }
+  std::uint64_t next() const { return run_.end(); }
 
-  // False: it holds no ticket.
-  bool add(const std::vector<BookEvent>& events) {
-    std::map<std::uint32_t, TicketIssued> last;
-    std::set<experience::Ticket> taken;
+  void add(const std::vector<BookEvent>& events) {
     for (const BookEvent& event : events) {
-      if (const auto* const issued = std::get_if<TicketIssued>(&event)) {
-        last.insert_or_assign(issued->saved.ticket.slot, *issued);
-      } else if (const auto* const group = std::get_if<GroupTaken>(&event)) {
-        taken.insert(group->ticket);
-      } else if (const auto* const changed = std::get_if<SetChanged>(&event)) {
+      if (const auto* const changed = std::get_if<SetChanged>(&event))
         sets_.insert_or_assign(changed->set.set, *changed);
-      }
     }
-    for (auto& [slot, issued] : last) {
-      const bool sampled = taken.contains(issued.saved.ticket);
-      ++(sampled ? run_.groups : run_.unsampled);
-      run_.next_prompt = std::max(run_.next_prompt, issued.saved.prompt + 1);
-      for (const std::uint64_t prompt : issued.saved.replaced)
-        run_.next_prompt = std::max(run_.next_prompt, prompt + 1);
+  }
+  void add(EventTickets tickets) {
+    for (auto& [slot, issued] : tickets.last) {
+      run_.groups += tickets.taken.contains(issued.saved.ticket) ? 1 : 0;
       run_.issued.push_back(std::move(issued));
     }
-    if (!last.empty()) ++run_.updates;
-    return !last.empty();
+    if (!tickets.last.empty()) ++run_.updates;
   }
 
   // Changes that were made later than this run goes on belong to another one.
@@ -107,7 +103,6 @@ class Reader {
   }
 
  private:
-  const std::uint64_t first_;
   LoggedRun run_;
   std::map<std::uint64_t, SetChanged> sets_;
 };
@@ -121,20 +116,21 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
   for (const std::uint64_t step : steps) {
     if (step <= first_update) continue;
     TROUPE_TRY_ASSIGN(events, read_events(log, step - 1));
+    EventTickets tickets(events.list);
     // Behind a gap there may only be changes of rewards that begin later.
     const bool gap = step - 1 != reader.next();
-    const bool tickets = std::any_of(
-        events.list.begin(), events.list.end(),
-        [](const BookEvent& event) { return std::holds_alternative<TicketIssued>(event); });
-    if (!belongs || (gap && tickets)) {
+    if (!belongs || (gap && !tickets.last.empty())) {
       belongs = false;
       TROUPE_TRY(log.remove(step));
       continue;
     }
-    if (step == steps.back() && broken_off(events.list))
-      TROUPE_TRY(keep_sets(log, step, events.list));
     reader.add(events.list);
     belongs = events.whole;
+    if (step == steps.back() && tickets.broken_off()) {
+      TROUPE_TRY(keep_sets(log, step, events.list));
+    } else {
+      reader.add(std::move(tickets));
+    }
   }
   return reader.finish();
 }
@@ -145,7 +141,10 @@ GroupLog::GroupLog(const RoleContext& context, GroupLogOptions options, Note not
       log_(options_.folder, *options_.disk),
       note_(std::move(note), *context.timers, limits::kNotesEvery),
       wake_(*context.timers),
-      written_more_(*context.timers) {}
+      written_more_(*context.timers) {
+  for (std::uint64_t update = options_.found.first_update; update < options_.found.end(); ++update)
+    held_.insert(update);
+}
 
 void GroupLog::on_event(const BookEvent& event) {
   if (!kept()) return;
@@ -197,15 +196,6 @@ async::task<void> GroupLog::keep_writing() {
     written_more_.notify_all();
   }
   writing_ = false;
-}
-
-async::task<core::Result<LoggedRun>> GroupLog::open(std::uint64_t first_update) {
-  auto job = [this, first_update] { return read_log(log_, first_update); };
-  TROUPE_CO_TRY_ASSIGN(found, co_await context_.device->run(std::move(job)));
-  opened_ = true;
-  for (std::uint64_t i = 0; i < found.updates; ++i)
-    held_.insert(first_update + i);
-  co_return found;
 }
 
 async::task<core::Result<std::vector<BookEvent>>> GroupLog::take(std::uint64_t update) {

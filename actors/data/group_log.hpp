@@ -15,34 +15,36 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
 
-struct GroupLogOptions {
-  std::filesystem::path folder;  // "": nothing is kept
-  store::Disk* disk = &store::system_disk();
-  // False once the run folder is gone: nothing is written to its place then. Any thread.
-  std::function<bool()> here = [] { return true; };
-};
-
 // What a log holds for a run that goes on after `first_update` updates.
 struct LoggedRun {
-  std::uint64_t next_prompt = 0;     // one more than the last place of the stream that it names
+  std::uint64_t first_update = 0;
   std::uint64_t updates = 0;         // from first_update on, without a gap
   std::uint64_t groups = 0;          // of these, taken
-  std::uint64_t unsampled = 0;       // tickets of these whose samples are not there
   std::vector<TicketIssued> issued;  // the last attempt of each slot
   std::vector<SetRewards> sets;      // changes of rewards, by number
+
+  std::uint64_t end() const noexcept { return first_update + updates; }
 };
 
 // Reads a log, and removes from it what does not belong to this run: files behind a gap or a
 // damaged end. Blocks. Errors: the disk's.
 core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_update);
+
+struct GroupLogOptions {
+  std::filesystem::path folder;  // "": nothing is kept
+  store::Disk* disk = &store::system_disk();
+  LoggedRun found;  // what earlier lives of the run left there
+  // False once the run folder is gone: nothing is written to its place then. Any thread.
+  std::function<bool()> here = [] { return true; };
+};
 
 class GroupLog final : public BookListener {
  public:
@@ -55,9 +57,8 @@ class GroupLog final : public BookListener {
   // and writing is tried again.
   async::task<core::Result<void>> durable();
 
-  // Reads what earlier lives of the run left. Called once, before the first ticket is issued.
-  async::task<core::Result<LoggedRun>> open(std::uint64_t first_update);
-  bool opened() const noexcept { return opened_; }
+  // What earlier lives left; empty the second time.
+  LoggedRun take_found() { return std::exchange(options_.found, {}); }
   // True while the update has events of an earlier life that were not taken; `take` gives them.
   bool holds(std::uint64_t update) const { return held_.contains(update); }
   async::task<core::Result<std::vector<BookEvent>>> take(std::uint64_t update);
@@ -69,7 +70,7 @@ class GroupLog final : public BookListener {
   async::task<void> pause(core::Duration span);
 
   RoleContext context_;
-  const GroupLogOptions options_;
+  GroupLogOptions options_;
   store::StepLog log_;
   RareNote note_;
   async::Notifier wake_;          // somebody waits: writing is urgent
@@ -80,7 +81,6 @@ class GroupLog final : public BookListener {
   std::optional<core::Error> error_;  // of the last failure
   bool urgent_ = false;               // somebody waits
   bool writing_ = false;
-  bool opened_ = false;
   std::set<std::uint64_t> held_;  // updates of earlier lives
 };
 

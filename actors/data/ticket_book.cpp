@@ -84,18 +84,16 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const Rewa
   for (std::uint32_t slot = 0; slot < order.groups; ++slot) {
     auto [place, added] = groups_.try_emplace(Slot{order.update, slot});
     BookGroup& group = place->second;
+    const bool fresh = added || group.restored;
     if (added) {
       const experience::Ticket ticket{order.update, slot, 0};
       group = fresh_group({ticket, next_prompt_++, wanted, {}}, order.version_min, rewards);
     } else if (group.restored) {
       group = fresh_group({group.ticket, group.prompt, wanted, std::move(group.replaced)},
                           order.version_min, rewards);
-    } else {
-      tickets.push_back(group.ticket);
-      continue;
     }
-    tell_issued(group);
     tickets.push_back(group.ticket);
+    if (fresh) tell_issued(group);
   }
   next_update_ = std::max(next_update_, order.update + 1);
   return tickets;
@@ -196,7 +194,7 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
   if (!waits_for(ticket, member)) return false;
   BookGroup& group = *current(ticket);
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
-  tell(GroupScored{ticket, member, scores, causes, extras});
+  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras});
   const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     SampleScores& sample = group.scores[i];

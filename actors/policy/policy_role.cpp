@@ -92,7 +92,7 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
 }
 
 async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
-  const auto turn = co_await take_turn();
+  const auto turn = co_await turns_.take();
   TROUPE_CO_TRY_ASSIGN(known, answered(request.update));
   if (known) co_return *known;
   TROUPE_CO_TRY_ASSIGN(groups, co_await fetch(request));

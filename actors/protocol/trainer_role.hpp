@@ -6,6 +6,7 @@
 #include "actors/protocol/device_work.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
+#include "runtime/async/turns.hpp"
 #include "runtime/store/disk.hpp"
 #include "runtime/wire/role_report.hpp"
 
@@ -81,20 +82,10 @@ class TrainerRole {
         name_(std::move(name)),
         tokenizer_from_(std::move(tokenizer_from)),
         disk_(disk),
-        turn_over_(*context_.timers),
+        turns_(*context_.timers),
         work_(context_, "waiting for groups") {}
   ~TrainerRole() = default;
 
-  // Waits until no other request works on an update, and keeps others waiting until the returned
-  // object is destroyed.
-  async::task<std::shared_ptr<void>> take_turn() {
-    while (std::exchange(has_turn_, true))
-      co_await turn_over_.wait(async::Deadline::none());
-    co_return std::shared_ptr<void>(nullptr, [this](void*) {
-      has_turn_ = false;
-      turn_over_.notify_all();
-    });
-  }
   // The answer given when this update was trained on; nothing when it was not yet. Error
   // kInvalidArgument for an update before the last one trained on.
   core::Result<std::optional<Trained>> answered(std::uint64_t update) const {
@@ -124,7 +115,7 @@ class TrainerRole {
   const std::string name_;
   const std::filesystem::path tokenizer_from_;
   store::Disk& disk_;
-  async::Notifier turn_over_;
+  async::Turns turns_;  // of requests that work on an update
   DeviceWork work_;
   core::Version version_ = 0;
 
@@ -133,7 +124,6 @@ class TrainerRole {
   std::uint64_t updates_ = 0;
   std::optional<std::uint64_t> inside_;  // the update that is changing the trainer
   std::optional<std::pair<std::uint64_t, Trained>> answer_;  // the last update and its answer
-  bool has_turn_ = false;
 };
 
 }  // namespace troupe::actors

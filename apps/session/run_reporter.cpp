@@ -4,7 +4,6 @@
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
-#include "runtime/store/step_log.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -291,18 +290,16 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   saved_ = done;
   const bool covers = !config_.run.keep_experience && !beside_;
   lock.unlock();
-  const store::StepLog log(folder_.experience_folder(), store::system_disk());
-  if (covers) TROUPE_TRY(log.remove_up_to(done));
+  if (covers) TROUPE_TRY(folder_.experience().remove_up_to(done));
   return folder;
 }
 
 // A folder that cannot be read is noticed by whoever writes there.
 bool RunReporter::log_is_long() const {
-  const store::StepLog log(folder_.experience_folder(), store::system_disk());
   std::unique_lock lock(mutex_);
   const std::uint64_t saved = saved_;
   lock.unlock();
-  const auto bytes = log.bytes_after(saved);
+  const auto bytes = folder_.experience().bytes_after(saved);
   return bytes && *bytes >= static_cast<std::uint64_t>(config_.ckpt.log_bytes_max);
 }
 

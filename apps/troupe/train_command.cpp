@@ -106,10 +106,9 @@ class Training {
     }
     parts.plan.restarts = !loopback();
     parts.plan.failed = failed_;
-    const store::StepLog log(start.folder.experience_folder(), store::system_disk());
-    TROUPE_TRY_ASSIGN(logged, actors::read_log(log, parts.plan.first_update));
-    parts.plan.logged_until = parts.plan.first_update + logged.updates;
-    if (!begun_) TROUPE_TRY(restore_rewards(start.checkpoint, std::move(logged.sets)));
+    TROUPE_TRY_ASSIGN(logged, actors::read_log(start.folder.experience(), parts.plan.first_update));
+    parts.plan.logged_until = logged.end();
+    if (!begun_) TROUPE_TRY(restore_rewards(start.checkpoint, logged.sets));
     for (const auto& [number, set] : reward_sets_)
       parts.plan.earlier_sets.push_back(set);
     if (loopback()) TROUPE_TRY(check_none_attached(parts.plan));
@@ -121,6 +120,7 @@ class Training {
     parts.data = data_options(config_);
     parts.data.earlier_sets = parts.plan.earlier_sets;
     parts.data.log.folder = start.folder.experience_folder();
+    parts.data.log.found = std::move(logged);
     parts.data.log.here = [&start] { return start.folder.check_here().has_value(); };
     parts.prompts = std::move(inputs.prompts);
     parts.evaluation = std::move(inputs.evaluation);
@@ -144,14 +144,14 @@ class Training {
   // Restores the attached rewards of an earlier process: from the checkpoint, and from the
   // experience log those that came later.
   core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint,
-                                     std::vector<actors::SetRewards> logged) {
+                                     const std::vector<actors::SetRewards>& logged) {
     std::vector<actors::SetRewards> found;
     if (checkpoint) {
       TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
       found = std::move(state.reward_sets);
     }
-    for (auto& set : logged) {
-      if (found.empty() || set.set > found.back().set) found.push_back(std::move(set));
+    for (const auto& set : logged) {
+      if (found.empty() || set.set > found.back().set) found.push_back(set);
     }
     actors::RewardSets sets(data_options(config_).rewards);
     TROUPE_TRY(sets.restore(found));  // in order

@@ -3,6 +3,7 @@
 #include "runtime/observe/event_proto.hpp"
 
 #include "runtime/core/crc32c.hpp"
+#include "runtime/core/little_endian.hpp"
 
 #include <bit>
 
@@ -14,21 +15,14 @@ constexpr std::uint32_t masked_crc(std::uint32_t crc) noexcept {
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
 }
 
-std::string little_endian(std::uint64_t value, int count) {
-  std::string out;
-  for (int i = 0; i < count; ++i)
-    out += static_cast<char>(value >> (8 * i) & 0xFF);
-  return out;
-}
-
 class Message {
  public:
   Message& varint(int field, std::uint64_t value) { return key(field, 0).raw_varint(value); }
   Message& fixed64(int field, double value) {
-    return key(field, 1).raw(little_endian(std::bit_cast<std::uint64_t>(value), 8));
+    return key(field, 1).raw(core::little_endian(std::bit_cast<std::uint64_t>(value), 8));
   }
   Message& fixed32(int field, float value) {
-    return key(field, 5).raw(little_endian(std::bit_cast<std::uint32_t>(value), 4));
+    return key(field, 5).raw(core::little_endian(std::bit_cast<std::uint32_t>(value), 4));
   }
   Message& bytes(int field, std::string_view value) {
     return key(field, 2).raw_varint(value.size()).raw(value);
@@ -98,11 +92,11 @@ std::string text_event(double wall_time_s,
 }
 
 std::string framed(std::string_view payload) {
-  const std::string length = little_endian(payload.size(), 8);
+  const std::string length = core::little_endian(payload.size(), 8);
   std::string out = length;
-  out += little_endian(masked_crc(core::text_crc32c(length)), 4);
+  out += core::little_endian(masked_crc(core::text_crc32c(length)), 4);
   out += payload;
-  out += little_endian(masked_crc(core::text_crc32c(payload)), 4);
+  out += core::little_endian(masked_crc(core::text_crc32c(payload)), 4);
   return out;
 }
 

@@ -113,14 +113,11 @@ Result<void> RunFolder::cut_back(std::optional<std::uint64_t> step) const {
   return remove_after(path_ / "eval", step);
 }
 
-Result<bool> RunFolder::drop_experience() const {
+Result<void> RunFolder::drop_experience() const {
   TROUPE_TRY_ASSIGN(files, list_folder(experience_folder()));
-  for (const fs::directory_entry& file : files) {
-    std::error_code error;
-    fs::remove(file.path(), error);
-    if (error) return io_failure("remove", file.path(), error.value());
-  }
-  return !files.empty();
+  for (const fs::directory_entry& file : files)
+    TROUPE_TRY(system_disk().remove(file.path()));
+  return {};
 }
 
 std::string step_name(std::uint64_t step) {

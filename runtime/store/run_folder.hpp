@@ -8,6 +8,7 @@
 
 #include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/store/step_log.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -31,6 +32,7 @@ class RunFolder {
   std::filesystem::path tensorboard_folder() const { return path_ / "tensorboard"; }
   std::filesystem::path checkpoint_folder() const { return path_ / "ckpt"; }
   std::filesystem::path experience_folder() const { return path_ / "experience"; }
+  StepLog experience() const { return StepLog(experience_folder(), system_disk()); }
   std::filesystem::path rollouts_file(std::uint64_t step) const;
   std::filesystem::path eval_file(std::uint64_t step) const;
 
@@ -45,8 +47,8 @@ class RunFolder {
   // Removes everything after `step`, or everything if it is empty: lines of metrics.jsonl, ledger
   // records, rollout and eval files.
   core::Result<void> cut_back(std::optional<std::uint64_t> step) const;
-  // Removes all files of the experience log. Returns whether there were any.
-  core::Result<bool> drop_experience() const;
+  // Removes all files of the experience log.
+  core::Result<void> drop_experience() const;
 
  private:
   RunFolder(std::filesystem::path path, core::OwnedFd lock)

@@ -1,10 +1,10 @@
 #include "runtime/store/step_log.hpp"
 
 #include "runtime/core/crc32c.hpp"
+#include "runtime/core/little_endian.hpp"
 #include "runtime/store/run_folder.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace troupe::store {
@@ -12,22 +12,6 @@ namespace {
 
 constexpr std::string_view kLogSuffix = ".log";
 constexpr std::size_t kFrame_bytes = 8;
-
-std::string number_bytes(std::uint32_t number) {
-  std::string bytes(4, '\0');
-  for (int i = 0; i < 4; ++i)
-    bytes[static_cast<std::size_t>(i)] = static_cast<char>(number >> (8 * i));
-  return bytes;
-}
-
-std::uint32_t number_at(std::string_view bytes) {
-  std::uint32_t number = 0;
-  for (int i = 0; i < 4; ++i) {
-    number |= std::uint32_t{static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])}
-              << (8 * i);
-  }
-  return number;
-}
 
 }  // namespace
 
@@ -37,8 +21,8 @@ std::filesystem::path StepLog::file_of(std::uint64_t step) const {
 
 void StepLog::add(std::uint64_t step, std::string_view record) {
   std::string& file = collected_[step];
-  file += number_bytes(static_cast<std::uint32_t>(record.size()));
-  file += number_bytes(core::text_crc32c(record));
+  file += core::little_endian(record.size(), 4);
+  file += core::little_endian(core::text_crc32c(record), 4);
   file += record;
 }
 
@@ -81,8 +65,8 @@ core::Result<StepLog::Content> StepLog::read(std::uint64_t step) const {
   Content content;
   std::string_view rest = text;
   while (rest.size() >= kFrame_bytes) {
-    const std::uint32_t length = number_at(rest);
-    const std::uint32_t crc = number_at(rest.substr(4));
+    const std::uint64_t length = core::from_little_endian(rest, 4);
+    const std::uint64_t crc = core::from_little_endian(rest.substr(4), 4);
     if (rest.size() - kFrame_bytes < length) break;
     const std::string_view record = rest.substr(kFrame_bytes, length);
     if (core::text_crc32c(record) != crc) break;

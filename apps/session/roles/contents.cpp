@@ -8,7 +8,6 @@
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/file_hashes.hpp"
-#include "runtime/store/step_log.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -195,18 +194,17 @@ Result<store::RunStart> start_run(const config::TrainConfig& config,
 }
 
 Result<void> check_experience(store::RunStart& start, Hashing& contents) {
-  const std::filesystem::path folder = start.folder.experience_folder();
-  const std::filesystem::path file = folder / "contents.json";
-  const store::StepLog log(folder, store::system_disk());
-  TROUPE_TRY_ASSIGN(steps, log.steps());
+  const std::filesystem::path file = start.folder.experience_folder() / "contents.json";
+  TROUPE_TRY_ASSIGN(steps, start.folder.experience().steps());
   if (!steps.empty()) {
     TROUPE_TRY_ASSIGN(text, store::read_all(file));
     const Hashes theirs = hashes_of_json(text);
     const auto& ours = contents.get();
     bool same = ours && !theirs.empty();
     if (same) {
-      for (const ContentDifference& one : differences(contents.contents(), theirs, *ours))
-        same = same && one.only_warns;
+      const auto differing = differences(contents.contents(), theirs, *ours);
+      same = std::all_of(differing.begin(), differing.end(),
+                         [](const ContentDifference& one) { return one.only_warns; });
     }
     if (!same) {
       TROUPE_TRY(start.folder.drop_experience());

@@ -147,7 +147,7 @@ void Head::tell_lost(const std::string& name, const std::string& why) {
   }
 }
 
-void Head::connection_lost(Process& of, const std::string& /*why*/) {
+void Head::connection_lost(Process& of) {
   const auto bound = bound_;
   for (const auto& [name, place] : bound) {
     if (place.process == &of) role_ended(of, {name, core::RunId{kRun}, place.epoch});

@@ -48,7 +48,7 @@ class Head final : public actors::NodeLauncher {
     const auto bound = bound_.find(role);
     return bound == bound_.end() ? nullptr : bound->second.process;
   }
-  void connection_lost(Process& of, const std::string& why);
+  void connection_lost(Process& of);
   void role_ended(Process& of, const cluster::Identity& role);
   // A local process ended.
   void exited(const std::string& node, const std::string& how) { exits_.push_back({node, how}); }
@@ -117,7 +117,8 @@ class Head final : public actors::NodeLauncher {
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
   std::optional<core::Error> hopeless_;
   actors::FailedUpdate failed_;
-  std::uint64_t sessions_ = 0, done_ = 0, logged_until_ = 0;
+  std::uint64_t sessions_ = 0, done_ = 0;
+  actors::LoggedRun logged_;  // found by the present session
   bool over_ = false, killed_ = false, unwound_ = false;
 };
 

@@ -117,11 +117,11 @@ async::task<Result<void>> Head::run_session(Head* self) {
     }
   }
   const store::StepLog log(kExperience, self->disk_);
-  TROUPE_CO_TRY_ASSIGN(logged, actors::read_log(log, first));
-  self->logged_until_ = first + logged.updates;
+  TROUPE_CO_TRY_SET(self->logged_, actors::read_log(log, first));
+  const actors::LoggedRun& logged = self->logged_;
   if (self->sessions_ == 1) {
-    for (auto& set : logged.sets)
-      self->reward_sets_.insert_or_assign(set.set, std::move(set));
+    for (const auto& set : logged.sets)
+      self->reward_sets_.insert_or_assign(set.set, set);
     if (logged.groups > 0) self->stage_.truth.census.count("event", "groups from the log");
   }
   self->done_ = first;
@@ -143,7 +143,7 @@ actors::RunPlan Head::run_plan(std::uint64_t first) const {
   const WorldPlan& shape = stage_.plan;
   actors::RunPlan plan;
   plan.first_update = first;
-  plan.logged_until = logged_until_;
+  plan.logged_until = logged_.end();
   plan.updates = shape.updates;
   plan.groups = shape.groups;
   plan.samples = shape.samples;
@@ -178,6 +178,7 @@ actors::DataRoleOptions Head::data_options() {
   options.disk = &disk_;
   options.log.folder = kExperience;
   options.log.disk = &disk_;
+  options.log.found = logged_;
   options.scoring.note = [this](const std::string& text) { note(text); };
   return options;
 }

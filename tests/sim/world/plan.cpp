@@ -2,6 +2,7 @@
 #include "tests/sim/world/plan.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "tests/sim/living_errors.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -31,15 +32,6 @@ class Dice {
   core::Rng rng_;
 };
 
-// The errors that a living part may give without a run having a reason to end.
-constexpr ErrorCode kAnyCode[] = {ErrorCode::kInvalidArgument, ErrorCode::kConfig,
-                                  ErrorCode::kResources,       ErrorCode::kData,
-                                  ErrorCode::kPeerLost,        ErrorCode::kNumeric,
-                                  ErrorCode::kInterrupted,     ErrorCode::kDeadline,
-                                  ErrorCode::kClosed,          ErrorCode::kOverloaded,
-                                  ErrorCode::kUnsupported,     ErrorCode::kNotFound,
-                                  ErrorCode::kInternal};
-
 // Of a generator: anything may fail with anything.
 constexpr const char* kGeneratorCalls[] = {"step", "log-probs", "make", "fetch", "pack"};
 
@@ -67,7 +59,7 @@ void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
   }
   fault.target = "generator/" + std::to_string(dice.below(plan.far_nodes.size() + 1));
   fault.what = dice.one_of(kGeneratorCalls);
-  fault.code = dice.one_of(kAnyCode);
+  fault.code = dice.one_of(kLivingErrors);
 }
 
 std::string any_process(Dice& dice, const WorldPlan& plan) {

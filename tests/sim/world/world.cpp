@@ -166,7 +166,7 @@ void World::connection_lost(Process& at, Process& of, const std::string& why) {
     }
   }
   for (const auto& head : heads_)
-    if (&head->process() == &at) return head->connection_lost(of, why);
+    if (&head->process() == &at) return head->connection_lost(of);
   for (const auto& node : nodes_) {
     if (&node->process() == &at && &node->head().process() == &of) return node->left(why);
   }

@@ -1,25 +1,16 @@
 // Generators that answer with errors: whatever one of them says, the run ends well as long as
 // another can do the work or the same one may come back, with each ticket trained on once. A ticket
 // that is itself at fault is set aside with its cause.
+#include "tests/sim/living_errors.hpp"
 #include "tests/unit/actors/controller/scripted_company.hpp"
 
 #include <gtest/gtest.h>
-
-#include <array>
 
 namespace troupe::actors {
 namespace {
 
 using namespace testing;
 using core::ErrorCode;
-
-constexpr std::array kCodes = {ErrorCode::kInvalidArgument, ErrorCode::kConfig,
-                               ErrorCode::kResources,       ErrorCode::kData,
-                               ErrorCode::kPeerLost,        ErrorCode::kNumeric,
-                               ErrorCode::kInterrupted,     ErrorCode::kDeadline,
-                               ErrorCode::kClosed,          ErrorCode::kOverloaded,
-                               ErrorCode::kUnsupported,     ErrorCode::kNotFound,
-                               ErrorCode::kInternal};
 
 Script sick_script(std::uint64_t staleness, std::size_t generators) {
   Script script;
@@ -52,7 +43,7 @@ void expect_all_trained_once(ScriptedCompany& company) {
 }  // namespace
 
 TEST(SickGenerator, NoErrorOfATicketEndsTheRun) {
-  for (const ErrorCode code : kCodes) {
+  for (const ErrorCode code : sim::kLivingErrors) {
     for (const std::uint64_t staleness : {0, 1}) {
       for (const std::size_t generators : {1, 2, 4}) {
         const std::string where = std::string(core::error_name(code)) + ", staleness " +
@@ -71,7 +62,7 @@ TEST(SickGenerator, NoErrorOfATicketEndsTheRun) {
 }
 
 TEST(SickGenerator, NoErrorOfAPushEndsTheRun) {
-  for (const ErrorCode code : kCodes) {
+  for (const ErrorCode code : sim::kLivingErrors) {
     for (const std::uint64_t staleness : {0, 1}) {
       for (const std::size_t generators : {1, 2}) {
         const std::string where = std::string(core::error_name(code)) + ", staleness " +
