@@ -22,6 +22,17 @@ struct Folder {
   folder @0 :Text;
 }
 
+struct LoadState {
+  folder @0 :Text;
+  updates @1 :UInt64;
+}
+
+# What a role holds after `loadState`: answers for updates in [from, updates).
+struct Loaded {
+  from @0 :UInt64;
+  updates @1 :UInt64;
+}
+
 enum FinishReason {
   eos @0;
   stop @1;

@@ -90,7 +90,7 @@ struct Envelope {
     publishWeights @27 :Policy.PublishWeights;
     published @28 :Policy.Published;
     saveState @29 :Common.Folder;
-    loadState @30 :Common.Folder;
+    loadState @30 :Common.LoadState;
     saveModel @31 :Common.Folder;
     hello @32 :Node.Hello $hostOnly;
     join @33 :Node.Join;
@@ -117,5 +117,6 @@ struct Envelope {
     part @54 :Common.Part $hostOnly;
     whole @55 :Common.Whole $hostOnly;
     setAside @56 :Data.SetAside;
+    loaded @57 :Common.Loaded;
   }
 }

@@ -21,11 +21,23 @@ struct Join {
   arithmetic @5 :Text;      # class of bits: "exact-f32"
   build @6 :Text;           # version of the program
   roles @7 :List(Text);     # kinds it offers to play: "generator", "reward"
+  hosted @8 :List(HostedRole);  # started by an earlier head
+  config @9 :Text;          # the configuration that these were started with
+}
+
+# A role that runs on a node whose head is gone.
+struct HostedRole {
+  kind @0 :Text;
+  name @1 :Text;
+  runId @2 :UInt64;
+  epoch @3 :UInt64;
 }
 
 struct Joined {
   runId @0 :UInt64;
   node @1 :Text;
+  kept @2 :List(Text);   # of `hosted`; the node stops the others
+  headWaitMs @3 :UInt32; # how long the node waits for a new head when this one is gone
 }
 
 # A node's heartbeat, sent every kBeatEvery (actors/limits.def).

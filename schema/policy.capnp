@@ -19,7 +19,9 @@ struct Trained {
   metrics @1 :List(Metric);
 }
 
-struct PublishWeights {}
+struct PublishWeights {
+  updates @0 :UInt64;
+}
 
 # Asks the controller for a version newer than `than`. Answered by `published` as soon as there is
 # one, after kNewsWait (actors/limits.def) with the newest there is, or by a failure (notFound) when

@@ -19,6 +19,9 @@ namespace troupe::actors {
 
 class Admission {
  public:
+  // Passes are numbered from `first` + 1 on.
+  explicit Admission(std::uint64_t first = 0) : last_number_(first) {}
+
   // A new pass, numbered one higher than the last. Beyond the bound the oldest unused pass expires.
   std::string issue_pass();
 
@@ -51,7 +54,7 @@ class Admission {
   bool holds(const wire::Hello& hello) const;  // true when a guest of that name has this pass
 
   mutable std::mutex mutex_;
-  std::uint64_t last_number_ = 0;
+  std::uint64_t last_number_;
   std::deque<std::string> passes_;
   std::map<std::string, Guest> guests_;  // by node name
   std::deque<Gone> gone_;

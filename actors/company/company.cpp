@@ -1,5 +1,6 @@
 #include "actors/company/company.hpp"
 
+#include "actors/company/start_errors.hpp"
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/cluster/limits.hpp"
@@ -11,19 +12,6 @@ namespace troupe::actors {
 using core::ErrorCode;
 
 namespace {
-
-// True for errors that another start of the role would only repeat.
-bool is_final(ErrorCode code) {
-  return code == ErrorCode::kConfig || code == ErrorCode::kData || code == ErrorCode::kNumeric ||
-         code == ErrorCode::kInvalidArgument || code == ErrorCode::kUnsupported ||
-         code == ErrorCode::kNotFound;
-}
-
-// True when the node itself answered with this error; false when no answer came.
-bool was_answered(ErrorCode code) {
-  return code != ErrorCode::kPeerLost && code != ErrorCode::kClosed &&
-         code != ErrorCode::kOverloaded;
-}
 
 // "generator/0 is lost: why"; the head is not doubled when the cause already has it.
 std::string lost_text(const std::string& name, const core::Error& cause) {
@@ -43,11 +31,12 @@ Company::Company(RoleContext context,
       admission_(admission),
       hooks_(std::move(hooks)),
       membership_(options_.arithmetic, options_.build),
+      placement_(options_.generation),
+      adoption_(options_.run_id, options_.generation, options_.config),
       processes_(options_.local_nodes, launcher, admission),
       changed_(*context_.timers) {
   for (const WantedRole& role : options_.roles) {
     placement_.want(role.kind, role.name, role.bound);
-    if (role.kind == "generator") ++next_generator_;
   }
 }
 
@@ -99,12 +88,47 @@ async::task<core::Result<Joined>> Company::on(Join request) {
   if (offers(request, "attach")) admission_.allow_kind(request.name, "reward");
   if (offers(request, "serve")) admission_.allow_kind(request.name, "serve");
   if (offers(request, "generator") && !ours) {
-    const std::string name = "generator/" + std::to_string(next_generator_++);
-    placement_.want("generator", name, request.name, true);
+    placement_.want("generator", adoption_.name_generator(request, placement_), request.name, true);
   }
+  Joined joined{options_.run_id, request.name, adopt(request),
+                static_cast<std::uint32_t>(options_.head_wait.count() / 1'000'000)};
   placement_.node_in(request.name, request.roles);
   changed_.notify_all();
-  co_return Joined{options_.run_id, request.name};
+  co_return joined;
+}
+
+// Takes over what fits of the roles that the node plays since an earlier head, and returns their
+// names.
+std::vector<std::string> Company::adopt(const Join& request) {
+  std::vector<std::string> names;
+  if (resting_) return names;
+  for (const HostedRole& kept : adoption_.keep(request, placement_)) {
+    admission_.expect(request.name, kept.name, kept.epoch);
+    context_.scope->spawn("take over " + kept.name, take_over(kept.name, kept.epoch));
+    names.push_back(kept.name);
+  }
+  return names;
+}
+
+async::task<void> Company::take_over(std::string role, std::uint64_t epoch) {
+  auto waited = arrived(role, epoch);
+  const bool there = co_await std::move(waited);
+  if (!there) {
+    const std::string cause = role + " was kept and did not introduce itself";
+    lose_role(role, epoch, {ErrorCode::kPeerLost, cause});
+  } else if (placement_.up(role, epoch)) {
+    hooks_.note(role + " plays on");
+    hooks_.role_up(role);
+    changed_.notify_all();
+  }
+}
+
+void Company::end_leftovers() {
+  const core::Error cause{ErrorCode::kInternal, "its weights are those of a policy that is gone"};
+  for (const HostedRole& left : adoption_.leftovers(placement_)) {
+    if (!placement_.stop(left.name, left.epoch, cause)) continue;
+    context_.scope->spawn("restart " + left.name, take_down(left.name, left.epoch, cause));
+  }
 }
 
 async::task<core::Result<Ack>> Company::on(Beat request) {
@@ -140,7 +164,7 @@ async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
 
 // Asks a node to end. One that does not answer is given up later, for its silence.
 async::task<core::Result<void>> Company::dismiss(std::string node) {
-  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
+  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkAnswer_max);
   auto frame = wire::shutdown_frame(context_.transport->new_request(deadline));
   auto answered = co_await context_.transport->call(node, std::move(frame), deadline);
   if (!answered) hooks_.note(node + " could not be dismissed: " + answered.error().message);
@@ -270,7 +294,13 @@ async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core
   if (!was_answered(cause.code)) {
     co_await async::sleep_for(*context_.timers, limits::kSuspectAfter);
   }
-  if (!placement_.stop(role, epoch, cause)) co_return;
+  if (placement_.stop(role, epoch, cause)) {
+    co_await take_down(std::move(role), epoch, std::move(cause));
+  }
+}
+
+// The rest of a stop that the placement knows of.
+async::task<void> Company::take_down(std::string role, std::uint64_t epoch, core::Error cause) {
   hooks_.note(role + " is started again: " + cause.message);
   hooks_.role_lost(role, cause);
   const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
@@ -282,7 +312,7 @@ async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core
 }
 
 async::task<bool> Company::arrived(std::string role, std::uint64_t epoch) {
-  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
+  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkAnswer_max);
   while (introduced(role) < epoch) {
     if (!co_await changed_.wait(deadline)) co_return introduced(role) >= epoch;
   }

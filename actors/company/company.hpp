@@ -5,6 +5,7 @@
 #pragma once
 
 #include "actors/company/admission.hpp"
+#include "actors/company/adoption.hpp"
 #include "actors/company/local_processes.hpp"
 #include "actors/company/membership.hpp"
 #include "actors/company/role_placement.hpp"
@@ -26,6 +27,8 @@ struct WantedRole {
 
 struct CompanyOptions {
   std::uint64_t run_id = 0;
+  std::uint64_t generation = 0;  // of the run: this head's
+  core::Duration head_wait{0};   // how long nodes wait for the next head
   std::string arithmetic, build;
   std::vector<LocalNode> local_nodes;
   std::vector<WantedRole> roles;
@@ -106,6 +109,9 @@ class Company {
   // had been lost. Does nothing when `epoch` is not the role's present one.
   void restart(const std::string& role, std::uint64_t epoch, const core::Error& cause);
 
+  // Starts again what earlier heads left but does not go together: generators with weights of a
+  // policy that is gone. Call before a session.
+  void end_leftovers();
   // Waits until all roles of these kinds are up. Error kDeadline names those that are not.
   async::task<core::Result<void>> await_up(std::vector<std::string> kinds,
                                            async::Deadline deadline);
@@ -126,11 +132,14 @@ class Company {
 
  private:
   async::task<core::Result<void>> attend();
+  std::vector<std::string> adopt(const Join& request);
+  async::task<void> take_over(std::string role, std::uint64_t epoch);
   void tend_processes();
   void look_at_silence();
   void start_due_roles();
   async::task<void> start_role(PlacedRole placed);
   void not_started(const PlacedRole& placed, const core::Error& error);
+  async::task<void> take_down(std::string role, std::uint64_t epoch, core::Error cause);
   async::task<void> stop_role(std::string role, std::uint64_t epoch, core::Error cause);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
   std::uint64_t introduced(const std::string& name) const;  // its epoch; 0 when it is not there
@@ -146,14 +155,14 @@ class Company {
   CompanyHooks hooks_;
   Membership membership_;
   RolePlacement placement_;
+  Adoption adoption_;
   LocalProcesses processes_;
   std::map<std::string, std::uint64_t> introduced_;  // epoch by name, of those that are there
   std::map<std::string, std::string> brought_;       // node by role, for roles of guests
-  std::uint64_t next_generator_ = 0;
-  bool resting_ = false;     // start no role
-  bool parting_ = false;     // roles end because the company asked them to
-  bool dismissing_ = false;  // nodes, too, end because they were asked to
-  bool failed_ = false;      // the run cannot go on, or is over: start nothing any more
+  bool resting_ = false;                             // start no role
+  bool parting_ = false;                             // roles end because the company asked them to
+  bool dismissing_ = false;                          // nodes, too, end because they were asked to
+  bool failed_ = false;  // the run cannot go on, or is over: start nothing any more
   async::Notifier changed_;
 };
 

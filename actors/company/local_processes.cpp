@@ -3,6 +3,7 @@
 #include "actors/limits.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -38,8 +39,9 @@ std::vector<LocalProcesses::Ended> LocalProcesses::collect(core::TimePoint now) 
 std::vector<std::string> LocalProcesses::kill_late(core::TimePoint now) {
   std::vector<std::string> late;
   for (const Process& process : processes_) {
-    if (!process.running || process.joined || now - process.start_at <= limits::kNodeStart)
-      continue;
+    const core::Duration patience =
+        process.adopted ? core::Duration(limits::kAdoption) : core::Duration(limits::kNodeStart);
+    if (!process.running || process.joined || now - process.start_at <= patience) continue;
     launcher_.kill(process.node.name);
     late.push_back(process.node.name);
   }
@@ -49,7 +51,11 @@ std::vector<std::string> LocalProcesses::kill_late(core::TimePoint now) {
 core::Result<void> LocalProcesses::start_due(core::TimePoint now) {
   for (Process& process : processes_) {
     if (process.running || now < process.start_at) continue;
-    TROUPE_TRY(launcher_.start(process.node.name, process.node.kinds, admission_.issue_pass()));
+    process.adopted =
+        !std::exchange(process.sought, true) &&
+        launcher_.adopt(process.node.name, process.node.kinds, admission_.issue_pass());
+    if (!process.adopted)
+      TROUPE_TRY(launcher_.start(process.node.name, process.node.kinds, admission_.issue_pass()));
     process.running = true;
     process.start_at = now;
   }

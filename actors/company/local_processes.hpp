@@ -12,14 +12,18 @@
 
 namespace troupe::actors {
 
-// Starts and kills node processes. Used on the company's strand; calls return at once. The
-// processes die with the one that started them.
+// Starts and kills node processes. Used on the company's strand; calls return at once.
 class NodeLauncher {
  public:
   virtual ~NodeLauncher() = default;
   virtual core::Result<void> start(const std::string& node,
                                    const std::vector<std::string>& kinds,
                                    const std::string& pass) = 0;
+  // Has a process of this node that an earlier head left join with this pass. False when there is
+  // none that can.
+  virtual bool adopt(const std::string&, const std::vector<std::string>&, const std::string&) {
+    return false;
+  }
   // Sends SIGKILL; `exits` reports the end.
   virtual void kill(const std::string& node) = 0;
 
@@ -66,6 +70,8 @@ class LocalProcesses {
     bool running = false;
     core::TimePoint start_at{};  // when the next process is due, or when the running one started
     bool joined = false;
+    bool sought = false;         // a process of an earlier head was looked for
+    bool adopted = false;        // the running process is one
     std::uint64_t failures = 0;  // ends since a process of the node last joined
   };
   Process* find(const std::string& node);

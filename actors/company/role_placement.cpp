@@ -1,6 +1,7 @@
 #include "actors/company/role_placement.hpp"
 
 #include "actors/limits.hpp"
+#include "runtime/core/ids.hpp"
 
 #include <algorithm>
 
@@ -96,10 +97,21 @@ std::vector<PlacedRole> RolePlacement::start_due(core::TimePoint now) {
     if (node.empty()) continue;
     placed.state = RoleState::kStarting;
     placed.node = node;
-    ++placed.epoch;
+    placed.epoch = std::max(placed.epoch, core::first_epoch(generation_)) + 1;
     due.push_back(placed);
   }
   return due;
+}
+
+bool RolePlacement::adopt(const std::string& name, const std::string& node, std::uint64_t epoch) {
+  PlacedRole* const placed = core::find_value(roles_, name);
+  if (placed == nullptr || placed->state != RoleState::kWanted) return false;
+  if (!placed->bound.empty() && placed->bound != node) return false;
+  if (core::generation_of(epoch) >= generation_ || epoch <= placed->epoch) return false;
+  placed->state = RoleState::kStarting;
+  placed->node = node;
+  placed->epoch = epoch;
+  return true;
 }
 
 PlacedRole* RolePlacement::of_epoch(const std::string& name, std::uint64_t epoch) {

@@ -2,7 +2,7 @@
 // again. Pure: the caller passes the time in. Owned by the company, used on its strand.
 //
 //   wanted -> (a node offers its kind) -> starting -> up -> lost -> (back-off) -> wanted
-//                                                        -> stopping -> lost
+//          -> (a node has it from an earlier head) ---^  -> stopping -> lost
 //
 // A role that is taken down because it is sick is started again after kRestartAfter, and then at
 // most once every kSickPause_min, doubling to kSickPause_max; that does not count as a loss.
@@ -44,6 +44,9 @@ struct PlacedRole {
 
 class RolePlacement {
  public:
+  // `generation`: of the company; the epochs of roles that it starts have it in their upper half.
+  explicit RolePlacement(std::uint64_t generation = 0) : generation_(generation) {}
+
   void want(std::string kind, std::string name, std::string bound, bool guest = false);
   // No longer wanted.
   void drop(const std::string& name) { roles_.erase(name); }
@@ -64,6 +67,9 @@ class RolePlacement {
 
   // The roles that can be started now. Each becomes `starting` on its node, with a new epoch.
   std::vector<PlacedRole> start_due(core::TimePoint now);
+  // A node brings this role, which an earlier head started. It becomes `starting` there. False when
+  // the role is not wanted there, or its epoch is not of an earlier generation.
+  bool adopt(const std::string& name, const std::string& node, std::uint64_t epoch);
   // The start succeeded. False when the role was lost meanwhile (its epoch differs).
   bool up(const std::string& name, std::uint64_t epoch);
   // A role that is up is being taken down for this cause; nobody starts it again before `lost` is
@@ -90,6 +96,7 @@ class RolePlacement {
   bool any_up(const std::string& kind) const;
 
  private:
+  const std::uint64_t generation_;
   PlacedRole* of_epoch(const std::string& name, std::uint64_t epoch);  // null: its epoch differs
   std::string place_for(const PlacedRole& placed, core::TimePoint now) const;
 

@@ -31,12 +31,31 @@ bool Checkpointer::unsaved() const {
 }
 
 async::task<core::Result<void>> Checkpointer::load(std::string folder) {
+  const std::uint64_t first = run_.plan.first_update;
+  std::vector<Loaded> held;  // by the stateful roles, the policy first
   for (std::string role : stateful_roles()) {
-    LoadState load{folder};
+    LoadState load{folder, first};
     auto loaded = co_await ask(run_.context, std::move(role), std::move(load));
     if (!loaded) co_return failure_of(loaded.error());
+    held.push_back(*loaded);
   }
+  held.pop_back();  // of the data role, which is new in each session
+  const std::uint64_t known = held.front().updates;
+  const bool in_log = known >= first && known <= std::max(first, run_.plan.logged_until);
+  const bool fits = std::all_of(held.begin(), held.end(), [&](const Loaded& loaded) {
+    return loaded.from <= first && loaded.updates == known;
+  });
+  if (!fits || !in_log || run_.plan.evaluates_within(first, known)) co_return misfit(known);
+  run_.known = known;
   co_return core::Result<void>();
+}
+
+core::Failure Checkpointer::misfit(std::uint64_t known) {
+  state_lost_ = true;
+  return core::fail(ErrorCode::kPeerLost,
+                    "the policy has learned from " + std::to_string(known) +
+                        " updates, which do not fit the experience log from update " +
+                        std::to_string(run_.plan.first_update + 1) + " on");
 }
 
 async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool models) {

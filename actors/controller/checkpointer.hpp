@@ -20,7 +20,11 @@ class Checkpointer {
       : run_(run), pace_(run.plan.save_period, run.context.timers->now()) {}
 
   // Has policy, critic and data load their state from a checkpoint folder.
+  // kPeerLost: policy or critic live on from an earlier head and hold other updates than the run
+  // can take from its log; they must start again.
   async::task<core::Result<void>> load(std::string folder);
+  // The failure of policy or critic whose state does not fit the log.
+  core::Failure misfit(std::uint64_t known);
   // Saves the state after `done` updates. With `models` the checkpoint also gets the policy as a
   // model folder, and the critic if the plan says so. Waits while the disk is full.
   async::task<core::Result<void>> save(std::uint64_t done, bool models);

@@ -31,7 +31,11 @@ struct RunState {
   RunListener& listener;
   async::Notifier changed;  // of anything below
   VersionStarts starts;
-  std::uint64_t done = plan.first_update;        // updates that the policy has learned from
+  std::uint64_t done = plan.first_update;  // updates that the policy has learned from
+  // Updates that policy and critic had learned from when the session began: the first of the
+  // session, unless they live on from an earlier head. Until then nothing is trained, evaluated or
+  // saved: the updates are taken from the experience log, and the policy repeats its answers.
+  std::uint64_t known = plan.first_update;
   std::uint64_t committed = plan.first_update;   // of these, the ones that data has committed
   std::uint64_t next_issue = plan.first_update;  // first update whose tickets are not requested yet
   std::uint64_t issued = plan.first_update;      // updates whose tickets are out

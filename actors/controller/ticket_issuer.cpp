@@ -58,6 +58,7 @@ async::task<core::Result<void>> TicketIssuer::run() {
     }
     if (!issued) co_return issued.failure();
     run_.issued = update + 1;
+    if (update < run_.known && !issued->tickets.empty()) sampled_again_ = true;
     fleet_.add(issued->tickets, std::move(work));
     run_.changed.notify_all();
   }

@@ -63,6 +63,8 @@ class TicketIssuer {
   std::uint64_t forget(std::uint64_t update) { return faults_.forget(update); }
   // The error when too few prompts are left for the next update, else none.
   const std::optional<core::Error>& used_up() const noexcept { return used_up_; }
+  // True when an update that the policy knows already needed samples that are not in the log.
+  bool sampled_again() const noexcept { return sampled_again_; }
 
  private:
   core::Result<std::vector<experience::Ticket>> failed_groups(const GroupStatuses& statuses);
@@ -77,6 +79,7 @@ class TicketIssuer {
   const std::shared_ptr<const SamplingSpec> sampling_;
   std::optional<std::uint64_t> released_;  // updates done
   std::optional<core::Error> used_up_;
+  bool sampled_again_ = false;
   SlotFaults faults_;
 };
 

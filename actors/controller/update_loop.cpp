@@ -61,6 +61,7 @@ async::task<core::Result<void>> UpdateLoop::run() {
 }
 
 async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
+  if (done < run_.known) co_return false;
   if (run_.plan.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluator_.run(done));
   const bool stop = run_.listener.stop_requested();
   const bool best = run_.listener.is_best(done);
@@ -79,6 +80,9 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   const core::TimePoint generated = run_.context.timers->now();
 
   if (ending_) co_return core::fail(*ending_);
+  if (issuer_.sampled_again()) {
+    co_return checkpointer_.misfit(run_.known);
+  }
 
   const auto whole = run_.whole_step();
   run_.listener.on_phase("train");
@@ -188,7 +192,7 @@ async::task<core::Result<GroupStatuses>> UpdateLoop::collect(std::uint64_t updat
 }
 
 async::task<core::Result<void>> UpdateLoop::publish(std::uint64_t update) {
-  PublishWeights request;
+  PublishWeights request{update};
   auto published = co_await ask(run_.context, kPolicyRole, request);
   if (!published) co_return checkpointer_.failure_of(published.error());
   if (told_) told_(*published);

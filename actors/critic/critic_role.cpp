@@ -88,7 +88,7 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
   co_return learned(request.update, std::move(report));
 }
 
-async::task<core::Result<Ack>> CriticRole::on(LoadState request) {
+async::task<core::Result<Loaded>> CriticRole::on(LoadState request) {
   held_ = std::make_shared<Held>();
   co_return co_await TrainerRole::on(std::move(request));
 }

@@ -31,7 +31,7 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
   // A repeated request gets the same answer; the critic does not learn twice.
   async::task<core::Result<Trained>> on(TrainCritic request);
   // Forgets the pages of an update; loads the state unless a repeated request asks for it again.
-  async::task<core::Result<Ack>> on(LoadState request);
+  async::task<core::Result<Loaded>> on(LoadState request);
 
   using TrainerRole::on;
 

@@ -254,7 +254,9 @@ async::task<core::Result<Ack>> DataRole::on(SaveState request) {
   co_return Ack{};
 }
 
-async::task<core::Result<Ack>> DataRole::on(LoadState request) {
+async::task<core::Result<Loaded>> DataRole::on(LoadState request) {
+  const Loaded loaded{request.updates, request.updates};
+  if (request.folder.empty()) co_return loaded;
   TROUPE_CO_TRY_ASSIGN(state, read_state(request.folder, *options_.disk));
   std::vector<BookGroup> open;
   for (SavedTicket& saved : state.open) {
@@ -263,7 +265,7 @@ async::task<core::Result<Ack>> DataRole::on(LoadState request) {
   }
   TROUPE_CO_TRY(book_.restore(state.next_prompt, std::move(open)));
   committed_ = state_of(book_);
-  co_return Ack{};
+  co_return loaded;
 }
 
 async::task<core::Result<Ack>> DataRole::on(SetRewards request) {

@@ -74,7 +74,7 @@ class DataRole {
   // since. Writes again for a repeated request.
   async::task<core::Result<Ack>> on(SaveState request);
   // Loads again for a repeated request; refused once tickets were issued.
-  async::task<core::Result<Ack>> on(LoadState request);
+  async::task<core::Result<Loaded>> on(LoadState request);
 
   // Counts for `status`.
   wire::Amounts amounts() const;

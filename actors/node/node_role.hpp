@@ -1,39 +1,28 @@
-// The node role joins a company, sends it heartbeats, and starts and stops roles when the company
-// asks. Its strand has a thread of its own, so that no role delays a heartbeat. Owned by the
-// process; what NodePorts refers to outlives it. Bound: one start or stop of a role at a time.
+// The node role joins a company, sends it heartbeats, and starts and stops the roles of its process
+// when the company asks. It tells the company which roles are there from an earlier head, and stops
+// those that the company does not keep. Its strand has a thread of its own, so that no role delays
+// a heartbeat. Owned by the process, which makes another one for each company that it joins; what
+// NodePorts refers to outlives it.
 #pragma once
 
-#include "actors/protocol/messages_node.hpp"
-#include "actors/protocol/role_shell.hpp"
-#include "runtime/cluster/role_host.hpp"
+#include "actors/node/hosted_roles.hpp"
 
 #include <atomic>
 #include <functional>
-#include <map>
-#include <memory>
 #include <string>
 
 namespace troupe::actors {
 
-// The interface that turns a Spawn message into a role; apps/session/roles implements it.
-class RoleMaker {
- public:
-  virtual ~RoleMaker() = default;
-  // Loads what the role needs; slow parts run off the caller's strand. Errors name file and flag.
-  virtual async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) = 0;
-};
-
 // What a node role uses of its process.
 struct NodePorts {
-  // Adds a role to the transport of this process, on a strand of the roles' threads.
-  std::function<core::Result<std::shared_ptr<cluster::Endpoint>>(cluster::Identity)> place;
-  RoleMaker* maker = nullptr;
+  HostedRoles* roles = nullptr;
+  // Introduces a role from an earlier head, which the company keeps.
+  std::function<void(const std::string&)> announce = [](const std::string&) {};
   // Called once, on the strand, when the company is lost or has given this node up.
   std::function<void(const core::Error&)> left;
-  // Called when the node has joined the company.
-  std::function<void()> in;
-  // For the log.
-  std::function<void(const std::string&)> note;
+  // Called when the node has joined the company, and whenever the company answers a heartbeat.
+  std::function<void(const Joined&)> in;
+  std::function<void()> heard = [] {};
 };
 
 class NodeRole {
@@ -50,27 +39,15 @@ class NodeRole {
   // Acknowledges a repeated request; there is nothing to stop.
   async::task<core::Result<Ack>> on(StopRole request);
 
-  // Stops every role. Before the node's own host stops; may be awaited on any executor.
-  async::task<void> stop_roles();
-
   std::uint64_t run_id() const noexcept { return run_id_; }
 
  private:
-  auto begin_change();
   async::task<void> attend();
-  async::task<void> stop_here();
-  void failed(const std::string& role, const core::Error& error);
-  // Stops a role if its epoch is at most `epoch`; 0: whatever its epoch.
-  async::task<void> remove(std::string role, std::uint64_t epoch = 0);
 
   RoleContext context_;
   Join self_;
   NodePorts ports_;
   std::atomic<std::uint64_t> run_id_ = 0;
-  std::map<std::string, std::unique_ptr<cluster::RoleHost>> hosts_;
-  std::map<std::string, std::uint64_t> ended_;  // newest epoch of the roles that were here
-  bool changing_ = false;                       // a role is being started or stopped
-  async::Notifier changed_;
 };
 
 }  // namespace troupe::actors

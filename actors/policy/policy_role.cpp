@@ -100,7 +100,8 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
   co_return learned(request.update, std::move(report));
 }
 
-async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
+async::task<core::Result<Published>> PolicyRole::on(PublishWeights request) {
+  TROUPE_CO_TRY_ASSIGN(version, version_after(request.updates));
   auto job = [trainer = trainer_, publisher = publisher_]() -> core::Result<Published> {
     weights::Offer offer;
     offer.version = trainer->version();
@@ -110,7 +111,9 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
     return Published{offer.version, std::move(at)};
   };
   auto published = co_await work_.run("publish", std::move(job));
-  if (published) version_ = published->version;
+  if (!published) co_return published;
+  version_ = published->version;
+  published->version = version;
   co_return published;
 }
 

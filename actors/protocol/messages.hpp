@@ -193,9 +193,12 @@ struct Published {
   weights::WeightLocation source;
 };
 
-// Takes a snapshot of the current weights and offers it in the weight channel.
+// Takes a snapshot of the current weights and offers it in the weight channel. The answer has the
+// version that the policy had after `updates` updates; where it has learned from more, its newest
+// weights are offered. Error kInvalidArgument: the policy no longer knows that version.
 struct PublishWeights {
   using Reply = Published;
+  std::uint64_t updates = 0;
 };
 
 // ---- to data role, policy and critic ----
@@ -206,10 +209,20 @@ struct SaveState {
   std::string folder;
 };
 
-// Has the role load its state from the folder of a checkpoint.
+// What a role that holds learned state holds: it can answer requests about the updates in
+// [`from`, `updates`) again, and learns from update `updates` next.
+struct Loaded {
+  std::uint64_t from = 0;
+  std::uint64_t updates = 0;
+};
+
+// Has the role load its state as of `updates` updates from the folder of a checkpoint; without a
+// folder the state is that of the initial model. Policy and critic load nothing when they hold
+// state of this run already: the answer says which.
 struct LoadState {
-  using Reply = Ack;
+  using Reply = Loaded;
   std::string folder;
+  std::uint64_t updates = 0;
 };
 
 // Has policy or critic save its current weights as a Hugging Face folder.

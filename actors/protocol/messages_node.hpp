@@ -17,6 +17,15 @@ namespace troupe::actors {
 struct Joined {
   std::uint64_t run_id = 0;
   std::string node;
+  std::vector<std::string> kept;   // of the hosted roles; the node stops the others
+  std::uint32_t head_wait_ms = 0;  // how long the node waits for a new head when this one is gone
+};
+
+// A role that an earlier head started, on a node that has waited for the next.
+struct HostedRole {
+  std::string kind, name;
+  std::uint64_t run_id = 0;
+  std::uint64_t epoch = 0;
 };
 
 // The first request of a node. Errors: kInvalidArgument (name taken), kUnsupported (another class
@@ -31,6 +40,8 @@ struct Join {
   std::string arithmetic;          // class of arithmetic: "exact-f32"
   std::string build;               // version of the program
   std::vector<std::string> roles;  // kinds it offers to play
+  std::vector<HostedRole> hosted;  // started by an earlier head
+  std::string config;              // the configuration that these were started with
 };
 
 // A heartbeat, every kBeatEvery. Error kPeerLost: the company has given the node up, so the node

@@ -1,8 +1,11 @@
 // The common base of the policy and critic roles: runs a trainer on the device thread, counts its
-// updates, and saves and loads its state, never in the middle of an update. A role derives from it
-// and runs on its strand.
+// updates, and saves and loads its state, never in the middle of an update. It keeps its answers
+// since the checkpoint before the last: a new head that goes on from there asks again for every
+// update since, and what is learned already is answered, not learned twice. A role derives from it
+// and runs on its strand. Bound: kAnswers_max answers.
 #pragma once
 
+#include "actors/limits.hpp"
 #include "actors/protocol/device_work.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
@@ -12,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +45,8 @@ class TrainerRole {
       return trainer->save_state(folder);
     };
     TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
+    forget_before(saved_);
+    saved_ = next();
     co_return Ack{};
   }
 
@@ -52,16 +58,24 @@ class TrainerRole {
     co_return Ack{};
   }
 
-  // Ignores a repeated request, so that what was learned since the first stays.
-  async::task<core::Result<Ack>> on(LoadState request) {
-    const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
-    if (folder == loaded_) co_return Ack{};
-    auto job = [trainer = trainer_, folder]() { return trainer->load_state(folder); };
-    TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
-    loaded_ = folder;
-    inside_.reset();
-    answer_.reset();
-    co_return Ack{};
+  // A repeated request loads nothing, so that what was learned since the first stays. Error
+  // kPeerLost: an update failed half-way, so the role must start again.
+  async::task<core::Result<Loaded>> on(LoadState request) {
+    if (inside_) {
+      co_return core::fail(
+          core::ErrorCode::kPeerLost,
+          "the " + name_ + " stands half-way through update " + std::to_string(*inside_ + 1));
+    }
+    if (loaded_) co_return Loaded{from_, next()};
+    const std::filesystem::path folder = request.folder.empty() ? "" : request.folder + "/" + name_;
+    auto job = [trainer = trainer_, folder]() -> core::Result<core::Version> {
+      if (!folder.empty()) TROUPE_TRY(trainer->load_state(folder));
+      return trainer->version();
+    };
+    TROUPE_CO_TRY_SET(from_version_, co_await work_.run("load", std::move(job)));
+    loaded_ = true;
+    from_ = saved_ = request.updates;
+    co_return Loaded{from_, next()};
   }
 
   std::string state() const { return work_.state(); }
@@ -87,13 +101,23 @@ class TrainerRole {
   ~TrainerRole() = default;
 
   // The answer given when this update was trained on; nothing when it was not yet. Error
-  // kInvalidArgument for an update before the last one trained on.
+  // kInvalidArgument: it was, too long ago for the answer to be kept.
   core::Result<std::optional<Trained>> answered(std::uint64_t update) const {
-    if (!answer_ || update > answer_->first) return std::optional<Trained>();
-    if (update == answer_->first) return std::optional(answer_->second);
+    const auto found = answers_.find(update);
+    if (found != answers_.end()) return std::optional(found->second);
+    if (update >= next()) return std::optional<Trained>();
     return core::fail(core::ErrorCode::kInvalidArgument,
                       "the " + name_ + " has learned from update " + std::to_string(update + 1) +
                           " and later ones already");
+  }
+  // The version after that many updates. Error kInvalidArgument: it is not known (any more).
+  core::Result<core::Version> version_after(std::uint64_t updates) const {
+    if (updates == from_) return from_version_;
+    const auto found = updates == 0 ? answers_.end() : answers_.find(updates - 1);
+    if (found != answers_.end()) return found->second.version;
+    return core::fail(core::ErrorCode::kInvalidArgument, "the " + name_ +
+                                                             " does not know its version after " +
+                                                             std::to_string(updates) + " updates");
   }
 
   // The update changes the trainer from now on, until `learned` is called.
@@ -106,7 +130,8 @@ class TrainerRole {
     Trained reply;
     reply.version = report.version;
     reply.metrics = std::move(report.metrics);
-    answer_.emplace(update, reply);
+    answers_.insert_or_assign(update, reply);
+    if (answers_.size() > limits::kAnswers_max) forget_before(answers_.begin()->first + 1);
     return reply;
   }
 
@@ -120,10 +145,22 @@ class TrainerRole {
   core::Version version_ = 0;
 
  private:
-  std::filesystem::path loaded_;  // checkpoint loaded last; "": none
-  std::uint64_t updates_ = 0;
-  std::optional<std::uint64_t> inside_;  // the update that is changing the trainer
-  std::optional<std::pair<std::uint64_t, Trained>> answer_;  // the last update and its answer
+  std::uint64_t next() const { return answers_.empty() ? from_ : answers_.rbegin()->first + 1; }
+  void forget_before(std::uint64_t updates) {
+    while (!answers_.empty() && answers_.begin()->first < updates) {
+      from_ = answers_.begin()->first + 1;
+      from_version_ = answers_.begin()->second.version;
+      answers_.erase(answers_.begin());
+    }
+  }
+
+  bool loaded_ = false;
+  std::uint64_t updates_ = 0;                 // since this role started
+  std::optional<std::uint64_t> inside_;       // the update that is changing the trainer
+  std::map<std::uint64_t, Trained> answers_;  // by update, without a gap
+  std::uint64_t from_ = 0;                    // updates before the first of these
+  core::Version from_version_ = 0;            // the version then
+  std::uint64_t saved_ = 0;                   // updates in the last checkpoint
 };
 
 }  // namespace troupe::actors

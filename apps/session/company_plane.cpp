@@ -10,7 +10,7 @@
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/config/render.hpp"
-#include "runtime/core/rng.hpp"
+#include "runtime/core/ids.hpp"
 
 #include <vector>
 
@@ -20,11 +20,6 @@ namespace {
 using actors::Company;
 using core::ErrorCode;
 using core::Result;
-
-std::uint64_t fresh_run_id() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return core::derive_seed(static_cast<std::uint64_t>(now), 1);
-}
 
 // The company's present state. Runs on its strand.
 async::task<actors::CompanyView> look_at(std::shared_ptr<Company> company) {
@@ -38,7 +33,10 @@ async::task<actors::CompanyView> view_of(std::shared_ptr<Company> company, async
 }  // namespace
 
 CompanyPlane::CompanyPlane(CompanyPlaneOptions options)
-    : options_(std::move(options)), run_id_(fresh_run_id()), own_io_(1), role_io_(1) {}
+    : options_(std::move(options)),
+      own_io_(1),
+      role_io_(1),
+      admission_(core::first_epoch(options_.generation)) {}
 
 Result<std::unique_ptr<CompanyPlane>> CompanyPlane::open(CompanyPlaneOptions options) {
   auto plane = std::unique_ptr<CompanyPlane>(new CompanyPlane(std::move(options)));
@@ -49,11 +47,14 @@ Result<std::unique_ptr<CompanyPlane>> CompanyPlane::open(CompanyPlaneOptions opt
 Result<void> CompanyPlane::start() {
   TROUPE_TRY(open_exchange());
   TROUPE_TRY_ASSIGN(socket, exchange_->listen());
-  nodes_ = std::make_unique<LocalNodes>(socket, options_.run_folder / "nodes");
+  nodes_ = std::make_unique<LocalNodes>(socket, options_.run_folder / "nodes",
+                                        options_.config.cluster.head_wait_s > 0);
+  nodes_->end_others(company_options().local_nodes);
   TROUPE_TRY(own_io_.run(start_company()));
   StatusParts parts;
   parts.config = &options_.config;
-  parts.run_id = run_id_;
+  parts.run_id = options_.run_id;
+  parts.generation = options_.generation;
   parts.run_folder = options_.run_folder;
   parts.exchange = exchange_.get();
   parts.view = [company = company_, strand = strand_] { return view_of(company, strand); };
@@ -87,7 +88,9 @@ Result<void> CompanyPlane::open_exchange() {
 
 actors::CompanyOptions CompanyPlane::company_options() const {
   actors::CompanyOptions wanted;
-  wanted.run_id = run_id_;
+  wanted.run_id = options_.run_id;
+  wanted.generation = options_.generation;
+  wanted.head_wait = std::chrono::seconds(options_.config.cluster.head_wait_s);
   wanted.arithmetic = kArithmetic;
   wanted.build = build_version();
   wanted.roles = wanted_roles(options_.config);
@@ -130,7 +133,8 @@ async::task<actors::CompanyHooks::Settings> CompanyPlane::settings_of_contents()
 }
 
 async::task<Result<void>> CompanyPlane::start_company() {
-  auto place = exchange_->join({"company/0", core::RunId{0}, 1}, strand_);
+  auto place = exchange_->join(
+      {"company/0", core::RunId{0}, core::first_epoch(options_.generation) + 1}, strand_);
   cluster::RoleHost::Hooks hooks;
   hooks.failed = [this](const cluster::PeerName& who, const core::Error& error) {
     give_up(error.within(who));
@@ -183,6 +187,7 @@ async::task<Result<void>> CompanyPlane::await_roles() {
       const bool stays_away = hopeless_->code == ErrorCode::kPeerLost;
       co_return core::fail(stays_away ? ErrorCode::kDeadline : hopeless_->code, hopeless_->message);
     }
+    if (up) company_->end_leftovers();
     if (up) co_return up;
     if (up.error().code != ErrorCode::kDeadline ||
         deadline.remaining(timers_) <= core::Duration::zero())
@@ -213,11 +218,12 @@ async::task<void> CompanyPlane::end_session() {
 }
 
 CompanyPlane::~CompanyPlane() {
-  if (company_) {  // before the gateway closes, so that nodes of other hosts hear of it
+  const bool ours = options_.ours();  // else the nodes and the folder are another head's
+  if (company_ && ours) {  // before the gateway closes, so that nodes of other hosts hear of it
     const auto deadline = async::Deadline::after(timers_, cluster::limits::kShutdownDeadline);
     own_io_.run(async::run_on(strand_, company_->dismiss_all(deadline, over_)));
   }
-  if (gateway_) close_gateway(*gateway_, options_.run_folder);
+  if (gateway_) close_gateway(*gateway_, ours ? options_.run_folder : "");
   if (status_) status_->close();
   if (company_host_) own_io_.run(company_host_->stop());
   nodes_.reset();
@@ -234,7 +240,9 @@ CompanyPlane::~CompanyPlane() {
 }
 
 Result<std::shared_ptr<cluster::Endpoint>> CompanyPlane::join(const std::string& name) {
-  return exchange_->join({name, core::RunId{run_id_}, sessions_}, role_io_.make_strand());
+  return exchange_->join(
+      {name, core::RunId{options_.run_id}, core::first_epoch(options_.generation) + sessions_},
+      role_io_.make_strand());
 }
 
 Result<void> CompanyPlane::start_roles() {

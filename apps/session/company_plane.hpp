@@ -26,7 +26,11 @@ namespace troupe::app {
 struct CompanyPlaneOptions {
   config::TrainConfig config;
   std::uint64_t updates = 0;  // of the whole run
+  std::uint64_t run_id = 0;
+  std::uint64_t generation = 1;  // of the run: this head's
   std::filesystem::path run_folder;
+  // False once another head has taken the run over. Any thread.
+  std::function<bool()> ours = [] { return true; };
   CorePlan cores;
   // Returns the hashes of the run's files. May block: called on a thread of its own.
   std::function<core::Result<Hashes>()> contents;
@@ -72,8 +76,7 @@ class CompanyPlane final : public ControlPlane {
   async::task<void> end_session();
 
   const CompanyPlaneOptions options_;
-  const std::uint64_t run_id_;
-  std::atomic<std::uint64_t> sessions_{0};  // begun so far; the epoch of controller and data
+  std::atomic<std::uint64_t> sessions_{0};  // begun so far
   async::SteadyTimers timers_;
   async::IoThreads own_io_;                  // of the company, so no role delays a heartbeat
   async::IoThreads role_io_;                 // controller, data, status

@@ -15,6 +15,14 @@ Result<std::string> token_of(const fs::path& file) {
   return net::create_token_file(file);
 }
 
+// The port of an earlier head that did not end in order; 0 when there is none.
+std::uint16_t last_port(const fs::path& run_folder) {
+  JoinFlags flags;
+  flags.join = run_folder.string();
+  const auto target = find_company(flags);
+  return target ? target->port : std::uint16_t{0};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& config,
@@ -40,8 +48,14 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   hooks.pass = [&admission](const std::string& service, const std::string&) {
     return service == "company" ? admission.issue_pass() : std::string();
   };
-  auto gateway = net::Gateway::open(io, address.first, address.second, std::move(auth),
-                                    {{"company", socket}}, std::move(hooks));
+  // Nodes of other hosts look for the next head where the last one was.
+  const std::uint16_t last = address.second == 0 ? last_port(run_folder) : std::uint16_t{0};
+  auto gateway = net::Gateway::open(io, address.first, last == 0 ? address.second : last, auth,
+                                    {{"company", socket}}, hooks);
+  if (!gateway && last != 0) {
+    gateway = net::Gateway::open(io, address.first, 0, std::move(auth), {{"company", socket}},
+                                 std::move(hooks));
+  }
   if (!gateway)
     return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));
   TROUPE_TRY(
@@ -56,7 +70,7 @@ std::string address_of(const net::Gateway& gateway, const config::TrainConfig& c
 
 void close_gateway(net::Gateway& gateway, const fs::path& run_folder) {
   std::error_code error;
-  fs::remove(run_folder / "company.json", error);
+  if (!run_folder.empty()) fs::remove(run_folder / "company.json", error);
   gateway.stop();
 }
 

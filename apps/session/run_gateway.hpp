@@ -28,7 +28,7 @@ core::Result<std::unique_ptr<net::Gateway>> open_gateway(
 // The gateway's address for --join of other commands: "127.0.0.1:4711".
 std::string address_of(const net::Gateway& gateway, const config::TrainConfig& config);
 
-// Closes the port and removes RUN/company.json.
+// Closes the port and removes RUN/company.json, unless `run_folder` is empty: another head has it.
 void close_gateway(net::Gateway& gateway, const std::filesystem::path& run_folder);
 
 }  // namespace troupe::app

@@ -251,7 +251,8 @@ core::Result<void> RunReporter::on_figures(std::uint64_t done,
 }
 
 core::Result<std::filesystem::path> RunReporter::begin_checkpoint(std::uint64_t done) {
-  const bool here = folder_.check_here().has_value();
+  const auto here = folder_.check_here();
+  if (!here && here.error().code == core::ErrorCode::kClosed) return here.failure();
   const std::lock_guard lock(mutex_);
   if (!here && !std::exchange(beside_, true)) {
     const auto rescue = store::free_sibling(folder_.path(), ".rescued-");

@@ -12,6 +12,8 @@ namespace {
 
 using core::Result;
 
+constexpr std::uint64_t kPlaceLooks = 5;  // every so many looks the run folder is looked at
+
 // The controller as a role: when it ends, so does the session.
 class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
  public:
@@ -25,8 +27,8 @@ class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
         outcome_(outcome) {}
 
   async::task<Result<void>> run() override {
-    Result<void> ended;
-    if (!checkpoint_.empty()) ended = co_await controller_->load(checkpoint_);
+    auto loaded = controller_->load(checkpoint_);
+    Result<void> ended = co_await std::move(loaded);
     if (ended) ended = co_await controller_->run();
     outcome_.set(std::move(ended));
     co_return Result<void>();
@@ -56,7 +58,9 @@ Result<void> RunSession::run() {
   } else {
     outcome_.set(std::move(started));
   }
+  std::uint64_t looks = 0;
   for (bool told = false; !outcome_.wait_for(actors::limits::kLookEvery);) {
+    if (++looks % kPlaceLooks == 0) look_at_place();
     if (stop_requested() && !std::exchange(told, true)) {
       parts_.listener->on_note(
           "stopping after this update, with a checkpoint; Ctrl-C again ends at once");
@@ -64,8 +68,14 @@ Result<void> RunSession::run() {
   }
   Result<void> ended = outcome_.wait();
   over_ = ended.has_value();
-  if (parts_.folder_here()) plane_.write_report();
+  if (parts_.check_place()) plane_.write_report();
   return ended;
+}
+
+// A head that another one has superseded ends; a folder that is gone is noticed by whoever writes.
+void RunSession::look_at_place() {
+  const auto place = parts_.check_place();
+  if (!place && place.error().code == core::ErrorCode::kClosed) end(place.error());
 }
 
 async::task<Result<void>> RunSession::start() {

@@ -45,7 +45,8 @@ struct SessionParts {
   std::unique_ptr<actors::PromptSource> evaluation;  // null without held-out prompts
   std::unique_ptr<actors::GroupSink> sink;
   actors::RunListener* listener = nullptr;
-  std::function<bool()> folder_here;  // whether the run folder still exists
+  // Error when the run folder is gone, or (kClosed) another head has taken the run over.
+  std::function<core::Result<void>()> check_place;
 };
 
 class RunSession {
@@ -70,6 +71,7 @@ class RunSession {
                                        cluster::RoleHost::Factory factory,
                                        std::unique_ptr<cluster::RoleHost>* place);
   async::task<void> stop();
+  void look_at_place();
   core::Result<std::unique_ptr<cluster::Role>> make_controller(
       const cluster::RoleServices& services);
 

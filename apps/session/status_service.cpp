@@ -41,7 +41,8 @@ StatusService::StatusService(StatusParts parts, async::IoThreads& io, async::Tim
     : parts_(std::move(parts)), io_(io), timers_(timers), opened_(timers.now()) {}
 
 async::task<Result<void>> StatusService::start() {
-  const cluster::Identity identity{"status/0", core::RunId{parts_.run_id}, 1};
+  const cluster::Identity identity{"status/0", core::RunId{parts_.run_id},
+                                   core::first_epoch(parts_.generation) + 1};
   auto place = parts_.exchange->join(identity, io_.make_strand());
   cluster::RoleRecipe recipe;
   recipe.factory = actors::factory_of<Asker>([this](actors::RoleContext given) {

@@ -31,6 +31,7 @@ namespace troupe::app {
 struct StatusParts {
   const config::TrainConfig* config = nullptr;
   std::uint64_t run_id = 0;
+  std::uint64_t generation = 1;  // of the run
   std::filesystem::path run_folder;
   cluster::Exchange* exchange = nullptr;
   std::function<async::task<actors::CompanyView>()> view;

@@ -1,5 +1,6 @@
 // `troupe node`: runs roles of a company whose head is another process, here or on another host.
 #include "actors/limits.hpp"
+#include "apps/session/node/pass_file.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/troupe/ask_company.hpp"
@@ -44,19 +45,24 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
 }
 
 // Runs the node that `troupe train` started as this process.
-Result<void> run_local(const NodeOptions& options, NodeSelf self) {
-  self.socket = options.local;
-  if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
-  ::unsetenv("TROUPE_NODE_PASS");
+Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
+  const std::filesystem::path file = options.local;
+  TROUPE_TRY_ASSIGN(held, hold_pid_file(std::filesystem::path(file).replace_extension(".pid")));
+  const auto enter_here = [&file]() -> Result<Entrance> {
+    TROUPE_TRY_ASSIGN(pass, read_pass(file));
+    return Entrance{pass.socket, pass.pass};
+  };
   NodeCalls calls;
   calls.maker = [] { return std::make_unique<RoleLoader>(); };
   calls.note = say;
-  TROUPE_TRY_ASSIGN(end, live_as_node(self, calls));
+  calls.find_again = enter_here;
+  TROUPE_TRY_ASSIGN(entrance, enter_here());
+  TROUPE_TRY_ASSIGN(end, live_as_node(self, std::move(entrance), calls));
   if (end == NodeEnd::kLost) return core::fail(ErrorCode::kPeerLost, "the run went away");
   return {};
 }
 
-// Joins the company once through a tunnel to its gateway, and stays until the node ends.
+// Joins the company through a tunnel to its gateway, and stays until the node ends.
 Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
   async::IoThreads io(1);
   NodeCalls calls;
@@ -67,6 +73,7 @@ Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
         });
   };
   calls.note = say;
+  calls.find_again = [&io, &target] { return enter_company(io, target); };
   calls.once_in = [&](NodeGuest) -> Result<bool> {
     say(self.name + " is in the company of " + target.name());
     return true;
@@ -125,7 +132,7 @@ Result<void> run_node(Words words) {
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
   // Only `troupe train` uses this flag, for the processes that it starts.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
-    flags.push_back({"--local", &options.local, "socket of the company on this host"});
+    flags.push_back({"--local", &options.local, "file with the pass of the company on this host"});
   }
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe node: plays roles for a running company. Starts in "
@@ -144,7 +151,7 @@ Result<void> run_node(Words words) {
     options.name = std::string(host) + "-" + std::to_string(::getpid());
   }
   self.name = "node/" + options.name;
-  if (!options.local.empty()) return run_local(options, std::move(self));
+  if (!options.local.empty()) return run_local(options, self);
   if (offers("policy")) {
     return core::fail(ErrorCode::kConfig,
                       "--roles: the policy runs where the run is started; offer generator, reward, "

@@ -17,7 +17,7 @@ core::Result<void> run_status(Words words) {
                     parse_flags("troupe status: what goes on in a running company", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(status,
-                    ask_company(join, actors::QueryStatus{}, cluster::limits::kLinkSilence_max));
+                    ask_company(join, actors::QueryStatus{}, cluster::limits::kLinkAnswer_max));
   const std::string text = json ? status.json + "\n" : status_page(status.json);
   std::fputs(text.c_str(), stdout);
   return {};

@@ -126,7 +126,7 @@ class Training {
     parts.evaluation = std::move(inputs.evaluation);
     parts.sink = std::move(files);
     parts.listener = reporter.get();
-    parts.folder_here = [&start] { return start.folder.check_here().has_value(); };
+    parts.check_place = [&start] { return start.folder.check_here(); };
     auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
     if (ended || asked) plane_.reset();  // dismisses the nodes while a reporter can show it
@@ -190,8 +190,11 @@ class Training {
     CompanyPlaneOptions options;
     options.config = config_;
     options.updates = updates;
+    options.run_id = folder.generation().run_id();
+    options.generation = folder.generation().number();
     options.run_folder = folder.path();
     options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
+    options.ours = [generation = folder.generation()] { return generation.check().has_value(); };
     options.contents = [this] { return contents_->get(); };
     options.note = [this](const std::string& text) { note(text); };
     note(options.cores.text);

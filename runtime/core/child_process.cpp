@@ -41,7 +41,7 @@ bool place_descriptors(std::vector<ChildSpec::Descriptor>& given) {
 
 [[noreturn]] void become_child(ChildSpec& spec, pid_t parent, char** argv, char** envp) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (!spec.outlives_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const bool placed = spec.network < 0 || ::setns(spec.network, CLONE_NEWNET) == 0;
   // /proc/self/exe stays valid when the descriptors are closed, because it is not one of them.
   if (placed && ::getppid() == parent && place_descriptors(spec.descriptors)) {

@@ -1,6 +1,7 @@
 // Runs another program, or this one again, as a child process. The child leads a process group, is
-// killed when its parent thread ends, and inherits only the standard streams and the given
-// descriptors. Used only by the thread that starts it; the user bounds how many children there are.
+// killed when its parent thread ends (unless told otherwise), and inherits only the standard
+// streams and the given descriptors. Used only by the thread that starts it; the user bounds how
+// many children there are.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -27,7 +28,8 @@ struct ChildSpec {
   };
   std::vector<Descriptor> descriptors;  // in addition to the standard streams, or in their place
   std::vector<std::pair<int, rlim_t>> limits;  // RLIMIT_*; the value for soft and hard limit
-  int network = -1;                            // descriptor of a network namespace to run in
+  bool outlives_parent = false;
+  int network = -1;  // descriptor of a network namespace to run in
 };
 
 // Our environment, in which `changes` (NAME=value) replace entries or add new ones.

@@ -72,7 +72,8 @@ Result<RunFolder> RunFolder::open(const fs::path& path) {
                                            "; wait for it or choose another --run.path");
   }
   sign(lock.get());
-  return RunFolder(path, std::move(lock));
+  TROUPE_TRY_ASSIGN(generation, Generation::take(path));
+  return RunFolder(path, std::move(lock), std::move(generation));
 }
 
 fs::path RunFolder::rollouts_file(std::uint64_t step) const {
@@ -89,7 +90,8 @@ Result<void> RunFolder::check_here() const {
   }, there{};
   if (::fstat(lock_.get(), &ours) != 0) return io_failure("look at", lock, errno);
   const bool found = ::stat(lock.c_str(), &there) == 0;
-  if (found && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) return {};
+  if (found && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+    return generation_.check();
   // A temporary failure of the file system does not count as a removal.
   if (!found && errno != ENOENT && errno != ENOTDIR && errno != ESTALE) return {};
   return fail(ErrorCode::kResources,
@@ -113,10 +115,12 @@ Result<void> RunFolder::cut_back(std::optional<std::uint64_t> step) const {
   return remove_after(path_ / "eval", step);
 }
 
-Result<void> RunFolder::drop_experience() const {
+Result<void> RunFolder::drop_experience() {
   TROUPE_TRY_ASSIGN(files, list_folder(experience_folder()));
   for (const fs::directory_entry& file : files)
     TROUPE_TRY(system_disk().remove(file.path()));
+  TROUPE_TRY(forget_run(path_));
+  TROUPE_TRY_SET(generation_, Generation::take(path_));
   return {};
 }
 

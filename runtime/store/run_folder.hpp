@@ -1,5 +1,5 @@
 // The folder into which a training run writes: its lock, and the paths of these files:
-//   resolved_config.yaml  metrics.jsonl  ledger.log  troupe.log  run.lock
+//   resolved_config.yaml  metrics.jsonl  ledger.log  troupe.log  run.lock  generation.json
 //   rollouts/step_000123.jsonl  eval/step_000123.jsonl  tensorboard/  ckpt/step_000010/
 // One process uses it at a time (a lock that the kernel releases when the process dies). Steps
 // count finished updates; step 0 is the model before training. docs/run_folder.md lists all files.
@@ -8,6 +8,7 @@
 
 #include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/store/generation.hpp"
 #include "runtime/store/step_log.hpp"
 
 #include <cstdint>
@@ -20,8 +21,9 @@ namespace troupe::store {
 
 class RunFolder {
  public:
-  // Makes the folder if it does not exist, and takes its lock. Error kResources: another process
-  // holds the lock, or the folder cannot be written.
+  // Makes the folder if it does not exist, and takes its lock and the next generation of the run
+  // (once a process). Error kResources: another process holds the lock, or the folder cannot be
+  // written.
   static core::Result<RunFolder> open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -36,8 +38,11 @@ class RunFolder {
   std::filesystem::path rollouts_file(std::uint64_t step) const;
   std::filesystem::path eval_file(std::uint64_t step) const;
 
+  const Generation& generation() const { return generation_; }
+
   // Error kResources once the folder was removed or renamed: its paths then lead nowhere or into
-  // another run's folder, and its lock protects nothing.
+  // another run's folder, and its lock protects nothing. Error kClosed once a later head has taken
+  // the run over. Nothing may be written any more then.
   core::Result<void> check_here() const;
 
   // True if the folder holds results of a run: a checkpoint or a line of metrics. A failed start
@@ -47,14 +52,15 @@ class RunFolder {
   // Removes everything after `step`, or everything if it is empty: lines of metrics.jsonl, ledger
   // records, rollout and eval files.
   core::Result<void> cut_back(std::optional<std::uint64_t> step) const;
-  // Removes all files of the experience log.
-  core::Result<void> drop_experience() const;
+  // Removes all files of the experience log. What earlier heads started is another run's then.
+  core::Result<void> drop_experience();
 
  private:
-  RunFolder(std::filesystem::path path, core::OwnedFd lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+  RunFolder(std::filesystem::path path, core::OwnedFd lock, Generation generation)
+      : path_(std::move(path)), lock_(std::move(lock)), generation_(std::move(generation)) {}
   std::filesystem::path path_;
   core::OwnedFd lock_;
+  Generation generation_;
 };
 
 // "step_000123": the name of a step's checkpoint folder and, followed by .jsonl, of the step's

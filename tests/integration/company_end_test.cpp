@@ -25,17 +25,18 @@ void expect_start_fails(const TinyRun& files,
 
 TEST(CompanyEnd, NodesDieWithAKilledHeadAndTheCommandGoesOnAgain) {
   const TinyRun files;
+  const std::vector<std::string> alone = {"--cluster.head_wait_s", "0"};
   CompanyRun whole(files, "whole");
   ASSERT_EQ(whole.wait(), 0) << whole.output();
   {
-    CompanyRun run(files, "run");
+    CompanyRun run(files, "run", alone);
     ASSERT_TRUE(run.await_steps(4)) << run.output();
     EXPECT_EQ(run.nodes().size(), 4u);
     run.signal(SIGKILL);
     EXPECT_EQ(run.wait(), 128 + SIGKILL);
     EXPECT_TRUE(run.all_nodes_gone());
   }
-  CompanyRun again(files, "run");
+  CompanyRun again(files, "run", alone);
   ASSERT_EQ(again.wait(), 0) << again.output();
   expect_same_bits(whole.folder(), again.folder(), 10);
   expect_clean_ledger(again.folder());

@@ -27,7 +27,8 @@ std::size_t logged_steps(const std::filesystem::path& run) {
 TEST(CompanyLog, AnAsynchronousRunThatIsKilledGoesOnWithItsGroups) {
   const TinyRun files;
   const std::vector<std::string> flags = {
-      "--train.staleness_max", "1", "--rollout.generators", "2", "--ckpt.save_steps", "1000"};
+      "--train.staleness_max", "1",    "--rollout.generators",  "2",
+      "--ckpt.save_steps",     "1000", "--cluster.head_wait_s", "0"};
   std::map<std::size_t, std::string> before;
   {
     CompanyRun killed(files, "run", flags);

@@ -66,15 +66,10 @@ class JoinMistakes : public Joining {
     flags.join = (files_ / "run").string();
     TROUPE_TRY_ASSIGN(target, app::find_company(flags));
     async::IoThreads io(1);
-    TROUPE_TRY_ASSIGN(tunnel, app::enter(io, target, "company"));
-    self.socket = tunnel->path();
-    self.pass = tunnel->pass();
     app::NodeCalls calls;
     calls.note = [](const std::string&) {};
     calls.once_in = std::move(once_in);
-    auto end = app::live_as_node(self, calls);
-    tunnel->stop();
-    return end;
+    return app::live_through_gateway(io, target, std::move(self), calls);
   }
   // Is not taken.
   void expect_unfit(app::NodeSelf self, const std::string& what) {

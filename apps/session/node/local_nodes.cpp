@@ -1,10 +1,15 @@
 #include "apps/session/node/local_nodes.hpp"
 
+#include "apps/cli/stop_signal.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -20,18 +25,74 @@ std::string told(int wait_status) {
   return core::how_it_ended(wait_status) + (killed ? ", by hand or for want of memory" : "");
 }
 
+// The processes to kill when this one is ended at once by a second signal, whose handler may use
+// nothing but lock-free atomics.
+constexpr std::size_t kForced_max = 512;
+std::array<std::atomic<pid_t>, kForced_max> forced{};
+
+void kill_all_now() {
+  for (const auto& pid : forced)
+    if (const pid_t one = pid.load(); one > 0) ::kill(-one, SIGKILL);
+}
+
+void note_pid(pid_t before, pid_t after) {
+  for (auto& pid : forced) {
+    pid_t expected = before;
+    if (pid.compare_exchange_strong(expected, after)) return;
+  }
+}
+
+pid_t pid_of(const core::ChildProcess& child) {
+  return child.pid();
+}
+pid_t pid_of(const OtherProcess& other) {
+  return other.pid();
+}
+
 }  // namespace
 
-LocalNodes::LocalNodes(std::string socket, std::filesystem::path log_folder)
-    : socket_(std::move(socket)), log_folder_(std::move(log_folder)) {}
+LocalNodes::LocalNodes(std::string socket, const std::filesystem::path& folder, bool outlive)
+    : socket_(std::move(socket)), folder_(std::filesystem::absolute(folder)), outlive_(outlive) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  before_forced_end(&kill_all_now);
+}
+
+LocalNodes::~LocalNodes() {
+  before_forced_end(nullptr);
+  for (auto& [name, process] : nodes_) {
+    note_pid(std::visit([](const auto& one) { return pid_of(one); }, process), 0);
+    std::visit([](auto& one) { one.kill(); }, process);
+  }
+}
+
+// The file of a node: "node/policy" and ".log" give RUN/nodes/policy.log.
+std::filesystem::path LocalNodes::file(const std::string& node, const char* ending) const {
+  return folder_ / (node.substr(node.find('/') + 1) + ending);
+}
+
+void LocalNodes::put(const std::string& node, Process process) {
+  note_pid(0, std::visit([](const auto& one) { return pid_of(one); }, process));
+  nodes_.insert_or_assign(node, std::move(process));
+}
+
+void LocalNodes::end_others(const std::vector<actors::LocalNode>& wanted) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder_, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().extension() != ".pid") continue;
+    const bool stays = std::any_of(wanted.begin(), wanted.end(), [&](const auto& node) {
+      return file(node.name, ".pid") == it->path();
+    });
+    if (stays) continue;
+    if (const auto other = OtherProcess::holder_of(it->path())) other->kill();
+  }
+}
 
 core::Result<void> LocalNodes::start(const std::string& node,
                                      const std::vector<std::string>& kinds,
                                      const std::string& pass) {
-  std::error_code error;
-  std::filesystem::create_directories(log_folder_, error);
-  const std::string name = node.substr(node.find('/') + 1);
-  const std::filesystem::path log_file = log_folder_ / (name + ".log");
+  const std::filesystem::path log_file = file(node, ".log");
   const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (log < 0 || nothing < 0) {
@@ -42,32 +103,55 @@ core::Result<void> LocalNodes::start(const std::string& node,
   std::string offered;
   for (const std::string& kind : kinds)
     offered += (offered.empty() ? "" : ",") + kind;
+  const std::filesystem::path pass_file = file(node, ".pass");
   core::ChildSpec spec;
-  spec.words = {"troupe", "node", "--local", socket_, "--name", name, "--roles", offered};
+  spec.words = {"troupe",           "node",   "--local",
+                pass_file.string(), "--name", node.substr(node.find('/') + 1),
+                "--roles",          offered};
   spec.this_program = true;
-  spec.environment = core::merged_environment({"TROUPE_NODE_PASS=" + pass});
+  spec.outlives_parent = outlive_;
   spec.descriptors = {{nothing, 0}, {log, 1}, {log, 2}};
-  auto child = core::ChildProcess::start("a process for " + node, std::move(spec));
+  auto written = write_pass(pass_file, {socket_, pass});
+  auto child = written ? core::ChildProcess::start("a process for " + node, std::move(spec))
+                       : core::Result<core::ChildProcess>(written.failure());
   ::close(log);
   ::close(nothing);
   if (!child) return child.failure();
-  nodes_.insert_or_assign(node, std::move(*child));
+  put(node, std::move(*child));
   return {};
 }
 
+bool LocalNodes::adopt(const std::string& node,
+                       const std::vector<std::string>&,
+                       const std::string& pass) {
+  auto other = OtherProcess::holder_of(file(node, ".pid"));
+  if (!other) return false;
+  if (!write_pass(file(node, ".pass"), {socket_, pass})) {
+    other->kill();
+    return false;
+  }
+  put(node, std::move(*other));
+  return true;
+}
+
 void LocalNodes::kill(const std::string& node) {
-  if (const auto found = nodes_.find(node); found != nodes_.end()) found->second.signal(SIGKILL);
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return;
+  if (auto* const child = std::get_if<core::ChildProcess>(&found->second)) child->signal(SIGKILL);
+  if (auto* const other = std::get_if<OtherProcess>(&found->second)) other->kill();
 }
 
 std::vector<LocalNodes::Exit> LocalNodes::exits() {
   std::vector<Exit> ended;
   for (auto place = nodes_.begin(); place != nodes_.end();) {
-    if (place->second.running()) {
+    if (std::visit([](auto& one) { return one.running(); }, place->second)) {
       ++place;
-    } else {
-      ended.push_back({place->first, told(place->second.wait())});
-      place = nodes_.erase(place);
+      continue;
     }
+    note_pid(std::visit([](const auto& one) { return pid_of(one); }, place->second), 0);
+    auto* const child = std::get_if<core::ChildProcess>(&place->second);
+    ended.push_back({place->first, child == nullptr ? "has ended" : told(child->wait())});
+    place = nodes_.erase(place);
   }
   return ended;
 }

@@ -1,34 +1,49 @@
 // Starts and kills the node processes of a run on its own host: this program as `troupe node
-// --local`. Each leads its own process group, so that Ctrl-C reaches the run's head alone, dies
-// with the head, and writes to its own log file. Owned by the control plane; used on the company's
-// strand.
+// --local`. Each leads its own process group, so that Ctrl-C reaches the run's head alone, and
+// writes to its own log file. A node outlives a head that dies, and the next head adopts it. Owned
+// by the control plane; used on the company's strand. One object a process.
 #pragma once
 
 #include "actors/company/local_processes.hpp"
+#include "apps/session/node/pass_file.hpp"
 #include "runtime/core/child_process.hpp"
 
 #include <filesystem>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace troupe::app {
 
 class LocalNodes final : public actors::NodeLauncher {
  public:
-  // `socket`: the company's. Logs go to `log_folder`/NAME.log; the folder is created if missing.
-  LocalNodes(std::string socket, std::filesystem::path log_folder);
+  // `socket`: the company's. Logs go to `folder`/NAME.log; the folder is created if missing.
+  // `outlive`: the nodes live on when this process dies.
+  LocalNodes(std::string socket, const std::filesystem::path& folder, bool outlive);
+  ~LocalNodes() override;  // kills the nodes
+
+  // Kills what an earlier head left and this one does not want.
+  void end_others(const std::vector<actors::LocalNode>& wanted);
 
   core::Result<void> start(const std::string& node,
                            const std::vector<std::string>& kinds,
                            const std::string& pass) override;
+  bool adopt(const std::string& node,
+             const std::vector<std::string>& kinds,
+             const std::string& pass) override;
   void kill(const std::string& node) override;
   std::vector<Exit> exits() override;
 
  private:
-  std::string socket_;
-  std::filesystem::path log_folder_;
-  std::map<std::string, core::ChildProcess> nodes_;  // killed by the destructor
+  using Process = std::variant<core::ChildProcess, OtherProcess>;
+  std::filesystem::path file(const std::string& node, const char* ending) const;
+  void put(const std::string& node, Process process);
+
+  const std::string socket_;
+  const std::filesystem::path folder_;
+  const bool outlive_;
+  std::map<std::string, Process> nodes_;
 };
 
 }  // namespace troupe::app

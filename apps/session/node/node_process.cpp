@@ -8,10 +8,12 @@
 #include "apps/cli/system_facts.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
+#include "runtime/core/ids.hpp"
 #include "runtime/weights/push_protocol.hpp"
 
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -20,16 +22,38 @@
 namespace troupe::app {
 namespace {
 
-// Records that the node was admitted and how it ended; the main thread waits for both here.
-class Ending {
+// What becomes of the node's place in its company. The main thread waits here for news.
+class Standing {
  public:
+  // A new life begins, with another company: what ended the last one is forgotten.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    left_.reset();
+    in_ = false;
+    heard_ = clock_.now();
+  }
   void left(const core::Error& error) {
     const std::lock_guard lock(mutex_);
     if (!left_) left_ = error;
     changed_.notify_all();
   }
-  void dismissed() { set(dismissed_); }
-  void in() { set(in_); }
+  void dismissed() {
+    const std::lock_guard lock(mutex_);
+    dismissed_ = true;
+    changed_.notify_all();
+  }
+  void in(core::Duration head_wait) {
+    const std::lock_guard lock(mutex_);
+    in_ = true;
+    heard_ = clock_.now();
+    head_wait_ = head_wait;
+    changed_.notify_all();
+  }
+  void heard() {
+    const std::lock_guard lock(mutex_);
+    heard_ = clock_.now();
+  }
+
   // Blocks. True once the node is admitted; false when it ended before.
   bool wait_until_in() {
     std::unique_lock lock(mutex_);
@@ -37,28 +61,46 @@ class Ending {
       changed_.wait_for(lock, actors::limits::kLookEvery);
     return in_ && !left_;
   }
-  NodeEnd wait() {
+  // Blocks for kLookEvery at most; the end, once there is one.
+  std::optional<NodeEnd> look() {
     std::unique_lock lock(mutex_);
-    while (!over())
-      changed_.wait_for(lock, actors::limits::kLookEvery);
+    if (!over()) changed_.wait_for(lock, actors::limits::kLookEvery);
+    if (!over()) return std::nullopt;
+    return end_here();
+  }
+  NodeEnd end() const {
+    const std::lock_guard lock(mutex_);
+    return end_here();
+  }
+  // Why the company was lost.
+  core::Error cause() const {
+    const std::lock_guard lock(mutex_);
+    return left_.value_or(core::Error{});
+  }
+  core::Duration silence() const {
+    const std::lock_guard lock(mutex_);
+    return clock_.now() - heard_;
+  }
+  // Whether the company was heard recently enough to wait for its next head.
+  bool may_wait() const { return silence() < head_wait(); }
+
+ private:
+  bool over() const { return left_ || dismissed_ || stop_requested(); }
+  NodeEnd end_here() const {
     if (dismissed_) return NodeEnd::kDismissed;
     return left_ ? NodeEnd::kLost : NodeEnd::kStopped;
   }
-  std::optional<core::Error> cause() const {
+  core::Duration head_wait() const {
     const std::lock_guard lock(mutex_);
-    return left_;
+    return head_wait_;
   }
 
- private:
-  void set(bool& what) {
-    const std::lock_guard lock(mutex_);
-    what = true;
-    changed_.notify_all();
-  }
-  bool over() const { return left_ || dismissed_ || stop_requested(); }
+  const core::SteadyClock clock_{};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<core::Error> left_;
+  core::TimePoint heard_{};
+  core::Duration head_wait_{0};
   bool dismissed_ = false, in_ = false;
 };
 
@@ -77,17 +119,24 @@ actors::Join join_of(const NodeSelf& self) {
   return join;
 }
 
+// True when the next head may take the node in, although this one has not.
+bool is_passing(core::ErrorCode code) {
+  return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kDeadline ||
+         code == core::ErrorCode::kClosed || code == core::ErrorCode::kOverloaded;
+}
+
 class NodeProcess {
  public:
   NodeProcess(const NodeSelf& self, const NodeCalls& calls)
-      : self_(self), calls_(calls), own_io_(1), role_io_(1) {}
+      : self_(self), calls_(calls), own_io_(1), role_io_(1), strand_(own_io_.make_strand()) {}
 
-  core::Result<NodeEnd> live() {
-    TROUPE_TRY_ASSIGN(number, actors::number_of_pass(self_.pass));
-    epoch_ = number;
+  core::Result<NodeEnd> live(Entrance entrance) {
     if (calls_.maker) maker_ = calls_.maker();
     TROUPE_TRY(open_exchange());
-    auto lived = live_inside();
+    hosted_ = std::make_unique<actors::HostedRoles>(strand_, timers_, hosted_ports());
+    auto lived = live_on(std::move(entrance));
+    if (was_in_ && node_ && calls_.before_end) calls_.before_end(guest());
+    own_io_.run(hosted_->stop_all());
     own_io_.run(stop());
     if (auto closed = exchange_->close(cluster::limits::kShutdownDeadline); !closed) {
       calls_.note(closed.error().message);
@@ -95,40 +144,100 @@ class NodeProcess {
     own_io_.join();
     maker_.reset();
     role_io_.join();
+    if (tunnel_) tunnel_->stop();
     return lived;
   }
 
  private:
   core::Result<void> open_exchange() {
     cluster::Exchange::Hooks hooks;
-    hooks.lost = [this](const cluster::PeerName& name, std::uint64_t, const core::Error& cause) {
-      if (name == "company/0") ending_.left(cause);
+    hooks.lost = [this](const cluster::PeerName& name, std::uint64_t epoch,
+                        const core::Error& cause) {
+      const bool ours = linked_ && core::generation_of(epoch) >= core::generation_of(epoch_);
+      if (name == "company/0" && ours) standing_.left(cause);
     };
     hooks.refused = calls_.note;
     TROUPE_TRY_SET(exchange_, cluster::Exchange::create(std::move(hooks), timers_));
     return {};
   }
 
-  core::Result<NodeEnd> live_inside() {
-    TROUPE_TRY(own_io_.run(start()));
-    const wire::Hello hello{self_.name, core::RunId{0}, epoch_, self_.pass};
-    TROUPE_TRY(exchange_->connect(self_.socket, hello, cluster::limits::kLinkSilence_max));
-    own_io_.run(attend());
-    if (!ending_.wait_until_in()) {
-      if (const auto cause = ending_.cause()) return core::fail(*cause);
-      return ending_.wait();
+  // One company after the other, until the node ends.
+  core::Result<NodeEnd> live_on(Entrance entrance) {
+    for (;;) {
+      auto end = live_once(std::move(entrance));
+      const bool lost = end ? *end == NodeEnd::kLost : was_in_ && is_passing(end.error().code);
+      if (!lost || !calls_.find_again) return end;
+      calls_.note("the head is gone: " + (end ? standing_.cause() : end.error()).message +
+                  "; waiting for the next");
+      auto next = await_head();
+      if (!next) return next.failure();
+      if (!*next) return standing_.end();
+      entrance = std::move(**next);
     }
+  }
+
+  // Joins one company and stays until the node ends or the company's head is gone.
+  core::Result<NodeEnd> live_once(Entrance entrance) {
+    TROUPE_TRY_ASSIGN(number, actors::number_of_pass(entrance.pass));
+    epoch_ = number;
+    standing_.begin();
+    own_io_.run(stop());
+    linked_ = false;
+    exchange_->part_from("company/0");
+    if (const auto old = std::exchange(tunnel_, entrance.tunnel)) old->stop();
+    TROUPE_TRY(own_io_.run(start()));
+    const wire::Hello hello{self_.name, core::RunId{0}, epoch_, entrance.pass};
+    TROUPE_TRY(exchange_->connect(entrance.socket, hello, cluster::limits::kLinkAnswer_max));
+    linked_ = true;  // a loss before this is one of the last company's, or the join fails
+    own_io_.run(attend());
+    if (!standing_.wait_until_in()) {
+      const NodeEnd end = standing_.end();
+      if (end == NodeEnd::kLost) return core::fail(standing_.cause());
+      return end;
+    }
+    was_in_ = true;
     if (calls_.once_in) {
-      auto stays = calls_.once_in(guest());
-      if (!stays || !*stays) {
-        if (calls_.before_end) calls_.before_end(guest());
-        if (!stays) return stays.failure();
-        return NodeEnd::kDismissed;
+      TROUPE_TRY_ASSIGN(stays, calls_.once_in(guest()));
+      if (!stays) return NodeEnd::kDismissed;
+    }
+    return stay();
+  }
+
+  // A head that is only silent may come back: the link is kept until there is a newer one.
+  NodeEnd stay() {
+    for (;;) {
+      if (const auto end = standing_.look()) return *end;
+      if (!calls_.find_again || standing_.silence() < actors::limits::kFrozenAfter) continue;
+      if (!standing_.may_wait()) {
+        standing_.left({core::ErrorCode::kPeerLost, "the head has been silent for too long"});
+      } else if (auto found = find_newer(1)) {
+        next_ = std::move(found);
+        standing_.left({core::ErrorCode::kPeerLost, "a newer head is there"});
       }
     }
-    const NodeEnd end = ending_.wait();
-    if (calls_.before_end) calls_.before_end(guest());
-    return end;
+  }
+
+  // The company, if its head is at least `by` generations newer than the last.
+  std::optional<Entrance> find_newer(std::uint64_t by) {
+    auto found = calls_.find_again();
+    if (!found) return std::nullopt;
+    const auto number = actors::number_of_pass(found->pass);
+    const bool fits = number && *number != epoch_ &&
+                      core::generation_of(*number) >= core::generation_of(epoch_) + by;
+    if (fits) return std::move(*found);
+    if (found->tunnel) found->tunnel->stop();
+    return std::nullopt;
+  }
+
+  // The next head; nothing when none came in time, or the node was asked to stop.
+  core::Result<std::optional<Entrance>> await_head() {
+    own_io_.run(hosted_->settle());
+    if (next_) return std::exchange(next_, std::nullopt);
+    while (standing_.may_wait() && !stop_requested()) {
+      if (auto found = find_newer(0)) return found;
+      std::this_thread::sleep_for(actors::limits::kLookEvery);
+    }
+    return std::optional<Entrance>();
   }
 
   NodeGuest guest() {
@@ -143,13 +252,15 @@ class NodeProcess {
   }
 
   async::task<core::Result<void>> start() {
+    for (const actors::HostedRole& role : hosted_->list())
+      exchange_->keep_back(role.name);
     const cluster::Identity identity{self_.name, core::RunId{0}, epoch_};
-    auto place = exchange_->join(identity, own_io_.make_strand());
+    auto place = exchange_->join(identity, strand_);
     cluster::RoleHost::Hooks hooks;
     hooks.failed = [this](const cluster::PeerName&, const core::Error& error) {
-      ending_.left(error);
+      standing_.left(error);
     };
-    hooks.shutdown_asked = [this](const cluster::PeerName&) { ending_.dismissed(); };
+    hooks.shutdown_asked = [this](const cluster::PeerName&) { standing_.dismissed(); };
     cluster::RoleRecipe recipe;
     recipe.factory = actors::factory_of<actors::NodeRole>([this](actors::RoleContext context) {
       context_ = context;
@@ -161,15 +272,25 @@ class NodeProcess {
     co_return core::Result<void>();
   }
 
-  actors::NodePorts ports() {
-    actors::NodePorts ports;
+  actors::HostedRoles::Ports hosted_ports() {
+    actors::HostedRoles::Ports ports;
     ports.place = [this](cluster::Identity identity) {
       return exchange_->join(std::move(identity), role_io_.make_strand());
     };
     ports.maker = maker_.get();
-    ports.left = [this](const core::Error& error) { ending_.left(error); };
-    ports.in = [this] { ending_.in(); };
     ports.note = calls_.note;
+    return ports;
+  }
+
+  actors::NodePorts ports() {
+    actors::NodePorts ports;
+    ports.roles = hosted_.get();
+    ports.announce = [this](const std::string& role) { exchange_->announce(role); };
+    ports.left = [this](const core::Error& error) { standing_.left(error); };
+    ports.in = [this](const actors::Joined& joined) {
+      standing_.in(std::chrono::milliseconds(joined.head_wait_ms));
+    };
+    ports.heard = [this] { standing_.heard(); };
     return ports;
   }
 
@@ -178,8 +299,8 @@ class NodeProcess {
     co_return;
   }
 
+  // Stops the node's own role; those that it hosts stay.
   async::task<void> stop() {
-    if (node_) co_await node_->stop_roles();
     if (host_) co_await host_->stop();
     node_.reset();
     host_.reset();
@@ -187,13 +308,19 @@ class NodeProcess {
 
   const NodeSelf& self_;
   const NodeCalls& calls_;
-  std::uint64_t epoch_ = 0;  // assigned by the company
+  std::atomic<std::uint64_t> epoch_ = 0;  // assigned by the company
+  std::atomic<bool> linked_ = false;
   async::SteadyTimers timers_;
   async::IoThreads own_io_;  // of the node's role, so that no other role delays a heartbeat
   async::IoThreads role_io_;
-  Ending ending_;
+  const async::Executor strand_;  // of the node's role and of the hosted roles' keeper
+  Standing standing_;
+  bool was_in_ = false;
+  std::shared_ptr<net::Tunnel> tunnel_;
+  std::optional<Entrance> next_;  // of a newer head, found while the last was silent
   std::unique_ptr<actors::RoleMaker> maker_;
   std::unique_ptr<cluster::Exchange> exchange_;
+  std::unique_ptr<actors::HostedRoles> hosted_;
   std::shared_ptr<actors::NodeRole> node_;
   actors::RoleContext context_;  // of the node's role
   std::unique_ptr<cluster::RoleHost> host_;
@@ -214,21 +341,28 @@ void NodeGuest::stop(std::unique_ptr<cluster::RoleHost>& role) const {
   role.reset();
 }
 
-core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls) {
+core::Result<Entrance> enter_company(async::IoThreads& io, const JoinTarget& target) {
+  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
+  Entrance entrance;
+  entrance.socket = tunnel->path();
+  entrance.pass = tunnel->pass();
+  entrance.tunnel = std::move(tunnel);
+  return entrance;
+}
+
+core::Result<NodeEnd> live_as_node(const NodeSelf& self,
+                                   Entrance entrance,
+                                   const NodeCalls& calls) {
   NodeProcess process(self, calls);
-  return process.live();
+  return process.live(std::move(entrance));
 }
 
 core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
                                            const JoinTarget& target,
                                            NodeSelf self,
                                            const NodeCalls& calls) {
-  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
-  self.socket = tunnel->path();
-  self.pass = tunnel->pass();
-  auto end = live_as_node(self, calls);
-  tunnel->stop();
-  return end;
+  TROUPE_TRY_ASSIGN(entrance, enter_company(io, target));
+  return live_as_node(self, std::move(entrance), calls);
 }
 
 }  // namespace troupe::app

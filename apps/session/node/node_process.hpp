@@ -1,6 +1,7 @@
 // Runs this process as a node of a company, from connecting until it is dismissed, stopped or given
-// up. Builds the threads and the transport, and takes them down again in order. Called on the main
-// thread, which it blocks.
+// up. When the company's head is gone or silent, the node keeps its roles and waits for the next
+// head, as long as the company has said. Builds the threads and the transport, and takes them down
+// again in order. Called on the main thread, which it blocks.
 #pragma once
 
 #include "actors/node/node_role.hpp"
@@ -21,10 +22,17 @@ namespace troupe::app {
 struct NodeSelf {
   std::string name;                // "node/gpu1"
   std::vector<std::string> kinds;  // kinds of roles that it offers
-  std::string socket;              // of the company, or of the tunnel to it, on this host
-  std::string pass;
-  std::string build, arithmetic;  // empty: this program's
+  std::string build, arithmetic;   // empty: this program's
 };
+
+// The way into a company, for one node and once.
+struct Entrance {
+  std::string socket;  // of the company, or of the tunnel to it, on this host
+  std::string pass;
+  std::shared_ptr<net::Tunnel> tunnel{};  // null on the company's own host
+};
+// Opens a tunnel to a company's gateway. Errors: those of `enter`.
+core::Result<Entrance> enter_company(async::IoThreads& io, const JoinTarget& target);
 
 enum class NodeEnd {
   kDismissed,  // the company asked it to end
@@ -62,8 +70,11 @@ struct NodeGuest {
 struct NodeCalls {
   // Makes the roles that the company asks for; empty when the node offers none.
   std::function<std::unique_ptr<actors::RoleMaker>()> maker;
-  // Called on the main thread when the company has admitted the node. False or an error ends the
-  // node.
+  // Looks for the company again, for some seconds at most; an error says that it is not there.
+  // Null: the node does not outlive its company's head.
+  std::function<core::Result<Entrance>()> find_again;
+  // Called on the main thread each time that a company has admitted the node. False or an error
+  // ends the node.
   std::function<core::Result<bool>(NodeGuest)> once_in;
   // Called on the main thread before the node is taken down.
   std::function<void(NodeGuest)> before_end;
@@ -71,9 +82,9 @@ struct NodeCalls {
 };
 
 // Returns how the node ended. Error: the company could not be reached or refused the node.
-core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls);
+core::Result<NodeEnd> live_as_node(const NodeSelf& self, Entrance entrance, const NodeCalls& calls);
 
-// As live_as_node, through a company's gateway; fills in the socket and the pass of `self`.
+// As live_as_node, through a company's gateway.
 core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
                                            const JoinTarget& target,
                                            NodeSelf self,

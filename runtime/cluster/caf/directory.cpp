@@ -57,7 +57,24 @@ std::vector<Binding> Directory::let_in(const caf::actor& introducer) {
   const std::unique_lock lock(mutex_);
   if (closed_) return {};
   introducers_.push_back(introducer);
-  return locals_now();
+  auto roles = locals_now();
+  std::erase_if(roles, [](const Binding& role) { return role.kept_back; });
+  return roles;
+}
+
+void Directory::keep_back(const PeerName& name) {
+  const std::unique_lock lock(mutex_);
+  const auto found = bound_.find(name);
+  if (found != bound_.end() && found->second.local) found->second.kept_back = true;
+}
+
+std::vector<caf::actor> Directory::announce(const PeerName& name, const caf::actor& handle) {
+  const std::unique_lock lock(mutex_);
+  const auto found = bound_.find(name);
+  if (closed_ || found == bound_.end() || !found->second.local) return {};
+  found->second.kept_back = false;
+  found->second.handle = handle;
+  return introducers_;
 }
 
 Result<Directory::Claim> Directory::claim(const wire::Hello& hello, const Address& address) const {
@@ -140,15 +157,15 @@ std::optional<Binding> Directory::drop(const Address& address) {
   return take(found);
 }
 
-std::vector<Binding> Directory::drop_all(const caf::node_id& node) {
+std::vector<Binding> Directory::drop_unless(const std::function<bool(const caf::node_id&)>& known) {
   const std::unique_lock lock(mutex_);
   std::erase_if(introducers_,
-                [&node](const caf::actor& introducer) { return introducer.node() == node; });
+                [&known](const caf::actor& introducer) { return !known(introducer.node()); });
   std::vector<Binding> gone;
   for (auto place = bound_.begin(); place != bound_.end();) {
     const auto one = place++;
     const Binding& binding = one->second;
-    if (!binding.local && binding.handle.node() == node) gone.push_back(take(one));
+    if (!binding.local && !known(binding.handle.node())) gone.push_back(take(one));
   }
   return gone;
 }

@@ -15,6 +15,7 @@
 #include <caf/actor_control_block.hpp>
 #include <caf/node_id.hpp>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <shared_mutex>
@@ -45,6 +46,7 @@ struct Binding {
   wire::Hello hello;  // without its pass
   caf::actor handle;
   bool local = false;
+  bool kept_back = false;  // local, and not introduced to processes that connect
 };
 
 class Directory {
@@ -63,13 +65,20 @@ class Directory {
   core::Result<Claim> claim(const wire::Hello& hello, const Address& address) const;
   void bind(const wire::Hello& hello, const caf::actor& handle);
 
+  // Keeps a local role from being introduced to processes that connect, until `announce` gives it
+  // another actor. `announce` returns the introducers of the connected processes, to which the
+  // caller must introduce it; none when the role is gone.
+  void keep_back(const PeerName& name);
+  std::vector<caf::actor> announce(const PeerName& name, const caf::actor& handle);
+
   // Marks another process as connected; returns the local roles, which the caller introduces there.
   std::vector<Binding> let_in(const caf::actor& introducer);
 
   // These unbind names. Each returns the bindings that it removed.
   std::optional<Binding> drop(const PeerName& name, const Address& address);
-  std::optional<Binding> drop(const Address& address);      // of a remote role
-  std::vector<Binding> drop_all(const caf::node_id& node);  // of a process; drops its introducer
+  std::optional<Binding> drop(const Address& address);  // of a remote role
+  // Of all processes but this one and those that `known` accepts; drops their introducers.
+  std::vector<Binding> drop_unless(const std::function<bool(const caf::node_id&)>& known);
   std::optional<Binding> fence(const PeerName& name);  // of a remote role; its frames are refused
 
   Sender sender(const PeerName& name, const Address& address) const;

@@ -14,6 +14,8 @@
 #include <caf/send.hpp>
 
 #include <exception>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <shared_mutex>
@@ -66,7 +68,9 @@ struct Exchange::Impl {
   exchange::System system;
   caf::actor introducer;
   std::optional<net::SocketFolder> folder;  // once it listens
-  std::shared_timed_mutex gate;             // `close` takes it exclusively, other calls shared
+  std::mutex members_mutex;
+  std::map<PeerName, std::weak_ptr<exchange::Member>> members;
+  std::shared_timed_mutex gate;  // `close` takes it exclusively, other calls shared
   bool closed = false;
 };
 
@@ -94,6 +98,9 @@ Result<std::shared_ptr<Endpoint>> Exchange::join(Identity identity, async::Execu
   auto member = std::make_shared<exchange::Member>(std::move(identity), std::move(strand),
                                                    impl_->timers, impl_->core);
   TROUPE_TRY(member->enter(impl_->system.get(), impl_->introducer));
+  const std::lock_guard lock(impl_->members_mutex);
+  std::erase_if(impl_->members, [](const auto& one) { return one.second.expired(); });
+  impl_->members[member->identity().self] = member;
   return std::shared_ptr<Endpoint>(std::move(member));
 }
 
@@ -191,6 +198,21 @@ Result<void> Exchange::connect(const std::string& path,
   return impl_->said(path, self, remote, end);
 }
 
+void Exchange::keep_back(const PeerName& name) {
+  impl_->core->directory.keep_back(name);
+}
+
+void Exchange::announce(const PeerName& name) {
+  const std::shared_lock gate(impl_->gate);
+  if (impl_->closed) return;
+  std::shared_ptr<exchange::Member> member;
+  {
+    const std::lock_guard lock(impl_->members_mutex);
+    member = impl_->members[name].lock();
+  }
+  if (member) member->enter_again(impl_->system.get(), impl_->introducer);
+}
+
 void Exchange::forget(const PeerName& name, const core::Error& cause) {
   if (const auto gone = impl_->core->directory.fence(name)) {
     const core::Error lost{ErrorCode::kPeerLost, cause.message};
@@ -198,6 +220,13 @@ void Exchange::forget(const PeerName& name, const core::Error& cause) {
     const std::shared_lock gate(impl_->gate);
     if (!impl_->closed) caf::anon_send(impl_->introducer, exchange::GivenUp{gone->hello, lost});
   }
+}
+
+void Exchange::part_from(const PeerName& name) {
+  const auto role = impl_->core->directory.find(name);
+  const std::shared_lock gate(impl_->gate);
+  if (!role || role->local || impl_->closed) return;
+  caf::anon_send(impl_->introducer, exchange::PartFrom{role->handle.node()});
 }
 
 void Exchange::introduce(const PeerName& one, const PeerName& other) {

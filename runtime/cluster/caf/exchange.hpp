@@ -69,10 +69,19 @@ class Exchange {
                              const wire::Hello& self,
                              core::Duration deadline);
 
+  // Keeps a local role from being introduced to the processes that this one connects to from now
+  // on, until `announce` introduces it to all. Both do nothing for a name that is not local.
+  void keep_back(const PeerName& name);
+  void announce(const PeerName& name);
+
   // Fences a remote name: calls to it fail with kPeerLost at once, frames of its address are
   // counted and dropped (its requests are answered with kPeerLost), and it comes back only with a
   // higher epoch. Does nothing if the name is not known.
   void forget(const PeerName& name, const core::Error& cause);
+
+  // Ends all dealings with the process of that remote name, and with those that are known through
+  // it: their roles are lost, and what they send is refused. Does nothing for an unknown name.
+  void part_from(const PeerName& name);
 
   // Lets two roles of different connected processes call each other, until one of them is lost.
   // Does nothing for an unknown name. A role that starts again must be introduced again.

@@ -26,6 +26,10 @@ std::string cause_of(const caf::error& reason, caf::actor_system& system) {
   return "its actor ended: " + system.render(reason);
 }
 
+core::Error lost_error(const Binding& gone, const std::string& cause) {
+  return {ErrorCode::kPeerLost, gone.hello.name + " is lost: " + cause};
+}
+
 }  // namespace
 
 Introducer::Introducer(caf::actor_config& config, std::shared_ptr<Core> core)
@@ -40,6 +44,7 @@ caf::behavior Introducer::make_behavior() {
       [this](const Dial& wanted) { dial(wanted); },
       [this](const Acquaint& pair) { acquaint(pair); },
       [this](const GivenUp& gone) { withdraw(gone.role, gone.cause); },
+      [this](const PartFrom& other) { part(other.process); },
       [this](const Doubt& doubt) { send(doubt.asker, doubt); },
       [this](const Leave&) { quit(); },
   };
@@ -228,25 +233,32 @@ void Introducer::answered(const Parcel& parcel) {
 
 void Introducer::ended(const caf::down_msg& down) {
   const std::string cause = cause_of(down.reason, system());
-  const auto is_lost = [this, &cause](const Binding& gone) {
-    lose(gone, {ErrorCode::kPeerLost, gone.hello.name + " is lost: " + cause});
-  };
   const Address address = address_of(down.source);
   const auto found = remotes_.find(address.node);
   const bool is_introducer =
       found != remotes_.end() && found->second.introducer.address() == down.source;
-  if (!is_introducer) {
-    if (const auto gone = core_->directory.drop(address)) is_lost(*gone);
-    return;
-  }
-  const Remote remote = std::move(found->second);
-  remotes_.erase(found);
-  for (const auto& gone : core_->directory.drop_all(address.node))
-    is_lost(gone);
+  if (is_introducer) return lose_process(found, cause);
+  if (const auto gone = core_->directory.drop(address)) lose(*gone, lost_error(*gone, cause));
+}
+
+void Introducer::lose_process(std::map<caf::node_id, Remote>::iterator place,
+                              const std::string& cause) {
+  const caf::node_id process = place->first;
+  const Remote remote = std::move(place->second);
+  remotes_.erase(place);
+  // Roles of processes that are known through others alone may have been known through this one.
+  const auto known = [this](const caf::node_id& node) { return remotes_.contains(node); };
+  for (const auto& gone : core_->directory.drop_unless(known))
+    lose(gone, lost_error(gone, cause));
   for (const auto& open : remote.dials) {
     open.welcome->set_value(
         core::fail(ErrorCode::kPeerLost, "the process ended before it answered: " + cause));
   }
+}
+
+void Introducer::part(const caf::node_id& process) {
+  const auto found = remotes_.find(process);
+  if (found != remotes_.end()) lose_process(found, "this process has left it for another");
 }
 
 }  // namespace troupe::cluster::exchange

@@ -49,6 +49,8 @@ class Introducer final : public caf::event_based_actor {
   void withdrawn(const PeerName& name, std::uint64_t epoch, const core::Error& cause);
   void tell(const caf::actor& introducer, const wire::Hello& hello, const core::Result<void>& word);
   void ended(const caf::down_msg& down);
+  void part(const caf::node_id& process);
+  void lose_process(std::map<caf::node_id, Remote>::iterator place, const std::string& cause);
   void lose(const Binding& gone, const core::Error& cause);
 
   const std::shared_ptr<Core> core_;

@@ -24,15 +24,15 @@ Member::~Member() {
   leave();
 }
 
-Result<void> Member::enter(caf::actor_system& system, const caf::actor& introducer) {
+// Spawns the role's actor.
+caf::actor Member::spawn(caf::actor_system& system, const caf::actor& introducer) {
   const PeerName name = identity().self;
   const std::weak_ptr<Member> self = std::static_pointer_cast<Member>(shared_from_this());
-  const Visit visit;
   const caf::actor handle = system.spawn<Shell>(core_, introducer, self, name);
-  address_ = address_of(handle);
+  const Address address = address_of(handle);
   actor_ = handle.id();
   core_->living.add(handle.id(), name);
-  handle->attach_functor([shared = core_, self, name, address = address_] {  // on any thread
+  handle->attach_functor([shared = core_, self, name, address] {  // on any thread
     if (shared->directory.drop(name, address)) {
       const core::Error cause{ErrorCode::kPeerLost, name + ": its actor was ended"};
       shared->tell_lost(name, cause);
@@ -42,19 +42,45 @@ Result<void> Member::enter(caf::actor_system& system, const caf::actor& introduc
     }
     shared->living.remove(address.actor);
   });
-  const wire::Hello hello{name, identity().run, identity().epoch, ""};
+  return handle;
+}
+
+void Member::introduce(const caf::actor& introducer,
+                       const caf::actor& handle,
+                       const std::vector<caf::actor>& to) {
+  const auto frame = wire::hello_frame({identity().self, identity().run, identity().epoch, ""});
+  for (const auto& remote : to) {
+    core_->count_out(frame);
+    caf::send_as(introducer, remote, Parcel(frame), handle);
+  }
+}
+
+Result<void> Member::enter(caf::actor_system& system, const caf::actor& introducer) {
+  const Visit visit;
+  const caf::actor handle = spawn(system, introducer);
+  const wire::Hello hello{identity().self, identity().run, identity().epoch, ""};
   auto introducers = core_->directory.join(hello, handle);
   if (!introducers) {
     caf::anon_send(handle, Leave{});
     return introducers.failure();
   }
   left_ = false;
-  const auto frame = wire::hello_frame(hello);
-  for (const auto& remote : *introducers) {
-    core_->count_out(frame);
-    caf::send_as(introducer, remote, Parcel(frame), handle);
-  }
+  introduce(introducer, handle, *introducers);
   return {};
+}
+
+// CAF keeps what it knows of the way to an actor, even when the process in between is gone. So the
+// role gets another one.
+void Member::enter_again(caf::actor_system& system, const caf::actor& introducer) {
+  const Visit visit;
+  const auto old = core_->directory.find(identity().self);
+  if (left_ || !old) return;
+  const caf::actor handle = spawn(system, introducer);
+  const auto introducers = core_->directory.announce(identity().self, handle);
+  introduce(introducer, handle, introducers);
+  const auto now = core_->directory.find(identity().self);
+  const bool taken = now && now->handle == handle;
+  caf::anon_send(taken ? old->handle : handle, Leave{});
 }
 
 // Answers open requests with kPeerLost before the role leaves.
@@ -66,8 +92,10 @@ async::task<void> Member::stop() {
 
 void Member::leave() {
   if (left_.exchange(true)) return;
-  const auto gone = core_->directory.drop(identity().self, address_);
-  if (!gone) return;  // its actor had ended before
+  const auto role = core_->directory.find(identity().self);
+  if (!role || !role->local || role->handle.id() != actor_) return;  // its actor had ended before
+  const auto gone = core_->directory.drop(identity().self, address_of(role->handle));
+  if (!gone) return;
   caf::anon_send(gone->handle, Leave{});
   core_->tell_lost(gone->hello.name, {ErrorCode::kPeerLost, gone->hello.name + " has stopped"});
 }

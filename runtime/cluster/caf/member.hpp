@@ -12,6 +12,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe::cluster::exchange {
 
@@ -25,6 +26,8 @@ class Member final : public Endpoint {
 
   // Makes the actor, takes the name, and announces it before the role can send anything.
   core::Result<void> enter(caf::actor_system& system, const caf::actor& introducer);
+  // Gives the role a new actor under its name, and announces that to every connected process.
+  void enter_again(caf::actor_system& system, const caf::actor& introducer);
 
   async::task<void> stop() override;
   std::uint64_t actor() const noexcept override { return actor_.load(std::memory_order_relaxed); }
@@ -34,11 +37,14 @@ class Member final : public Endpoint {
   void send_reply(const PeerName& peer, const wire::Frame& frame) override;
 
  private:
+  caf::actor spawn(caf::actor_system& system, const caf::actor& introducer);
+  void introduce(const caf::actor& introducer,
+                 const caf::actor& handle,
+                 const std::vector<caf::actor>& to);
   void leave();
   friend class Shell;
 
   const std::shared_ptr<Core> core_;
-  Address address_;
   std::atomic<std::uint64_t> actor_{0};
   std::atomic<bool> left_{true};
 };

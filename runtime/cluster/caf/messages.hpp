@@ -49,6 +49,12 @@ struct GivenUp {
   core::Error cause;
 };
 
+// To the introducer: this process has nothing more to do with that one, nor with those that it
+// knows through it.
+struct PartFrom {
+  caf::node_id process;
+};
+
 // To the introducer: introduce this role to that process.
 struct Dial {
   caf::actor introducer;
@@ -63,4 +69,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Leave)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Doubt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Acquaint)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::GivenUp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::PartFrom)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Dial)

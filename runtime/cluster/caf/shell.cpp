@@ -79,7 +79,8 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
       [[fallthrough]];
     case Directory::Sender::kFenced:
       core_->stray.fetch_add(1, std::memory_order_relaxed);
-      if (!header->reply) turn_away(*header, from);
+      if (!header->reply)
+        turn_away(*header, from, "was given up here: it can come back as a later epoch");
       return;
     case Directory::Sender::kStranger:
       break;
@@ -87,12 +88,15 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
   if (!cleared) return send(introducer_, Doubt{caf::actor_cast<caf::actor>(this), from, parcel});
   core_->refuse(name_ + " got a frame that says it is from " + shown(header->sender) +
                 ", from an address that is not known under this name");
+  // A role that is not introduced here yet, for example.
+  if (!header->reply) turn_away(*header, from, "is not known here");
 }
 
-// Answers a request of a role that was given up, so that it need not wait for its deadline.
-void Shell::turn_away(const wire::Header& header, const caf::strong_actor_ptr& from) {
-  const core::Error why{ErrorCode::kPeerLost,
-                        header.sender + " was given up here: it can come back as a later epoch"};
+// Answers a request that is not served, so that its sender need not wait for the deadline.
+void Shell::turn_away(const wire::Header& header,
+                      const caf::strong_actor_ptr& from,
+                      const char* why_not) {
+  const core::Error why{ErrorCode::kPeerLost, shown(header.sender) + " " + why_not};
   const auto frame = wire::failure_frame(wire::reply_header(header, name_), why);
   core_->count_out(frame);
   send(caf::actor_cast<caf::actor>(from), Parcel(frame));

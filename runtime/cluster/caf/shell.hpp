@@ -37,7 +37,9 @@ class Shell final : public caf::event_based_actor {
   // known, asks the introducer first, where the sender's introduction may still wait; `cleared`:
   // it has been asked.
   void check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool cleared);
-  void turn_away(const wire::Header& header, const caf::strong_actor_ptr& from);
+  void turn_away(const wire::Header& header,
+                 const caf::strong_actor_ptr& from,
+                 const char* why_not);
   void hand_over(const wire::Header& header, const wire::Frame& frame);
 
   const std::shared_ptr<Core> core_;

@@ -48,7 +48,7 @@ Settings::Settings() {
   set("middleman.app-identifiers",
       std::vector<std::string>{"troupe/" + std::to_string(wire::kProtocol)});
   set("middleman.heartbeat-interval", caf::timespan(limits::kLinkBeatEvery));
-  set("middleman.connection-timeout", caf::timespan(limits::kLinkSilence_max));
+  set("middleman.connection-timeout", caf::timespan(limits::kLinkLost_max));
 }
 
 Visit::~Visit() {

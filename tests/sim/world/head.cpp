@@ -23,13 +23,15 @@ void rethrow(std::exception_ptr error) {
 
 }  // namespace
 
-Head::Head(Stage& stage, std::uint64_t number, Calls calls)
+Head::Head(Stage& stage, std::uint64_t number, std::uint64_t generation, Calls calls)
     : stage_(stage),
       process_(stage.time, "head", kHeadHost, number),
+      generation_(generation),
       calls_(std::move(calls)),
       disk_(stage.disk, process_),
       main_(process_.make_strand()),
-      company_strand_(process_.make_strand()) {}
+      company_strand_(process_.make_strand()),
+      admission_(core::first_epoch(generation)) {}
 
 Head::~Head() = default;
 
@@ -46,8 +48,10 @@ async::task<void> Head::live(Head* self) {
 }
 
 async::task<core::Result<void>> Head::start_company(Head* self) {
-  auto endpoint = self->stage_.links.join(self->process_, {"company/0", core::RunId{0}, 1});
-  self->status_ = self->stage_.links.join(self->process_, {"status/0", core::RunId{kRun}, 1});
+  auto endpoint = self->stage_.links.join(
+      self->process_, {"company/0", core::RunId{0}, core::first_epoch(self->generation_) + 1});
+  self->status_ = self->stage_.links.join(
+      self->process_, {"status/0", core::RunId{kRun}, core::first_epoch(self->generation_) + 1});
   cluster::RoleRecipe recipe;
   recipe.factory = actors::factory_of<Company>([self](actors::RoleContext context) {
     self->company_ = std::make_shared<Company>(std::move(context), self->company_options(),
@@ -65,6 +69,8 @@ async::task<core::Result<void>> Head::start_company(Head* self) {
 actors::CompanyOptions Head::company_options() const {
   actors::CompanyOptions options;
   options.run_id = kRun;
+  options.generation = generation_;
+  options.head_wait = kHeadWait;
   options.arithmetic = options.build = "same";
   const auto want = [&options](const std::string& kind, const std::string& name,
                                const std::string& node) {
@@ -205,6 +211,17 @@ core::Result<void> Head::start(const std::string& node,
                                const std::string& pass) {
   calls_.launch(*this, {node, kHeadHost, kinds, pass, *actors::number_of_pass(pass)});
   return {};
+}
+
+bool Head::adopt(const std::string& node,
+                 const std::vector<std::string>& kinds,
+                 const std::string& pass) {
+  return calls_.adopt(*this, {node, kHeadHost, kinds, pass, *actors::number_of_pass(pass)});
+}
+
+void Head::note(const std::string& text) {
+  if (text.ends_with("plays on")) stage_.truth.census.count("event", "a role plays on");
+  stage_.note("head: " + text);
 }
 
 // ---- the end -----------------------------------------------------------------------------------

@@ -26,11 +26,13 @@ class Head final : public actors::NodeLauncher {
     // Starts a local node's process.
     std::function<void(Head&, const Node::Self&)> launch;
     std::function<void(const std::string& node)> kill;
+    // Tells a node's process that an earlier head left to enter here. False when there is none.
+    std::function<bool(Head&, const Node::Self&)> adopt;
     // The run has ended, with this outcome, and all nodes were dismissed.
     std::function<void(Head&, core::Result<void>)> over;
     std::function<void()> progress;
   };
-  Head(Stage& stage, std::uint64_t number, Calls calls);
+  Head(Stage& stage, std::uint64_t number, std::uint64_t generation, Calls calls);
   ~Head() override;
 
   void begin();
@@ -92,17 +94,22 @@ class Head final : public actors::NodeLauncher {
   void set_outcome(core::Result<void> outcome);
   void forget(const std::string& name, const core::Error& cause);
   void tell_lost(const std::string& name, const std::string& why);
-  void note(const std::string& text) { stage_.note("head: " + text); }
+  void note(const std::string& text);
+  std::uint64_t session_epoch() const { return core::first_epoch(generation_) + sessions_; }
 
   // ---- NodeLauncher
   core::Result<void> start(const std::string& node,
                            const std::vector<std::string>& kinds,
                            const std::string& pass) override;
+  bool adopt(const std::string& node,
+             const std::vector<std::string>& kinds,
+             const std::string& pass) override;
   void kill(const std::string& node) override { calls_.kill(node); }
   std::vector<Exit> exits() override { return std::exchange(exits_, {}); }
 
   Stage& stage_;
   Process process_;
+  const std::uint64_t generation_;
   const Calls calls_;
   DiskView disk_;
   const async::Executor main_, company_strand_;

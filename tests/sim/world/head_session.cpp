@@ -29,8 +29,8 @@ class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
         ended_(std::move(ended)) {}
 
   async::task<Result<void>> run() override {
-    Result<void> ended;
-    if (!checkpoint_.empty()) ended = co_await controller_->load(checkpoint_);
+    auto loaded = controller_->load(checkpoint_);
+    Result<void> ended = co_await std::move(loaded);
     if (ended) ended = co_await controller_->run();
     ended_(std::move(ended));
     co_return Result<void>();
@@ -85,6 +85,7 @@ async::task<Result<void>> Head::await_roles(Head* self) {
   for (;;) {
     const auto look = async::Deadline::after(self->stage_.time, actors::limits::kLookEvery);
     auto up = co_await self->company_->await_up(kinds, look);
+    if (up) self->company_->end_leftovers();
     if (self->killed_) co_return core::fail(ErrorCode::kClosed, "killed");
     if (self->hopeless_) {
       const bool away = self->hopeless_->code == ErrorCode::kPeerLost;
@@ -211,7 +212,7 @@ async::task<Result<void>> Head::host_session(Head* self,
         fake_sink(self->stage_.truth, self->disk_));
   });
   core::Result<std::shared_ptr<cluster::Endpoint>> place =
-      self->stage_.links.join(self->process_, {"data/0", core::RunId{kRun}, self->sessions_});
+      self->stage_.links.join(self->process_, {"data/0", core::RunId{kRun}, self->session_epoch()});
   cluster::RoleRecipe data_recipe{std::move(data), &self->process_.device("experience log")};
   TROUPE_CO_TRY_SET(session.data,
                     co_await cluster::host_role(std::move(place), std::move(data_recipe), hooks));
@@ -233,8 +234,8 @@ async::task<Result<void>> Head::host_session(Head* self,
     return std::unique_ptr<cluster::Role>(std::make_unique<ControllerRole>(
         std::move(role), checkpoint, std::move(ended), services.transport->identity().self));
   };
-  place =
-      self->stage_.links.join(self->process_, {"controller/0", core::RunId{kRun}, self->sessions_});
+  place = self->stage_.links.join(self->process_,
+                                  {"controller/0", core::RunId{kRun}, self->session_epoch()});
   cluster::RoleRecipe controller_recipe{std::move(controller)};
   TROUPE_CO_TRY_SET(session.controller, co_await cluster::host_role(
                                             std::move(place), std::move(controller_recipe), hooks));

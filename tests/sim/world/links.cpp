@@ -84,7 +84,7 @@ void Links::end(const ConnectionPtr& connection, const std::string& why) {
 void Links::tell(Process& at, Process& of, const std::string& why) {
   const bool hidden = at.host() != of.host() && !open(of.host(), at.host());
   const core::Duration after =
-      hidden ? core::Duration(cluster::limits::kLinkSilence_max) : delay(of, at);
+      hidden ? core::Duration(cluster::limits::kLinkLost_max) : delay(of, at);
   time_.schedule(time_.now() + after, [this, &at, &of, why] {
     if (at.alive()) lost_(at, of, why);
   });
@@ -195,7 +195,7 @@ void Links::hold(const ConnectionPtr& connection,
   auto& held = connection->ways[way].held;
   held.emplace_back(bytes, std::move(arrive));
   if (held.size() > 1) return;
-  time_.schedule(time_.now() + cluster::limits::kLinkSilence_max, [this, connection, way] {
+  time_.schedule(time_.now() + cluster::limits::kLinkLost_max, [this, connection, way] {
     const bool still = !open(connection->ends[way]->host(), connection->ends[1 - way]->host());
     if (still && !connection->ways[way].held.empty()) end(connection, "its link is silent");
   });

@@ -1,6 +1,7 @@
 // Beginning and end of a node.
 #include "tests/sim/world/node.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/check.hpp"
@@ -19,13 +20,25 @@ void rethrow(std::exception_ptr error) {
 
 }  // namespace
 
-Node::Node(Stage& stage, Self self, std::uint64_t number, Head& head, Ended ended)
+Node::Node(Stage& stage, Self self, std::uint64_t number, Head& head, Calls calls)
     : stage_(stage),
       self_(std::move(self)),
       process_(stage.time, self_.name, self_.host, number),
-      head_(head),
-      ended_(std::move(ended)),
-      maker_(stage, process_) {}
+      head_(&head),
+      calls_(std::move(calls)),
+      maker_(stage, process_) {
+  actors::HostedRoles::Ports ports;
+  ports.place =
+      [this](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
+    auto endpoint = stage_.links.join(process_, identity);
+    introduce(identity, "");
+    return endpoint;
+  };
+  ports.maker = &maker_;
+  ports.note = [this](const std::string& text) { stage_.note(self_.name + ": " + text); };
+  hosted_ =
+      std::make_unique<actors::HostedRoles>(process_.make_strand(), stage_.time, std::move(ports));
+}
 
 Node::~Node() = default;
 
@@ -40,7 +53,7 @@ actors::Join Node::join() const {
 }
 
 void Node::begin() {
-  stage_.links.connect(process_, head_.process());
+  stage_.links.connect(process_, head_->process());
   auto endpoint = stage_.links.join(process_, {self_.name, core::RunId{0}, self_.epoch});
   boost::asio::co_spawn(endpoint->strand(), start(this, endpoint), rethrow);
 }
@@ -67,21 +80,19 @@ async::task<void> Node::start(Node* self, std::shared_ptr<cluster::Endpoint> end
 // The head hears of it over the connection, and says no or nothing.
 void Node::introduce(const cluster::Identity& identity, std::string pass) {
   const wire::Hello hello{identity.self, identity.run, identity.epoch, std::move(pass)};
-  stage_.links.pass(process_, head_.process(), [this, hello] { head_.introduced(*this, hello); });
+  stage_.links.pass(process_, head_->process(),
+                    [this, head = head_, hello] { head->introduced(*this, hello); });
 }
 
 actors::NodePorts Node::ports() {
   actors::NodePorts ports;
-  ports.place =
-      [this](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
-    auto endpoint = stage_.links.join(process_, identity);
-    introduce(identity, "");
-    return endpoint;
+  ports.roles = hosted_.get();
+  ports.announce = [this](const std::string& role) {
+    const auto place = process_.roles().find(role);
+    if (place != process_.roles().end()) introduce(place->second->identity(), "");
   };
-  ports.maker = &maker_;
   ports.left = [this](const core::Error& error) { left(error.message); };
-  ports.in = [this] { in_ = true; };
-  ports.note = [this](const std::string& text) { stage_.note(self_.name + ": " + text); };
+  ports.in = [this](const actors::Joined&) { in_ = was_in_ = true; };
   return ports;
 }
 
@@ -102,7 +113,32 @@ async::task<void> Node::start_brought(Node* self, std::string role) {
 }
 
 void Node::left(const std::string& why) {
-  leave("lost its company: " + why);
+  const bool waits = was_in_ && self_.kinds.front() != "attach";
+  if (!waits) return leave("lost its company: " + why);
+  if (unwinding_ || std::exchange(waiting_, true)) return;
+  in_ = false;
+  boost::asio::co_spawn(process_.make_strand(), rejoin(this), rethrow);
+}
+
+// As the program's node: keeps its roles and enters the company of the next head, or ends.
+async::task<void> Node::rejoin(Node* self) {
+  const core::TimePoint until = self->stage_.time.now() + kHeadWait;
+  co_await self->hosted_->settle();
+  if (self->host_) co_await self->host_->stop();
+  self->role_.reset();
+  self->host_.reset();
+  std::optional<Entrance> found;
+  while (!self->unwinding_ && !found && self->stage_.time.now() < until) {
+    found = self->calls_.find_head(*self);
+    if (!found) co_await async::sleep_for(self->stage_.time, actors::limits::kLookEvery);
+  }
+  self->waiting_ = false;
+  if (self->unwinding_) co_return;
+  if (!found) co_return self->leave("waited in vain for a head");
+  self->head_ = found->head;
+  self->self_.pass = found->pass;
+  self->self_.epoch = found->epoch;
+  self->begin();
 }
 
 void Node::leave(const std::string& how) {
@@ -118,20 +154,22 @@ void Node::kill() {
   if (!std::exchange(unwinding_, true)) {
     boost::asio::co_spawn(process_.make_strand(), unwind(this), rethrow);
   }
-  ended_(*this, "was ended by signal 9 (Killed)");
+  calls_.ended(*this, "was ended by signal 9 (Killed)");
 }
 
 async::task<void> Node::unwind(Node* self) {
   if (self->brought_) co_await self->brought_->stop();
   self->brought_.reset();
-  if (self->role_) co_await self->role_->stop_roles();
+  while (self->waiting_)
+    co_await async::sleep_for(self->stage_.time, std::chrono::milliseconds(10));
+  co_await self->hosted_->stop_all();
   if (self->host_) co_await self->host_->stop();
   self->role_.reset();
   self->host_.reset();
   if (!std::exchange(self->told_, true)) {
     self->process_.kill();
     self->stage_.links.drop(self->process_);
-    self->ended_(*self, self->how_);
+    self->calls_.ended(*self, self->how_);
   }
   self->unwound_ = true;
 }

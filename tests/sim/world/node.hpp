@@ -24,21 +24,31 @@ class Node {
     std::string pass;
     std::uint64_t epoch = 0;
   };
-  // `ended` is called once, with how it ended; the process is gone then.
-  using Ended = std::function<void(Node& node, const std::string& how)>;
-  Node(Stage& stage, Self self, std::uint64_t number, Head& head, Ended ended);
+  // The way to a head.
+  struct Entrance {
+    Head* head = nullptr;
+    std::string pass;
+    std::uint64_t epoch = 0;
+  };
+  struct Calls {
+    // Called once, with how it ended; the process is gone then.
+    std::function<void(Node& node, const std::string& how)> ended;
+    // Where a node that has lost its head can enter now.
+    std::function<std::optional<Entrance>(Node& node)> find_head;
+  };
+  Node(Stage& stage, Self self, std::uint64_t number, Head& head, Calls calls);
   ~Node();
 
   // Connects, introduces the node's role, and joins.
   void begin();
   // As SIGKILL does.
   void kill();
-  // It has lost its company.
+  // It has lost its company. It waits for the next head, if it has roles to keep.
   void left(const std::string& why);
 
   Process& process() noexcept { return process_; }
   const Self& self() const noexcept { return self_; }
-  Head& head() noexcept { return head_; }
+  Head& head() noexcept { return *head_; }
   bool unwound() const noexcept { return unwound_; }
   bool is_in() const noexcept { return in_; }
   const actors::RoleContext& context() const noexcept { return context_; }
@@ -52,20 +62,23 @@ class Node {
   void introduce(const cluster::Identity& identity, std::string pass);
   void leave(const std::string& how);
   static async::task<void> start(Node* self, std::shared_ptr<cluster::Endpoint> endpoint);
+  static async::task<void> rejoin(Node* self);
   static async::task<void> start_brought(Node* self, std::string role);
   static async::task<void> unwind(Node* self);
 
   Stage& stage_;
-  const Self self_;
+  Self self_;
   Process process_;
-  Head& head_;
-  const Ended ended_;
+  Head* head_;
+  const Calls calls_;
   Maker maker_;
+  std::unique_ptr<actors::HostedRoles> hosted_;
   std::shared_ptr<actors::NodeRole> role_;
   std::unique_ptr<cluster::RoleHost> host_, brought_;
   actors::RoleContext context_;
   std::string how_;  // it ended; "" while it lives
-  bool in_ = false, told_ = false, unwinding_ = false, unwound_ = false;
+  bool in_ = false, was_in_ = false, waiting_ = false, told_ = false, unwinding_ = false,
+       unwound_ = false;
 };
 
 }  // namespace troupe::sim

@@ -87,6 +87,7 @@ void World::start_head() {
       if (Node* const node = living(name)) node->kill();
     });
   };
+  calls.adopt = [this](Head& head, const Node::Self& self) { return adopt(head, self); };
   calls.over = [this](Head& head, core::Result<void> outcome) {
     note("the run is over: " + (outcome ? std::string("done") : outcome.error().message));
     outcome_ = std::move(outcome);
@@ -95,15 +96,18 @@ void World::start_head() {
     head.kill();
   };
   calls.progress = [this] { progressed(); };
-  heads_.push_back(std::make_unique<Head>(stage_, ++processes_, std::move(calls)));
+  heads_.push_back(
+      std::make_unique<Head>(stage_, ++processes_, heads_.size() + 1, std::move(calls)));
   head_ = heads_.back().get();
   head_->begin();
 }
 
 Node& World::add_node(Head& head, Node::Self self) {
-  nodes_.push_back(std::make_unique<Node>(
-      stage_, std::move(self), ++processes_, head,
-      [this](Node& node, const std::string& how) { node_ended(node, how); }));
+  Node::Calls calls;
+  calls.ended = [this](Node& node, const std::string& how) { node_ended(node, how); };
+  calls.find_head = [this](Node& node) { return find_head(node); };
+  nodes_.push_back(
+      std::make_unique<Node>(stage_, std::move(self), ++processes_, head, std::move(calls)));
   nodes_.back()->begin();
   return *nodes_.back();
 }
@@ -114,15 +118,35 @@ void World::launch(Head& head, const Node::Self& self) {
   });
 }
 
+bool World::adopt(Head& head, const Node::Self& self) {
+  if (living(self.name) == nullptr) return false;
+  adoptions_[self.name] = {&head, self.pass, self.epoch};
+  return true;
+}
+
+bool World::way_to_head() const {
+  return head_lives() && !head_->process().frozen() && links_.open(kFarHost, kHeadHost) &&
+         links_.open(kHeadHost, kFarHost);
+}
+
+std::optional<Node::Entrance> World::find_head(Node& node) {
+  if (node.self().host == kHeadHost) {
+    auto told = adoptions_.extract(node.self().name);
+    if (told.empty() || told.mapped().head != head_) return std::nullopt;
+    return told.mapped();
+  }
+  if (!way_to_head()) return std::nullopt;
+  const std::string pass = head_->issue_pass();
+  return Node::Entrance{head_, pass, *actors::number_of_pass(pass)};
+}
+
 // A far node enters through the gateway, which gives it a pass; without a way to it, it tries
 // again.
 void World::start_far(const std::string& name, std::vector<std::string> kinds) {
   if (outcome_) return;
   const bool guest = kinds.front() == "attach";
   if (guest && !guest_wanted_) return;
-  const bool way = head_lives() && !head_->process().frozen() && links_.open(kFarHost, kHeadHost) &&
-                   links_.open(kHeadHost, kFarHost);
-  if (!way) {
+  if (!way_to_head()) {
     after(500ms + stage_.soon(500ms), [this, name, kinds] { start_far(name, kinds); });
     return;
   }

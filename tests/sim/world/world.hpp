@@ -43,6 +43,9 @@ class World {
  private:
   void start_head();
   void launch(Head& head, const Node::Self& self);
+  bool adopt(Head& head, const Node::Self& self);
+  std::optional<Node::Entrance> find_head(Node& node);
+  bool way_to_head() const;
   void start_far(const std::string& name, std::vector<std::string> kinds);
   Node& add_node(Head& head, Node::Self self);
   void node_ended(Node& node, const std::string& how);
@@ -82,7 +85,8 @@ class World {
   Stage stage_;
   std::list<std::unique_ptr<Node>> nodes_;  // those that ended, too
   std::list<std::unique_ptr<Head>> heads_;
-  Head* head_ = nullptr;  // the one that lives
+  Head* head_ = nullptr;                             // the one that lives
+  std::map<std::string, Node::Entrance> adoptions_;  // by node, told and not heard yet
   std::uint64_t processes_ = 0;
   bool guest_wanted_ = false;
   double guest_weight_ = 1;

@@ -99,16 +99,21 @@ void World::inject(const Fault& fault) {
   }
 }
 
-// The local nodes die with it; in every second seed the whole host crashes. The same command comes
-// again.
+// In every second seed its host crashes, with the local nodes; else those wait for the next head.
+// The same command comes again.
 void World::crash_head(const Fault& fault) {
   if (!head_lives()) return;
   Head& old = *std::exchange(head_, nullptr);
   old.kill();
+  const bool host = plan_.seed % 2 == 1;
   for (const auto& node : nodes_) {
-    if (node->self().host == kHeadHost && node->process().alive()) node->kill();
+    if (host && node->self().host == kHeadHost && node->process().alive()) node->kill();
   }
-  if (plan_.seed % 2 == 1) disk_.lose_unsynced();
+  if (host) disk_.lose_unsynced();
+  Node* const policy = living("node/policy");
+  Node* const critic = living("node/critic");
+  if (policy != nullptr && critic != nullptr)  // the head forwards what they say to each other
+    links_.sever(policy->process(), critic->process(), "the head is gone");
   after(fault.span, [this] { start_head(); });
 }
 

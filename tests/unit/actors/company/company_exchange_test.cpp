@@ -81,8 +81,8 @@ async::task<void> start_host(cluster::RoleHost* host,
 async::task<void> stop_host(cluster::RoleHost* host) {
   co_await host->stop();
 }
-async::task<void> stop_node(NodeRole* node, cluster::RoleHost* host) {
-  co_await node->stop_roles();
+async::task<void> stop_node(HostedRoles* roles, cluster::RoleHost* host) {
+  co_await roles->stop_all();
   co_await host->stop();
 }
 async::task<void> look(std::shared_ptr<Company> company, CompanyView* out) {
@@ -148,21 +148,25 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
 
   StandingMaker maker;
   std::shared_ptr<NodeRole> role;
-  NodePorts ports;
-  ports.place = [&](cluster::Identity identity) {
+  HostedRoles::Ports hosted;
+  hosted.place = [&](cluster::Identity identity) {
     return node->join(std::move(identity), node_io.make_strand());
   };
-  ports.maker = &maker;
+  hosted.maker = &maker;
+  hosted.note = [](const std::string&) {};
+  const async::Executor node_strand = node_io.make_strand();
+  HostedRoles roles(node_strand, timers, std::move(hosted));
+  NodePorts ports;
+  ports.roles = &roles;
   std::atomic<bool> ending{false};
   ports.left = [&ending](const core::Error& error) { EXPECT_TRUE(ending) << error.message; };
-  ports.in = [] {};
-  ports.note = [](const std::string&) {};
+  ports.in = [](const Joined&) {};
   Join self;
   self.name = "node/a";
   self.host = "here";
   self.arithmetic = self.build = "same";
   self.roles = {"reward"};
-  auto node_place = node->join({"node/a", core::RunId{0}, 7}, node_io.make_strand());
+  auto node_place = node->join({"node/a", core::RunId{0}, 7}, node_strand);
   ASSERT_TRUE(node_place);
   cluster::RoleHost node_host(*node_place, {});
   node_io.run(start_host(&node_host, factory_of<NodeRole>([&](RoleContext context) {
@@ -190,7 +194,7 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
 
   ending = true;
   head_io.run(stop_host(&company_host));  // before the node, whose end is no news then
-  node_io.run(stop_node(role.get(), &node_host));
+  node_io.run(stop_node(&roles, &node_host));
   EXPECT_TRUE(node->close(std::chrono::seconds(10)));
   EXPECT_TRUE(head->close(std::chrono::seconds(10)));
   node_io.join();

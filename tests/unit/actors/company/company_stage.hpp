@@ -163,6 +163,7 @@ class CompanyStage final : public NodeLauncher {
     SlowMaker maker;
     std::uint64_t epoch = 0;
     bool crashed = false;
+    std::unique_ptr<HostedRoles> roles;
     std::shared_ptr<NodeRole> role;
     std::unique_ptr<cluster::RoleHost> host;
     async::Executor strand;
@@ -179,7 +180,7 @@ class CompanyStage final : public NodeLauncher {
     co_return Nothing{};
   }
   static async::task<Nothing> stop_node(Life* life) {
-    if (life->role) co_await life->role->stop_roles();
+    co_await life->roles->stop_all();
     co_await life->host->stop();
     co_return Nothing{};
   }
@@ -238,8 +239,8 @@ class CompanyStage final : public NodeLauncher {
     });
   }
 
-  NodePorts ports(Life* life) {
-    NodePorts ports;
+  HostedRoles::Ports hosted_ports(Life* life) {
+    HostedRoles::Ports ports;
     ports.place =
         [this,
          life](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
@@ -253,11 +254,16 @@ class CompanyStage final : public NodeLauncher {
       return endpoint;
     };
     ports.maker = &life->maker;
+    ports.note = [](const std::string&) {};
+    return ports;
+  }
+  NodePorts ports(Life* life) {
+    NodePorts ports;
+    ports.roles = life->roles.get();
     ports.left = [this, life](const core::Error&) {
       time_.schedule(time_.now(), [this, life] { crash(*life); });
     };
-    ports.in = [] {};
-    ports.note = [](const std::string&) {};
+    ports.in = [](const Joined&) {};
     return ports;
   }
 
@@ -282,6 +288,7 @@ class CompanyStage final : public NodeLauncher {
     life->strand = (*joined)->strand();
     life->host = std::make_unique<cluster::RoleHost>(*joined, cluster::RoleHost::Hooks{});
     Life* const made = life.get();
+    made->roles = std::make_unique<HostedRoles>(made->strand, time_, hosted_ports(made));
     Join self;
     self.name = node;
     self.host = "here";

@@ -27,11 +27,20 @@ class ScriptedLauncher final : public NodeLauncher {
     started.push_back(node);
     return {};
   }
+  bool adopt(const std::string& node,
+             const std::vector<std::string>&,
+             const std::string& pass) override {
+    if (!left.contains(node)) return false;
+    EXPECT_TRUE(passes.insert(pass).second) << "a pass is good once";
+    adopted.push_back(node);
+    return true;
+  }
   void kill(const std::string& node) override { killed.push_back(node); }
   std::vector<Exit> exits() override { return std::exchange(ended, {}); }
 
   std::set<std::string> passes;
-  std::vector<std::string> started, killed;
+  std::set<std::string> left;  // processes of an earlier head
+  std::vector<std::string> started, adopted, killed;
   std::vector<Exit> ended;
   bool broken = false;
 };
@@ -52,6 +61,20 @@ TEST_F(LocalProcessesTest, EachIsStartedOnce) {
   EXPECT_TRUE(processes_.any_running());
   EXPECT_TRUE(processes_.has("node/a"));
   EXPECT_FALSE(processes_.has("node/guest"));
+}
+
+TEST_F(LocalProcessesTest, AProcessOfAnEarlierHeadIsAdoptedOnceAndKilledWhenItDoesNotCome) {
+  launcher_.left = {"node/a"};
+  ASSERT_TRUE(processes_.start_due(after(0s)));
+  EXPECT_EQ(launcher_.adopted, Names{"node/a"});
+  EXPECT_EQ(launcher_.started, Names{"node/b"});
+  EXPECT_TRUE(processes_.kill_late(after(limits::kAdoption)).empty());
+  EXPECT_EQ(processes_.kill_late(after(limits::kAdoption + 1ms)), Names{"node/a"});
+  launcher_.ended = {{"node/a", "has ended"}};
+  processes_.collect(after(4s));
+  ASSERT_TRUE(processes_.start_due(after(10s)));
+  EXPECT_EQ(launcher_.adopted, Names{"node/a"});
+  EXPECT_EQ(launcher_.started, (Names{"node/b", "node/a"}));
 }
 
 TEST_F(LocalProcessesTest, OneThatEndedIsStartedAgainAfterAPauseThatDoubles) {

@@ -2,6 +2,7 @@
 #include "actors/company/role_placement.hpp"
 
 #include "actors/limits.hpp"
+#include "runtime/core/ids.hpp"
 #include "tests/unit/actors/company/time_support.hpp"
 
 #include <gtest/gtest.h>
@@ -27,6 +28,27 @@ TEST(RolePlacement, StartsARoleOnTheNodeItIsBoundTo) {
   EXPECT_FALSE(placement.all_up("generator"));
   EXPECT_TRUE(placement.up("generator/0", 1));
   EXPECT_TRUE(placement.all_up("generator"));
+}
+
+TEST(RolePlacement, TakesOverARoleOfAnEarlierHead) {
+  RolePlacement placement(3);
+  placement.want("policy", "policy/0", "node/policy");
+  placement.want("reward", "reward/0", "");
+  const std::uint64_t old = core::first_epoch(2) + 4;
+  EXPECT_FALSE(placement.adopt("policy/0", "node/other", old)) << "it is bound elsewhere";
+  EXPECT_FALSE(placement.adopt("critic/0", "node/policy", old)) << "nobody wants it";
+  EXPECT_FALSE(placement.adopt("policy/0", "node/policy", core::first_epoch(3) + 1))
+      << "no earlier head has started it";
+  ASSERT_TRUE(placement.adopt("policy/0", "node/policy", old));
+  placement.node_in("node/policy", {"policy", "reward"});
+  const auto due = placement.start_due(at(0));
+  ASSERT_EQ(due.size(), 1u) << "the policy is not started again";
+  EXPECT_EQ(due[0].epoch, core::first_epoch(3) + 1);
+  EXPECT_TRUE(placement.up("policy/0", old));
+  EXPECT_FALSE(placement.adopt("policy/0", "node/policy", old + 1)) << "it is up";
+  ASSERT_TRUE(placement.lost("policy/0", old, kCause, at(0)));
+  EXPECT_FALSE(placement.adopt("policy/0", "node/policy", old)) << "that start is over";
+  EXPECT_EQ(placement.start_due(at(1000)).front().epoch, core::first_epoch(3) + 1);
 }
 
 TEST(RolePlacement, AnUnboundRoleGoesToTheNodeThatPlaysLeast) {

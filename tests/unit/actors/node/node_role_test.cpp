@@ -42,10 +42,11 @@ class CountingMaker final : public RoleMaker {
   async::Timers& timers_;
 };
 
-async::task<bool> stop_all(std::shared_ptr<NodeRole>* node,
+async::task<bool> stop_all(HostedRoles* roles,
+                           std::shared_ptr<NodeRole>* node,
                            cluster::RoleHost* host,
                            std::shared_ptr<cluster::Endpoint> asker) {
-  co_await (*node)->stop_roles();
+  co_await roles->stop_all();
   co_await host->stop();
   node->reset();
   co_await asker->stop();
@@ -58,11 +59,14 @@ class NodeRoleTest : public ::testing::Test {
     asker_ = join("company/0");
     auto endpoint = join("node/a");
     host_ = std::make_unique<cluster::RoleHost>(endpoint, cluster::RoleHost::Hooks{});
+    HostedRoles::Ports hosted;
+    hosted.place = [this](cluster::Identity identity) { return network_.join(identity); };
+    hosted.maker = &maker_;
+    hosted.note = [](const std::string&) {};
+    roles_ = std::make_unique<HostedRoles>(endpoint->strand(), time_, std::move(hosted));
     auto factory = factory_of<NodeRole>([this](RoleContext context) {
       NodePorts ports;
-      ports.place = [this](cluster::Identity identity) { return network_.join(identity); };
-      ports.maker = &maker_;
-      ports.note = [](const std::string&) {};
+      ports.roles = roles_.get();
       return node_ = std::make_shared<NodeRole>(std::move(context), Join{}, std::move(ports));
     });
     Later<core::Result<void>> started(endpoint->strand(), host_->start(std::move(factory)));
@@ -70,7 +74,7 @@ class NodeRoleTest : public ::testing::Test {
     EXPECT_TRUE(started.value());
   }
   ~NodeRoleTest() override {
-    Later<bool> stopped(time_.make_strand(), stop_all(&node_, host_.get(), asker_));
+    Later<bool> stopped(time_.make_strand(), stop_all(roles_.get(), &node_, host_.get(), asker_));
     run(1s);
     EXPECT_TRUE(stopped.done());
   }
@@ -104,6 +108,7 @@ class NodeRoleTest : public ::testing::Test {
   cluster::sim::SimNetwork network_{time_, 1, {}};
   CountingMaker maker_{time_};
   std::shared_ptr<cluster::Endpoint> asker_;
+  std::unique_ptr<HostedRoles> roles_;
   std::unique_ptr<cluster::RoleHost> host_;
   std::shared_ptr<NodeRole> node_;
 };

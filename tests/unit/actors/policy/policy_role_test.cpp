@@ -63,7 +63,7 @@ async::task<void> learn_and_publish(RoleContext context,
                                     Seen* seen) {
   TrainUpdate train{0, 5};
   seen->trained.emplace(co_await ask(context, "policy/0", train));
-  PublishWeights publish;
+  const PublishWeights publish{1};
   seen->published.emplace(co_await ask(context, "policy/0", publish));
   seen->state = policy->state();
   seen->amounts = policy->amounts();

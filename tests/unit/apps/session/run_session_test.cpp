@@ -38,7 +38,10 @@ class BarePlane final : public ControlPlane {
 
 Result<void> run_on(BarePlane& plane, bool folder_here) {
   SessionParts parts;
-  parts.folder_here = [folder_here] { return folder_here; };
+  parts.check_place = [folder_here]() -> Result<void> {
+    if (folder_here) return {};
+    return core::fail(core::ErrorCode::kResources, "the folder is gone");
+  };
   RunSession session(plane, std::move(parts));
   return session.run();
 }
@@ -66,7 +69,9 @@ TEST(RunSession, AnErrorBeforeThereIsAControllerIsTheOutcome) {
   Events events;
   BarePlane plane({}, events);
   SessionParts parts;
-  parts.folder_here = [] { return false; };
+  parts.check_place = []() -> Result<void> {
+    return core::fail(core::ErrorCode::kResources, "the folder is gone");
+  };
   RunSession session(plane, std::move(parts));
   session.end({ErrorCode::kPeerLost, "policy/0 stayed away"});
   const auto ended = session.run();

@@ -291,5 +291,59 @@ TEST_F(ExchangeCalls, AKilledActorEndsItsRoleAndIsLostToAll) {
   EXPECT_EQ(ask_now(victim, "home/0", "x").error().code, ErrorCode::kClosed);
 }
 
+// As when a head is gone and the next one comes: what is kept back is heard of only when it is
+// announced, under its old epoch, and roles that know each other through a head meet again.
+TEST_F(ExchangeIntroductions, RolesMoveToAnotherProcessAndMeetThereAgain) {
+  auto first = std::make_unique<Troupe>();
+  auto second = std::make_unique<Troupe>();
+  auto old_head = first->join_echo("head/0");
+  auto kept = away_.join_echo("kept/0");
+  auto other = home_.join_echo("kept/1");
+  const std::string first_path = first->exchange->listen().value();
+  ASSERT_TRUE(away_.connect(first_path, "away/0"));
+  ASSERT_TRUE(home_.connect(first_path, "home/0"));
+  ASSERT_NE(first->events.wait("arrived kept/0"), "");
+  ASSERT_NE(first->events.wait("arrived kept/1"), "");
+  first->exchange->introduce("kept/0", "kept/1");
+  ASSERT_NE(away_.events.wait("arrived kept/1"), "");
+  EXPECT_EQ(ask_now(kept, "kept/1", "x").value(), "kept/1 heard x");
+  first.reset();
+  ASSERT_NE(away_.events.wait("lost head/0"), "");
+  ASSERT_NE(home_.events.wait("lost head/0"), "");
+  ASSERT_NE(away_.events.wait("lost kept/1"), "");
+
+  auto head = second->join_echo("head/0", 2);
+  const std::string path = second->exchange->listen().value();
+  away_.exchange->keep_back("kept/0");
+  home_.exchange->keep_back("kept/1");
+  ASSERT_TRUE(away_.connect(path, "away/0"));
+  ASSERT_TRUE(home_.connect(path, "home/0"));
+  EXPECT_EQ(ask_now(away_role_, "head/0", "x").value(), "head/0 heard x");
+  EXPECT_EQ(second->events.count("arrived kept"), 0);
+  EXPECT_EQ(ask_now(kept, "head/0", "x").error().code, ErrorCode::kPeerLost) << "nobody knows it";
+  away_.exchange->announce("kept/0");
+  home_.exchange->announce("kept/1");
+  ASSERT_NE(second->events.wait("arrived kept/0"), "");
+  ASSERT_NE(second->events.wait("arrived kept/1"), "");
+  EXPECT_EQ(ask_now(head, "kept/0", "x").value(), "kept/0 heard x");
+  second->exchange->introduce("kept/0", "kept/1");
+  ASSERT_TRUE(eventually([&] { return away_.exchange->actor_id("kept/1") == other->actor(); }));
+  EXPECT_EQ(ask_now(kept, "kept/1", "x").value(), "kept/1 heard x");
+}
+
+TEST_F(ExchangeIntroductions, AProcessThatWasPartedFromIsNotHeardAnyMore) {
+  connect();
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x");
+  away_.exchange->part_from("home/0");
+  ASSERT_NE(away_.events.wait("lost home/0"), "");
+  EXPECT_EQ(ask_now(away_role_, "home/0", "x").error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").error().code, ErrorCode::kPeerLost);
+  Troupe next;
+  next.join_echo("home/0", 2);
+  const std::string path = next.exchange->listen().value();
+  ASSERT_TRUE(away_.connect(path, "away/0"));
+  EXPECT_EQ(ask_now(away_role_, "home/0", "x").value(), "home/0 heard x");
+}
+
 }  // namespace
 }  // namespace troupe::cluster

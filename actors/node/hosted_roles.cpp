@@ -1,0 +1,107 @@
+#include "actors/node/hosted_roles.hpp"
+
+#include "runtime/async/run_on.hpp"
+#include "runtime/core/at_exit.hpp"
+
+namespace troupe::actors {
+
+using core::Result;
+
+HostedRoles::HostedRoles(async::Executor strand, async::Timers& timers, Ports ports)
+    : strand_(strand), ports_(std::move(ports)), scope_(std::move(strand)), changed_(timers) {}
+
+// Marks a start or stop of a role as under way until the returned object is destroyed.
+auto HostedRoles::begin_change() {
+  changing_ = true;
+  return core::AtExit([this] {
+    changing_ = false;
+    changed_.notify_all();
+  });
+}
+
+async::task<void> HostedRoles::settle_here() {
+  while (changing_)
+    co_await changed_.wait(async::Deadline::none());
+}
+
+async::task<void> HostedRoles::settle() {
+  co_await async::run_on(strand_, settle_here());
+}
+
+async::task<Result<void>> HostedRoles::start(Spawn spawn) {
+  co_await settle_here();
+  const std::string name = spawn.name;
+  const std::uint64_t epoch = spawn.epoch;
+  const auto there = hosted_.find(name);
+  if (there != hosted_.end() && there->second.role.epoch == epoch) co_return Result<void>();
+  const std::uint64_t newest = there != hosted_.end() ? there->second.role.epoch : ended_[name];
+  if (newest >= epoch) {
+    co_return core::fail(core::ErrorCode::kInvalidArgument,
+                         name + " of epoch " + std::to_string(newest) +
+                             " was here; it is not started with epoch " + std::to_string(epoch));
+  }
+  if (there != hosted_.end()) co_await stop(name);
+  {
+    const auto change = begin_change();
+    const HostedRole role{spawn.kind, name, spawn.run_id, epoch};
+    config_ = spawn.config;
+    auto made = co_await host(std::move(spawn));
+    if (!made) co_return made.failure();
+    hosted_[name] = Hosted{role, std::move(*made)};
+  }
+  ports_.note("started " + name);
+  co_return Result<void>();
+}
+
+async::task<Result<std::unique_ptr<cluster::RoleHost>>> HostedRoles::host(Spawn spawn) {
+  const cluster::Identity identity{spawn.name, core::RunId{spawn.run_id}, spawn.epoch};
+  auto recipe = co_await ports_.maker->make(std::move(spawn));
+  if (!recipe) co_return recipe.failure();
+  cluster::RoleHost::Hooks hooks;
+  hooks.failed = [this](const cluster::PeerName& who, const core::Error& error) {
+    async::post(strand_, [this, who, error] { failed(who, error); });
+  };
+  auto place = ports_.place(identity);
+  auto hosted = co_await cluster::host_role(std::move(place), std::move(*recipe), std::move(hooks));
+  co_return hosted;
+}
+
+// Stops a role that failed by itself. The company notices it, because the role's address ends, too.
+void HostedRoles::failed(const std::string& role, const core::Error& error) {
+  ports_.note(role + " failed: " + error.message);
+  scope_.spawn("stop " + role, stop(role));
+}
+
+async::task<void> HostedRoles::stop(std::string role, std::uint64_t epoch) {
+  co_await settle_here();
+  const auto found = hosted_.find(role);
+  if (found == hosted_.end()) co_return;
+  if (epoch != 0 && found->second.role.epoch > epoch) co_return;
+  const auto change = begin_change();
+  ended_[role] = found->second.role.epoch;
+  co_await found->second.host->stop();
+  hosted_.erase(found);
+}
+
+async::task<void> HostedRoles::stop_all() {
+  co_await async::run_on(strand_, stop_here());
+}
+
+async::task<void> HostedRoles::stop_here() {
+  for (;;) {
+    co_await settle_here();
+    if (hosted_.empty()) break;
+    co_await stop(hosted_.rbegin()->first);
+  }
+  auto joined = co_await scope_.join();
+  static_cast<void>(joined);  // stops have no errors
+}
+
+std::vector<HostedRole> HostedRoles::list() const {
+  std::vector<HostedRole> roles;
+  for (const auto& [name, hosted] : hosted_)
+    roles.push_back(hosted.role);
+  return roles;
+}
+
+}  // namespace troupe::actors

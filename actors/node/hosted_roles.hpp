@@ -1,0 +1,73 @@
+// The roles that run in a node's process. They are started and stopped as the company asks, and
+// live on when the company's process is gone, until another one takes them over or nobody does.
+// Owned by the process, used on the strand of its node role. Bound: one start or stop at a time.
+#pragma once
+
+#include "actors/protocol/messages_node.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/cluster/role_host.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+// The interface that turns a Spawn message into a role; apps/session/roles implements it.
+class RoleMaker {
+ public:
+  virtual ~RoleMaker() = default;
+  // Loads what the role needs; slow parts run off the caller's strand. Errors name file and flag.
+  virtual async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) = 0;
+};
+
+class HostedRoles {
+ public:
+  // What the roles use of their process.
+  struct Ports {
+    // Adds a role to the transport of this process, on a strand of the roles' threads.
+    std::function<core::Result<std::shared_ptr<cluster::Endpoint>>(cluster::Identity)> place;
+    RoleMaker* maker = nullptr;
+    std::function<void(const std::string&)> note;  // for the log
+  };
+  HostedRoles(async::Executor strand, async::Timers& timers, Ports ports);
+
+  // Starts a role; a role of an earlier epoch is stopped first. Does nothing when the role is here
+  // with that epoch. Error kInvalidArgument: it has run here with a later one.
+  async::task<core::Result<void>> start(Spawn spawn);
+  // Stops a role if its epoch is at most `epoch`; 0: whatever its epoch. Does nothing when the role
+  // is not here.
+  async::task<void> stop(std::string role, std::uint64_t epoch = 0);
+  // Stops every role. May be awaited on any executor.
+  async::task<void> stop_all();
+  // Waits until no start or stop is under way. May be awaited on any executor.
+  async::task<void> settle();
+
+  // The roles that are here, and the configuration that the last of them was started with.
+  std::vector<HostedRole> list() const;
+  const std::string& config() const noexcept { return config_; }
+
+ private:
+  struct Hosted {
+    HostedRole role;
+    std::unique_ptr<cluster::RoleHost> host;
+  };
+  auto begin_change();
+  async::task<void> settle_here();
+  async::task<void> stop_here();
+  async::task<core::Result<std::unique_ptr<cluster::RoleHost>>> host(Spawn spawn);
+  void failed(const std::string& role, const core::Error& error);
+
+  const async::Executor strand_;
+  const Ports ports_;
+  async::Scope scope_;  // stops of roles that failed
+  std::map<std::string, Hosted> hosted_;
+  std::string config_;
+  std::map<std::string, std::uint64_t> ended_;  // newest epoch of the roles that were here
+  bool changing_ = false;                       // a role is being started or stopped
+  async::Notifier changed_;
+};
+
+}  // namespace troupe::actors
