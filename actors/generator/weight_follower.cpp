@@ -97,10 +97,11 @@ void WeightFollower::swapped(core::Version version) {
 void WeightFollower::broken(const core::Error& error) {
   const core::Version version = intake_->version();
   intake_.reset();
-  if (wanted_ && wanted_->version <= version) {
+  // With kPeerLost the publisher needed the memory: fetch again.
+  if (error.code != core::ErrorCode::kPeerLost && wanted_ && wanted_->version <= version) {
     give_up(version, error);
   } else {
-    changed_.notify_all();  // a newer one is wanted and comes next
+    changed_.notify_all();  // `fetch` goes on with the newest that is wanted
   }
 }
 

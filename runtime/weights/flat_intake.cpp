@@ -3,6 +3,8 @@
 #include "runtime/core/check.hpp"
 #include "runtime/core/crc32c.hpp"
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <limits>
 
@@ -23,7 +25,32 @@ void FlatIntake::take_shadow() {
   packer_.emplace(*shadow_, flat_.data, flat_.version, flat_.on_device);
 }
 
+// An error of any kind that shows after the snapshot was taken back is that: its bytes may be those
+// of another version.
 core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration budget) {
+  if (taken_back()) return taken_back_error();
+  auto done = pack(team, budget);
+  if ((!done || *done) && taken_back()) return taken_back_error();
+  if (!done || !*done) return done;
+  flat_.lease.close();
+  flat_.owner.reset();
+  return true;
+}
+
+// The publisher sends a byte before it writes the memory again, so a reader that finds none after
+// reading has read this version. If the publisher is gone, nobody writes.
+bool FlatIntake::taken_back() const {
+  char byte = 0;
+  return flat_.lease && ::recv(flat_.lease.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+core::Failure FlatIntake::taken_back_error() const {
+  return core::fail(core::ErrorCode::kPeerLost,
+                    "the trainer needed the memory of version " + std::to_string(flat_.version) +
+                        " of the weights before it was packed; the newest can be fetched");
+}
+
+core::Result<bool> FlatIntake::pack(core::TeamRunner& team, core::Duration budget) {
   TROUPE_CHECK(shadow_ != nullptr || !packer_, "an intake whose panels were taken");
   const core::TimePoint end = std::chrono::steady_clock::now() + budget;
   if (!flat_.verified) {
@@ -32,14 +59,11 @@ core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration bu
   }
   try {
     if (!packer_) take_shadow();
-    if (!packer_->advance(team, end - std::chrono::steady_clock::now())) return false;
+    return packer_->advance(team, end - std::chrono::steady_clock::now());
   } catch (const core::OutOfMemory& error) {
     return core::fail(core::ErrorCode::kResources,
                       std::string("panels for a new version of the weights: ") + error.what());
   }
-  flat_.lease.close();
-  flat_.owner.reset();
-  return true;
 }
 
 core::Result<bool> FlatIntake::verify(core::TeamRunner& team, core::TimePoint end) {

@@ -1,6 +1,7 @@
 // Packs the weights of a snapshot into panels, in slices between an engine's steps. First checks
 // the buckets' checksums, unless that was done on arrival or is not needed; `take` returns the
-// panels only if every check passed. Made by a subscriber, used by the engine's thread.
+// panels only if every check passed and the snapshot was not taken back meanwhile. Made by a
+// subscriber, used by the engine's thread.
 #pragma once
 
 #include "runtime/model/weight_packer.hpp"
@@ -24,7 +25,7 @@ struct FlatWeights {
   const float* data = nullptr;
   bool on_device = false;             // `data` lies in the memory of the engine's team
   std::shared_ptr<const void> owner;  // of `data`
-  net::OwnedFd lease;                 // a connection: while it is open nobody writes `data`
+  net::OwnedFd lease;                 // a connection: until a byte comes nobody writes `data`
   bool verified = false;              // every bucket was checked, or needs no check
 };
 
@@ -40,6 +41,9 @@ class FlatIntake final : public WeightIntake {
   std::shared_ptr<const model::PackedWeights> take() override;
 
  private:
+  bool taken_back() const;
+  core::Failure taken_back_error() const;
+  core::Result<bool> pack(core::TeamRunner& team, core::Duration budget);
   core::Result<bool> verify(core::TeamRunner& team, core::TimePoint end);
   void take_shadow();
 
