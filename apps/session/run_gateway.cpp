@@ -19,7 +19,6 @@ Result<std::string> token_of(const fs::path& file) {
 
 Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& config,
                                                    const fs::path& run_folder,
-                                                   async::IoThreads& io,
                                                    const std::string& socket,
                                                    actors::Admission& admission,
                                                    std::function<void(const std::string&)> note) {
@@ -37,10 +36,11 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   }
   net::Gateway::Hooks hooks;
   hooks.refused = [note](const std::string& what) { note("refused at the gateway: " + what); };
+  hooks.certificates = note;
   hooks.pass = [&admission](const std::string& service, const std::string&) {
     return service == "company" ? admission.issue_pass() : std::string();
   };
-  auto gateway = net::Gateway::open(io, address.first, address.second, std::move(auth),
+  auto gateway = net::Gateway::open(address.first, address.second, std::move(auth),
                                     {{"company", socket}}, std::move(hooks));
   if (!gateway)
     return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));

@@ -1,16 +1,18 @@
 #include "runtime/net/gateway.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/async/io_threads.hpp"
 #include "runtime/async/notifier.hpp"
+#include "runtime/async/run_on.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/gateway_protocol.hpp"
 #include "runtime/net/gateway_records.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
+#include "runtime/net/live_context.hpp"
 #include "runtime/net/socket.hpp"
 #include "runtime/net/strand_scope.hpp"
-#include "runtime/net/tls_context.hpp"
 
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -20,6 +22,7 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -71,13 +74,20 @@ asio::generic::stream_protocol::endpoint endpoint_of(const Gateway::Service& ser
   return tcp::endpoint(asio::ip::address_v4::loopback(), service.port);
 }
 
+int gateway_threads() {
+  return std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                         static_cast<int>(limits::kGatewayThreads_max));
+}
+
 }  // namespace
 
 struct Gateway::Impl {
-  Impl(async::IoThreads& io, GatewayAuth given, Services initial, Hooks called)
+  Impl(GatewayAuth given, LiveContext tls, Services initial, Hooks called)
       : auth(std::move(given)),
         hooks(std::move(called)),
-        work(io),
+        context(std::move(tls)),
+        threads(gateway_threads()),
+        work(threads),
         freed(timers),
         services(std::move(initial)) {}
 
@@ -104,6 +114,7 @@ struct Gateway::Impl {
   };
 
   async::task<void> accept_all();
+  async::task<void> watch_certificates();
   void welcome(tcp::socket socket);
   async::task<void> visit(std::shared_ptr<Visitor> visitor);
   async::task<core::Result<GatewayRequest>> greet(Visitor* visitor);
@@ -113,9 +124,10 @@ struct Gateway::Impl {
 
   const GatewayAuth auth;
   const Hooks hooks;
+  LiveContext context;
   async::SteadyTimers timers;
+  async::IoThreads threads;
   StrandScope work;
-  SslContextPtr context;
   std::optional<tcp::acceptor> acceptor;
   async::Notifier freed;                              // a connection left `pending`
   std::list<std::shared_ptr<Visitor>> pending;        // not proven yet, the oldest first
@@ -162,6 +174,14 @@ async::task<void> Gateway::Impl::accept_all() {
   }
 }
 
+// Without it, a gateway to which nobody comes would not warn.
+async::task<void> Gateway::Impl::watch_certificates() {
+  for (;;) {
+    context.current();
+    co_await async::sleep_for(timers, limits::kCertificateLook);
+  }
+}
+
 void Gateway::Impl::welcome(tcp::socket socket) {
   boost::system::error_code code;
   const auto endpoint = socket.remote_endpoint(code);
@@ -172,7 +192,7 @@ void Gateway::Impl::welcome(tcp::socket socket) {
     return reset_on_close(socket.native_handle(), true);
   }
   set_peer_options(socket);
-  auto visitor = std::make_shared<Visitor>(std::move(socket), context.get(), work.executor());
+  auto visitor = std::make_shared<Visitor>(std::move(socket), context.current(), work.executor());
   visitor->address = address;
   visitor->network = network_of(endpoint.address());
   visitor->endpoint = (std::ostringstream() << endpoint).str();
@@ -239,8 +259,10 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   }
   limit.disarm();
   if (request->errand == GatewayErrand::kIntroduce) co_return;
-  // Both ends of a carried connection see how it ends, so the gateway does not log it.
-  static_cast<void>(co_await carry(&visitor->tls, &visitor->local));
+  // Both ends of a carried connection see how it ends, so the gateway does not log it. From here on
+  // nobody else touches the visitor.
+  auto carried_through = carry(&visitor->tls, &visitor->local);
+  static_cast<void>(co_await async::run_on(threads.make_strand(), std::move(carried_through)));
 }
 
 async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor) {
@@ -288,19 +310,17 @@ async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, Gateway
   co_return sent;
 }
 
-core::Result<std::unique_ptr<Gateway>> Gateway::open(async::IoThreads& io,
-                                                     const std::string& host,
-                                                     std::uint16_t port,
-                                                     GatewayAuth auth,
-                                                     Services services,
-                                                     Hooks hooks) {
-  TROUPE_TRY_ASSIGN(context, make_gateway_context(auth));
-  auto impl = std::make_unique<Impl>(io, std::move(auth), std::move(services), std::move(hooks));
+core::Result<std::unique_ptr<Gateway>> Gateway::open(
+    const std::string& host, std::uint16_t port, GatewayAuth auth, Services services, Hooks hooks) {
+  TROUPE_TRY_ASSIGN(context,
+                    LiveContext::open(auth, LiveContext::Side::kGateway, hooks.certificates));
+  auto impl = std::make_unique<Impl>(std::move(auth), std::move(context), std::move(services),
+                                     std::move(hooks));
   TROUPE_TRY_ASSIGN(acceptor, listen_on(impl->work.executor(), host, port));
-  impl->context = std::move(context);
   impl->port = acceptor.local_endpoint().port();
   impl->acceptor.emplace(std::move(acceptor));
   impl->work.start(impl->accept_all());
+  if (!impl->auth.by_token()) impl->work.start(impl->watch_certificates());
   return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
 }
 
