@@ -1,5 +1,6 @@
 #include "apps/session/run_gateway.hpp"
 
+#include "apps/cli/descriptor_bound.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "runtime/net/gateway_auth.hpp"
 
@@ -40,6 +41,7 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   hooks.pass = [&admission](const std::string& service, const std::string&) {
     return service == "company" ? admission.issue_pass() : std::string();
   };
+  raise_descriptor_bound();
   auto gateway = net::Gateway::open(address.first, address.second, std::move(auth),
                                     {{"company", socket}}, std::move(hooks));
   if (!gateway)

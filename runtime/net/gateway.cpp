@@ -14,6 +14,7 @@
 #include "runtime/net/socket.hpp"
 #include "runtime/net/strand_scope.hpp"
 
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
@@ -55,6 +56,7 @@ struct Visitor {
   }
   TlsStream tls;
   LocalSocket local;
+  async::Executor strand;  // while its bytes are carried
   std::string address, network, endpoint;
   core::TimePoint since{};
   bool late = false;     // `cut` was called, by the timer unless `crowded`
@@ -113,7 +115,19 @@ struct Gateway::Impl {
     const std::string address;
   };
 
+  // Lists a visitor whose bytes are carried, while this object lives.
+  struct Carried {
+    Carried(Impl& gateway, std::shared_ptr<Visitor> one) : self(gateway), visitor(std::move(one)) {
+      self.carrying.push_back(visitor);
+    }
+    ~Carried() { self.carrying.remove(visitor); }
+    Impl& self;
+    const std::shared_ptr<Visitor> visitor;
+  };
+
+  void close();
   async::task<void> accept_all();
+  async::task<void> carry_through(std::shared_ptr<Visitor> visitor);
   async::task<void> watch_certificates();
   void welcome(tcp::socket socket);
   async::task<void> visit(std::shared_ptr<Visitor> visitor);
@@ -135,7 +149,9 @@ struct Gateway::Impl {
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
   MinuteBook all_lines{limits::kGatewayLines_max};    // by ""
   ProvenBook proven;
+  std::list<std::shared_ptr<Visitor>> carrying;
   std::size_t carried = 0;
+  bool closing = false;
   std::uint16_t port = 0;
   std::mutex mutex;
   Services services;  // under the mutex
@@ -259,10 +275,27 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   }
   limit.disarm();
   if (request->errand == GatewayErrand::kIntroduce) co_return;
-  // Both ends of a carried connection see how it ends, so the gateway does not log it. From here on
-  // nobody else touches the visitor.
-  auto carried_through = carry(&visitor->tls, &visitor->local);
-  static_cast<void>(co_await async::run_on(threads.make_strand(), std::move(carried_through)));
+  if (closing) co_return;
+  auto carried_through = carry_through(std::move(visitor));
+  co_await std::move(carried_through);
+}
+
+// Carries the bytes of a connection on a strand of its own; nobody else touches it meanwhile but
+// `close`, which ends it there. Asio 1.26 must not cancel a coroutine that waits for another
+// strand. Both ends see how the connection ends, so the gateway does not log it.
+async::task<void> Gateway::Impl::carry_through(std::shared_ptr<Visitor> visitor) {
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+  visitor->strand = threads.make_strand();
+  const Carried listed(*this, visitor);
+  auto bytes = carry(&visitor->tls, &visitor->local);
+  static_cast<void>(co_await async::run_on(visitor->strand, std::move(bytes)));
+}
+
+// Ends all connections that are carried and lets no other begin. On the gateway's strand.
+void Gateway::Impl::close() {
+  closing = true;
+  for (const auto& visitor : carrying)
+    async::post(visitor->strand, [visitor] { visitor->cut(); });
 }
 
 async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor) {
@@ -339,6 +372,7 @@ std::uint16_t Gateway::port() const noexcept {
 }
 
 void Gateway::stop() {
+  async::post(impl_->work.executor(), [impl = impl_.get()] { impl->close(); });
   impl_->work.stop();
   impl_->acceptor.reset();
 }
