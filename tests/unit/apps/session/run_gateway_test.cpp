@@ -17,7 +17,7 @@ constexpr std::size_t kNodes = 200;
 wire::Hello hello_of(std::size_t node, const std::string& pass) {
   const auto number = actors::number_of_pass(pass);
   EXPECT_TRUE(number.has_value());
-  return {"node/" + std::to_string(node), core::RunId{0}, number.value_or(0), pass};
+  return {"node/" + std::to_string(node), core::RunId{0}, number ? *number : 0, pass};
 }
 
 TEST(RunGateway, TwoHundredNodesThatStartTogetherAllGetPassesThatAdmit) {
