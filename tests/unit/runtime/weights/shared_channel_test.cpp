@@ -148,6 +148,7 @@ TEST(SharedWeightChannel, AThousandVersionsToThreeReceiversOfDifferentSpeed) {
       while (version < kLast) {
         auto got = receive(subscriber, version + 1, follower.at, follower.budget);
         if (!got && got.error().code == ErrorCode::kNotFound) continue;
+        if (!got && got.error().code == ErrorCode::kPeerLost) continue;  // it was taken back
         if (!got || (*got)->version() <= version || !holds_version(**got, (*got)->version())) {
           ++follower.wrong;
           return;
@@ -170,7 +171,7 @@ TEST(SharedWeightChannel, AThousandVersionsToThreeReceiversOfDifferentSpeed) {
     ASSERT_NE(follower.last, nullptr);
     EXPECT_TRUE(holds_version(*follower.last, kLast));
   }
-  EXPECT_LE(source.publisher->counters().snapshots_made, 5u);
+  EXPECT_LE(source.publisher->counters().snapshots_most, 3u);
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <deque>
+#include <thread>
 
 namespace troupe::weights {
 namespace {
@@ -240,6 +242,39 @@ TEST(SnapshotBound, SharedMemoryIsTakenBackOnceAndThenKept) {
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_TRUE(holds_version(*(*again)->take(), 4));
   EXPECT_EQ(source.publisher->counters().snapshots_most, 3u);
+}
+
+// Receivers pack in the smallest slices while versions come as fast as they can, so memory is taken
+// back at any moment: whatever becomes panels is one version.
+TEST(SnapshotBound, PanelsAreOneVersionHoweverOftenMemoryIsTakenBack) {
+  constexpr core::Version kLast = 300;
+  constexpr std::size_t kReceivers = 6;
+  const model::ModelSpec spec = tiny(8009);
+  Source source(spec);
+  const WeightLocation at = only_memory(source.publish(1));
+  std::atomic<std::uint64_t> whole{0}, lost{0}, mixed{0};
+  {
+    std::vector<std::jthread> receivers;
+    for (std::size_t i = 0; i < kReceivers; ++i) {
+      receivers.emplace_back([&] {
+        RemoteWeightSubscriber subscriber(spec);
+        for (core::Version held = 0; held < kLast;) {
+          const auto got = receive(subscriber, held + 1, at, core::Duration(0));
+          if (got && !holds_version(**got, (*got)->version())) ++mixed;
+          if (got) held = (*got)->version();
+          if (got) ++whole;
+          if (!got && got.error().code == ErrorCode::kPeerLost) ++lost;
+          if (!got && got.error().code == ErrorCode::kData) ++mixed;
+        }
+      });
+    }
+    for (core::Version version = 2; version <= kLast; ++version)
+      source.publish(version);
+  }
+  EXPECT_EQ(mixed, 0u);
+  EXPECT_GE(whole, kReceivers);
+  EXPECT_GE(source.publisher->counters().server.taken_back, lost);
+  EXPECT_LE(source.publisher->counters().snapshots_most, 3u);
 }
 
 // Memory that nobody will write again is good to the end.
