@@ -15,6 +15,17 @@ constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
+bool is_taken_back(const net::OwnedFd& lease) {
+  char byte = 0;
+  return lease && ::recv(lease.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+core::Failure taken_back(core::Version version) {
+  return core::fail(core::ErrorCode::kPeerLost,
+                    "the trainer needed the memory of version " + std::to_string(version) +
+                        " of the weights before it was packed; the newest can be fetched");
+}
+
 FlatIntake::FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows)
     : flat_(std::move(flat)), shadows_(std::move(shadows)), wrong_bucket_(kNone) {
   if (shadows_->memory().on_host()) take_shadow();
@@ -28,26 +39,13 @@ void FlatIntake::take_shadow() {
 // An error of any kind that shows after the snapshot was taken back is that: its bytes may be those
 // of another version.
 core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration budget) {
-  if (taken_back()) return taken_back_error();
+  if (is_taken_back(flat_.lease)) return taken_back(flat_.version);
   auto done = pack(team, budget);
-  if ((!done || *done) && taken_back()) return taken_back_error();
+  if ((!done || *done) && is_taken_back(flat_.lease)) return taken_back(flat_.version);
   if (!done || !*done) return done;
   flat_.lease.close();
   flat_.owner.reset();
   return true;
-}
-
-// The publisher sends a byte before it writes the memory again, so a reader that finds none after
-// reading has read this version. If the publisher is gone, nobody writes.
-bool FlatIntake::taken_back() const {
-  char byte = 0;
-  return flat_.lease && ::recv(flat_.lease.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-}
-
-core::Failure FlatIntake::taken_back_error() const {
-  return core::fail(core::ErrorCode::kPeerLost,
-                    "the trainer needed the memory of version " + std::to_string(flat_.version) +
-                        " of the weights before it was packed; the newest can be fetched");
 }
 
 core::Result<bool> FlatIntake::pack(core::TeamRunner& team, core::Duration budget) {

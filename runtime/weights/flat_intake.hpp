@@ -29,6 +29,13 @@ struct FlatWeights {
   bool verified = false;              // every bucket was checked, or needs no check
 };
 
+// True when the publisher has taken the memory behind this lease back. It sends a byte before it
+// writes the memory again, so a reader that finds none after reading has read one version. If the
+// publisher is gone, nobody writes.
+bool is_taken_back(const net::OwnedFd& lease);
+// The kPeerLost error for that.
+core::Failure taken_back(core::Version version);
+
 class FlatIntake final : public WeightIntake {
  public:
   // Takes panels from `shadows`: on the host in the constructor, so that the engine does not wait
@@ -41,8 +48,6 @@ class FlatIntake final : public WeightIntake {
   std::shared_ptr<const model::PackedWeights> take() override;
 
  private:
-  bool taken_back() const;
-  core::Failure taken_back_error() const;
   core::Result<bool> pack(core::TeamRunner& team, core::Duration budget);
   core::Result<bool> verify(core::TeamRunner& team, core::TimePoint end);
   void take_shadow();

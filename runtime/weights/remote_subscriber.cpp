@@ -216,6 +216,15 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(net::OwnedFd socke
   if (!memory) {
     return fail(ErrorCode::kData, location.socket + " answered without its shared memory");
   }
+  auto flat = map_snapshot(answer, memory);
+  if (!flat && is_taken_back(socket)) return taken_back(answer.version);
+  if (flat) flat->lease = std::move(socket);
+  return flat;
+}
+
+// Maps the announced snapshot and checks its head and the checksum of its table.
+core::Result<FlatWeights> RemoteWeightSubscriber::map_snapshot(const Answer& answer,
+                                                               const net::OwnedFd& memory) {
   TROUPE_TRY_ASSIGN(mapping, in_memory_.get(answer.buffer_id, [&] {
     return map_memory(memory, answer.buffer_id, answer.bytes);
   }));
@@ -232,7 +241,6 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(net::OwnedFd socke
   TROUPE_TRY_ASSIGN(flat, announced(head, shape, start + sizeof head));
   flat.data = reinterpret_cast<const float*>(start + shape.data_offset());
   flat.owner = mapping.data;
-  flat.lease = std::move(socket);
   return flat;
 }
 

@@ -78,6 +78,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
                                         core::Version at_least,
                                         const WeightLocation& location,
                                         net::Patience patience);
+  core::Result<FlatWeights> map_snapshot(const Answer& answer, const net::OwnedFd& memory);
   // A connection that has brought a version and is open for the next, and where it leads.
   struct Kept {
     net::OwnedFd socket;

@@ -118,9 +118,16 @@ TEST(SnapshotBound, WhoWasCutGetsTheNewestAndKeepsItWhileOthersWait) {
     slow[one].ask();
   }
   ASSERT_TRUE(waiting_are(source, 2));
-  for (core::Version version = 7; version < 20; ++version)
+  // A newcomer's snapshot is younger than the kept one, and is taken back all the same.
+  SlowStream newcomer(source.publish(7), 4);
+  newcomer.ask();
+  ASSERT_EQ(newcomer.hear(), 7u);
+  source.publish(8);
+  source.publish(9);
+  EXPECT_FALSE(newcomer.read(1));
+  for (core::Version version = 10; version < 20; ++version)
     source.publish(version);  // with the two snapshots that are not kept
-  EXPECT_EQ(source.publisher->counters().server.taken_back, 3u);
+  EXPECT_EQ(source.publisher->counters().server.taken_back, 4u);
   EXPECT_EQ(source.publisher->counters().server.queued, 2u);
   ASSERT_TRUE(slow[0].read(1));
   EXPECT_TRUE(slow[0].right());
