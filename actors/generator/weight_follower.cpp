@@ -2,7 +2,11 @@
 
 #include "actors/limits.hpp"
 #include "runtime/core/at_exit.hpp"
+#include "runtime/core/jitter.hpp"
 #include "runtime/weights/limits.hpp"
+
+#include <functional>
+#include <string>
 
 namespace troupe::actors {
 namespace {
@@ -48,6 +52,12 @@ async::task<void> WeightFollower::close_at_end() {
     co_await changed_.wait(async::Deadline::none());
 }
 
+// Random, so that receivers whose connections ended together do not come back together.
+core::Duration WeightFollower::pause_before(core::Version version, std::uint64_t tries) const {
+  const std::size_t name = std::hash<std::string>()(context_.transport->identity().self);
+  return core::Jitter(core::derive_seed(name, version, tries)).of(limits::kOverloadBackoff);
+}
+
 async::task<void> WeightFollower::fetch() {
   std::uint64_t tries = 0;
   while (wanted_ && !holds(wanted_->version)) {
@@ -67,7 +77,7 @@ async::task<void> WeightFollower::fetch() {
       tries = 0;
     } else if (wanted_->version == target.version) {
       if (passes(fetched.error().code) && ++tries < limits::kFetchTries_max) {
-        co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
+        co_await async::sleep_for(*context_.timers, pause_before(target.version, tries));
       } else {
         give_up(target.version, fetched.error());
       }
@@ -97,10 +107,11 @@ void WeightFollower::swapped(core::Version version) {
 void WeightFollower::broken(const core::Error& error) {
   const core::Version version = intake_->version();
   intake_.reset();
-  if (wanted_ && wanted_->version <= version) {
+  // With kPeerLost the publisher needed the memory: fetch again.
+  if (error.code != core::ErrorCode::kPeerLost && wanted_ && wanted_->version <= version) {
     give_up(version, error);
   } else {
-    changed_.notify_all();  // a newer one is wanted and comes next
+    changed_.notify_all();  // `fetch` goes on with the newest that is wanted
   }
 }
 

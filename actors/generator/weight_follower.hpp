@@ -45,6 +45,7 @@ class WeightFollower {
   };
   bool holds(core::Version version) const { return version_ && *version_ >= version; }
   async::task<void> fetch();
+  core::Duration pause_before(core::Version version, std::uint64_t tries) const;
   async::task<void> close_at_end();
   void give_up(core::Version version, const core::Error& error);
 

@@ -60,8 +60,8 @@ Result<void> CompanyPlane::start() {
   parts.view = [company = company_, strand = strand_] { return view_of(company, strand); };
   parts.note = options_.note;
   TROUPE_TRY_SET(status_, StatusService::open(std::move(parts), role_io_, timers_));
-  TROUPE_TRY_SET(gateway_, open_gateway(options_.config, options_.run_folder, own_io_, socket,
-                                        admission_, options_.note));
+  TROUPE_TRY_SET(gateway_, open_gateway(options_.config, options_.run_folder, socket, admission_,
+                                        options_.note));
   async::post(strand_, [company = company_] { company->begin(); });
   return {};
 }

@@ -1,5 +1,6 @@
 #include "apps/session/run_gateway.hpp"
 
+#include "apps/cli/descriptor_bound.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "runtime/net/gateway_auth.hpp"
 
@@ -27,7 +28,6 @@ std::uint16_t last_port(const fs::path& run_folder) {
 
 Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& config,
                                                    const fs::path& run_folder,
-                                                   async::IoThreads& io,
                                                    const std::string& socket,
                                                    actors::Admission& admission,
                                                    std::function<void(const std::string&)> note) {
@@ -45,15 +45,17 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   }
   net::Gateway::Hooks hooks;
   hooks.refused = [note](const std::string& what) { note("refused at the gateway: " + what); };
+  hooks.certificates = note;
   hooks.pass = [&admission](const std::string& service, const std::string&) {
     return service == "company" ? admission.issue_pass() : std::string();
   };
+  raise_descriptor_bound();
   // Nodes of other hosts look for the next head where the last one was.
   const std::uint16_t last = address.second == 0 ? last_port(run_folder) : std::uint16_t{0};
-  auto gateway = net::Gateway::open(io, address.first, last == 0 ? address.second : last, auth,
+  auto gateway = net::Gateway::open(address.first, last == 0 ? address.second : last, auth,
                                     {{"company", socket}}, hooks);
   if (!gateway && last != 0) {
-    gateway = net::Gateway::open(io, address.first, 0, std::move(auth), {{"company", socket}},
+    gateway = net::Gateway::open(address.first, 0, std::move(auth), {{"company", socket}},
                                  std::move(hooks));
   }
   if (!gateway)

@@ -13,14 +13,14 @@
 
 namespace troupe::app {
 
-// Opens the port cluster.listen. Creates the join token if there is none, and writes
-// RUN/company.json for commands on this machine. `socket`: the transport's Unix socket. `admission`
-// outlives the gateway. Errors: kConfig (address, token file, certificates), kResources (the port
-// is taken), naming the key.
+// Opens the port cluster.listen, and raises the process's bound of open files. Creates the join
+// token if there is none, and writes RUN/company.json for commands on this machine. `socket`: the
+// transport's Unix socket. `admission` outlives the gateway. `note` is called on the gateway's
+// threads. Errors: kConfig (address, token file, certificates), kResources (the port is taken),
+// naming the key.
 core::Result<std::unique_ptr<net::Gateway>> open_gateway(
     const config::TrainConfig& config,
     const std::filesystem::path& run_folder,
-    async::IoThreads& io,
     const std::string& socket,
     actors::Admission& admission,
     std::function<void(const std::string&)> note);

@@ -1,38 +1,14 @@
 // For commands that join a running company through its gateway: ask_company sends one request and
-// leaves; ReentryWaits times the retries of a command that stays after the company was lost. On the
-// main thread, which both block.
+// leaves. On the main thread, which it blocks.
 #pragma once
 
-#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
-#include "apps/cli/stop_signal.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/node_process.hpp"
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-
 namespace troupe::app {
-
-// Waits before a company is joined again; each failed try doubles the wait up to a limit.
-class ReentryWaits {
- public:
-  // Waits. `was_in`: the company had admitted this process, so the waits begin anew. Returns false
-  // when the user asks to stop.
-  bool next(bool was_in) {
-    wait_ = was_in ? core::Duration(actors::limits::kRestartAfter)
-                   : std::min<core::Duration>(wait_ * 2, actors::limits::kRestartAfter_max);
-    const auto until = std::chrono::steady_clock::now() + wait_;
-    while (!stop_requested() && std::chrono::steady_clock::now() < until)
-      ::usleep(20'000);
-    return !stop_requested();
-  }
-
- private:
-  core::Duration wait_ = actors::limits::kRestartAfter;
-};
 
 // Sends a request from an admitted node to the company role.
 template <class Request>

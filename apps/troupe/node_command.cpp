@@ -5,6 +5,7 @@
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/reentry_waits.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
 

@@ -9,6 +9,7 @@
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/background.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/reentry_waits.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/async/device_thread.hpp"

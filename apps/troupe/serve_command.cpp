@@ -2,6 +2,7 @@
 // learns. Threads: one of io, two that tokenize, one that drives the engine, and the team that
 // computes; with --join also those of a node and one that fetches weights. The main thread waits
 // for the end.
+#include "apps/cli/descriptor_bound.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/serving/api_service.hpp"
@@ -16,7 +17,6 @@
 #include "runtime/weights/remote_subscriber.hpp"
 
 #include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -30,14 +30,6 @@ namespace {
 using core::ErrorCode;
 using core::fail;
 using core::Result;
-
-// Raises the soft limit of open files, often 1024, to the hard limit: each connection takes one.
-void raise_descriptor_bound() {
-  rlimit limit = {};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // Owns the parts of the server: port, service, engine and model. `open` takes the port before the
 // model is loaded, so that a wrong port shows at once; until `begin` every request gets 503. `stop`

@@ -1,17 +1,20 @@
 #include "runtime/net/gateway.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/async/io_threads.hpp"
 #include "runtime/async/notifier.hpp"
+#include "runtime/async/run_on.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/gateway_protocol.hpp"
 #include "runtime/net/gateway_records.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
+#include "runtime/net/live_context.hpp"
 #include "runtime/net/socket.hpp"
 #include "runtime/net/strand_scope.hpp"
-#include "runtime/net/tls_context.hpp"
 
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
@@ -20,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -52,6 +56,7 @@ struct Visitor {
   }
   TlsStream tls;
   LocalSocket local;
+  async::Executor strand;  // while its bytes are carried
   std::string address, network, endpoint;
   core::TimePoint since{};
   bool late = false;     // `cut` was called, by the timer unless `crowded`
@@ -71,13 +76,20 @@ asio::generic::stream_protocol::endpoint endpoint_of(const Gateway::Service& ser
   return tcp::endpoint(asio::ip::address_v4::loopback(), service.port);
 }
 
+int gateway_threads() {
+  return std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                         static_cast<int>(limits::kGatewayThreads_max));
+}
+
 }  // namespace
 
 struct Gateway::Impl {
-  Impl(async::IoThreads& io, GatewayAuth given, Services initial, Hooks called)
+  Impl(GatewayAuth given, LiveContext tls, Services initial, Hooks called)
       : auth(std::move(given)),
         hooks(std::move(called)),
-        work(io),
+        context(std::move(tls)),
+        threads(gateway_threads()),
+        work(threads),
         freed(timers),
         services(std::move(initial)) {}
 
@@ -103,7 +115,20 @@ struct Gateway::Impl {
     const std::string address;
   };
 
+  // Lists a visitor whose bytes are carried, while this object lives.
+  struct Carried {
+    Carried(Impl& gateway, std::shared_ptr<Visitor> one) : self(gateway), visitor(std::move(one)) {
+      self.carrying.push_back(visitor);
+    }
+    ~Carried() { self.carrying.remove(visitor); }
+    Impl& self;
+    const std::shared_ptr<Visitor> visitor;
+  };
+
+  void close();
   async::task<void> accept_all();
+  async::task<void> carry_through(std::shared_ptr<Visitor> visitor);
+  async::task<void> watch_certificates();
   void welcome(tcp::socket socket);
   async::task<void> visit(std::shared_ptr<Visitor> visitor);
   async::task<core::Result<GatewayRequest>> greet(Visitor* visitor);
@@ -113,9 +138,10 @@ struct Gateway::Impl {
 
   const GatewayAuth auth;
   const Hooks hooks;
+  LiveContext context;
   async::SteadyTimers timers;
+  async::IoThreads threads;
   StrandScope work;
-  SslContextPtr context;
   std::optional<tcp::acceptor> acceptor;
   async::Notifier freed;                              // a connection left `pending`
   std::list<std::shared_ptr<Visitor>> pending;        // not proven yet, the oldest first
@@ -123,7 +149,9 @@ struct Gateway::Impl {
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
   MinuteBook all_lines{limits::kGatewayLines_max};    // by ""
   ProvenBook proven;
+  std::list<std::shared_ptr<Visitor>> carrying;
   std::size_t carried = 0;
+  bool closing = false;
   std::uint16_t port = 0;
   std::mutex mutex;
   Services services;  // under the mutex
@@ -162,6 +190,14 @@ async::task<void> Gateway::Impl::accept_all() {
   }
 }
 
+// Without it, a gateway to which nobody comes would not warn.
+async::task<void> Gateway::Impl::watch_certificates() {
+  for (;;) {
+    context.current();
+    co_await async::sleep_for(timers, limits::kCertificateLook);
+  }
+}
+
 void Gateway::Impl::welcome(tcp::socket socket) {
   boost::system::error_code code;
   const auto endpoint = socket.remote_endpoint(code);
@@ -172,7 +208,7 @@ void Gateway::Impl::welcome(tcp::socket socket) {
     return reset_on_close(socket.native_handle(), true);
   }
   set_peer_options(socket);
-  auto visitor = std::make_shared<Visitor>(std::move(socket), context.get(), work.executor());
+  auto visitor = std::make_shared<Visitor>(std::move(socket), context.current(), work.executor());
   visitor->address = address;
   visitor->network = network_of(endpoint.address());
   visitor->endpoint = (std::ostringstream() << endpoint).str();
@@ -239,8 +275,27 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   }
   limit.disarm();
   if (request->errand == GatewayErrand::kIntroduce) co_return;
-  // Both ends of a carried connection see how it ends, so the gateway does not log it.
-  static_cast<void>(co_await carry(&visitor->tls, &visitor->local));
+  if (closing) co_return;
+  auto carried_through = carry_through(std::move(visitor));
+  co_await std::move(carried_through);
+}
+
+// Carries the bytes of a connection on a strand of its own; nobody else touches it meanwhile but
+// `close`, which ends it there. Asio 1.26 must not cancel a coroutine that waits for another
+// strand. Both ends see how the connection ends, so the gateway does not log it.
+async::task<void> Gateway::Impl::carry_through(std::shared_ptr<Visitor> visitor) {
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+  visitor->strand = threads.make_strand();
+  const Carried listed(*this, visitor);
+  auto bytes = carry(&visitor->tls, &visitor->local);
+  static_cast<void>(co_await async::run_on(visitor->strand, std::move(bytes)));
+}
+
+// Ends all connections that are carried and lets no other begin. On the gateway's strand.
+void Gateway::Impl::close() {
+  closing = true;
+  for (const auto& visitor : carrying)
+    async::post(visitor->strand, [visitor] { visitor->cut(); });
 }
 
 async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor) {
@@ -288,19 +343,17 @@ async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, Gateway
   co_return sent;
 }
 
-core::Result<std::unique_ptr<Gateway>> Gateway::open(async::IoThreads& io,
-                                                     const std::string& host,
-                                                     std::uint16_t port,
-                                                     GatewayAuth auth,
-                                                     Services services,
-                                                     Hooks hooks) {
-  TROUPE_TRY_ASSIGN(context, make_gateway_context(auth));
-  auto impl = std::make_unique<Impl>(io, std::move(auth), std::move(services), std::move(hooks));
+core::Result<std::unique_ptr<Gateway>> Gateway::open(
+    const std::string& host, std::uint16_t port, GatewayAuth auth, Services services, Hooks hooks) {
+  TROUPE_TRY_ASSIGN(context,
+                    LiveContext::open(auth, LiveContext::Side::kGateway, hooks.certificates));
+  auto impl = std::make_unique<Impl>(std::move(auth), std::move(context), std::move(services),
+                                     std::move(hooks));
   TROUPE_TRY_ASSIGN(acceptor, listen_on(impl->work.executor(), host, port));
-  impl->context = std::move(context);
   impl->port = acceptor.local_endpoint().port();
   impl->acceptor.emplace(std::move(acceptor));
   impl->work.start(impl->accept_all());
+  if (!impl->auth.by_token()) impl->work.start(impl->watch_certificates());
   return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
 }
 
@@ -319,6 +372,7 @@ std::uint16_t Gateway::port() const noexcept {
 }
 
 void Gateway::stop() {
+  async::post(impl_->work.executor(), [impl = impl_.get()] { impl->close(); });
   impl_->work.stop();
   impl_->acceptor.reset();
 }

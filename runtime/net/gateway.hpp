@@ -3,12 +3,12 @@
 // bytes to that service's Unix socket or port on 127.0.0.1. `open` refuses to start without
 // authentication. A peer that has not proved itself within kGatewayAuthentication is cut off. After
 // kGatewayFailures_max wrong proofs within a minute, an address from which no peer has proved
-// itself is refused for up to a minute (docs/security.md). Lives in the run's head process and
-// works on a strand of the io threads, which outlive it; call its functions from other threads.
-// Bounds: limits kGateway*.
+// itself is refused for up to a minute (docs/security.md). Certificates that change are read again
+// for new connections (LiveContext). Lives in the run's head process and works on threads of its
+// own, up to kGatewayThreads_max: connections prove themselves on one strand, then each is carried
+// on a strand of its own. Bounds: limits kGateway*.
 #pragma once
 
-#include "runtime/async/io_threads.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/net/gateway_auth.hpp"
 
@@ -28,6 +28,8 @@ class Gateway {
     // Returns the pass for a peer that has proved itself and asks for one (kIntroduce). Called on
     // the strand.
     std::function<std::string(const std::string& service, const std::string& peer)> pass;
+    // Logs news of the certificates: that they end soon, were read again or cannot be used.
+    std::function<void(const std::string&)> certificates;
   };
   // Where the gateway carries the bytes of a service: to a Unix socket or to a port of 127.0.0.1.
   struct Service {
@@ -40,8 +42,7 @@ class Gateway {
 
   // Port 0 takes a free one. Errors: kConfig (bad credentials or address), kResources (the port is
   // taken).
-  static core::Result<std::unique_ptr<Gateway>> open(async::IoThreads& io,
-                                                     const std::string& host,
+  static core::Result<std::unique_ptr<Gateway>> open(const std::string& host,
                                                      std::uint16_t port,
                                                      GatewayAuth auth,
                                                      Services services,
@@ -55,7 +56,7 @@ class Gateway {
   std::uint16_t port() const noexcept;
 
   // Closes the port and all connections, and waits until their coroutines have ended. Idempotent.
-  // Not on an io thread.
+  // Not in a hook.
   void stop();
 
  private:

@@ -5,9 +5,9 @@
 #include "runtime/net/carry.hpp"
 #include "runtime/net/gateway_protocol.hpp"
 #include "runtime/net/limits.hpp"
+#include "runtime/net/live_context.hpp"
 #include "runtime/net/socket_folder.hpp"
 #include "runtime/net/strand_scope.hpp"
-#include "runtime/net/tls_context.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -58,7 +58,7 @@ struct Tunnel::Impl {
   const GatewayAuth auth;
   const std::string service;
   const std::function<void(const std::string&)> log;
-  const SslContextPtr context;
+  LiveContext context;  // on the strand
   StrandScope work;
   async::SteadyTimers timers{};
   std::optional<SocketFolder> folder{};
@@ -89,7 +89,7 @@ async::task<core::Result<std::string>> Tunnel::Impl::enter_gateway(Dialled* dial
                                                                    GatewayErrand errand) {
   TROUPE_CO_TRY(co_await dial(dialled));
   if (dialled->late) co_return core::fail(ErrorCode::kClosed, "closed");
-  dialled->tls.emplace(std::move(dialled->socket), context.get(), TlsStream::Side::kClient);
+  dialled->tls.emplace(std::move(dialled->socket), context.current(), TlsStream::Side::kClient);
   TlsStream* tls = &*dialled->tls;
   auto shaken = co_await tls->handshake();
   if (!shaken) {
@@ -161,7 +161,7 @@ core::Result<std::unique_ptr<Tunnel>> Tunnel::open(async::IoThreads& io,
                                                    const std::string& service,
                                                    core::Duration deadline,
                                                    std::function<void(const std::string&)> log) {
-  TROUPE_TRY_ASSIGN(context, make_tunnel_context(auth));
+  TROUPE_TRY_ASSIGN(context, LiveContext::open(auth, LiveContext::Side::kTunnel, log));
   std::unique_ptr<Impl> made(new Impl{host, port, std::move(auth), service, std::move(log),
                                       std::move(context), StrandScope(io)});
   std::unique_ptr<Tunnel> tunnel(new Tunnel(std::move(made)));

@@ -21,7 +21,8 @@ class Tunnel {
  public:
   // Introduces itself at the gateway before it opens the socket, so that this call reports a wrong
   // proof. Blocks for `deadline` at most (longer only if the system resolves `host` slowly); not
-  // for io threads. `log` is called on the strand for each connection that cannot be carried later.
+  // for io threads. `log` is called on the strand for each connection that cannot be carried later,
+  // and with news of the certificates (LiveContext), first of all in this call.
   // Errors: kConfig (wrong proof of either end), kNotFound (no such service), kPeerLost (nobody
   // there, or not a gateway), kDeadline, kResources (the socket cannot be made).
   static core::Result<std::unique_ptr<Tunnel>> open(

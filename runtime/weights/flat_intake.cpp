@@ -3,6 +3,8 @@
 #include "runtime/core/check.hpp"
 #include "runtime/core/crc32c.hpp"
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <limits>
 
@@ -12,6 +14,17 @@ namespace {
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
+
+bool is_taken_back(const net::OwnedFd& lease) {
+  char byte = 0;
+  return lease && ::recv(lease.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+core::Failure taken_back(core::Version version) {
+  return core::fail(core::ErrorCode::kPeerLost,
+                    "the trainer needed the memory of version " + std::to_string(version) +
+                        " of the weights before it was packed; the newest can be fetched");
+}
 
 FlatIntake::FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows)
     : flat_(std::move(flat)), shadows_(std::move(shadows)), wrong_bucket_(kNone) {
@@ -23,7 +36,19 @@ void FlatIntake::take_shadow() {
   packer_.emplace(*shadow_, flat_.data, flat_.version, flat_.on_device);
 }
 
+// An error of any kind that shows after the snapshot was taken back is that: its bytes may be those
+// of another version.
 core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration budget) {
+  if (is_taken_back(flat_.lease)) return taken_back(flat_.version);
+  auto done = pack(team, budget);
+  if ((!done || *done) && is_taken_back(flat_.lease)) return taken_back(flat_.version);
+  if (!done || !*done) return done;
+  flat_.lease.close();
+  flat_.owner.reset();
+  return true;
+}
+
+core::Result<bool> FlatIntake::pack(core::TeamRunner& team, core::Duration budget) {
   TROUPE_CHECK(shadow_ != nullptr || !packer_, "an intake whose panels were taken");
   const core::TimePoint end = std::chrono::steady_clock::now() + budget;
   if (!flat_.verified) {
@@ -32,14 +57,11 @@ core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration bu
   }
   try {
     if (!packer_) take_shadow();
-    if (!packer_->advance(team, end - std::chrono::steady_clock::now())) return false;
+    return packer_->advance(team, end - std::chrono::steady_clock::now());
   } catch (const core::OutOfMemory& error) {
     return core::fail(core::ErrorCode::kResources,
                       std::string("panels for a new version of the weights: ") + error.what());
   }
-  flat_.lease.close();
-  flat_.owner.reset();
-  return true;
 }
 
 core::Result<bool> FlatIntake::verify(core::TeamRunner& team, core::TimePoint end) {

@@ -1,6 +1,7 @@
 // Packs the weights of a snapshot into panels, in slices between an engine's steps. First checks
 // the buckets' checksums, unless that was done on arrival or is not needed; `take` returns the
-// panels only if every check passed. Made by a subscriber, used by the engine's thread.
+// panels only if every check passed and the snapshot was not taken back meanwhile. Made by a
+// subscriber, used by the engine's thread.
 #pragma once
 
 #include "runtime/model/weight_packer.hpp"
@@ -24,9 +25,16 @@ struct FlatWeights {
   const float* data = nullptr;
   bool on_device = false;             // `data` lies in the memory of the engine's team
   std::shared_ptr<const void> owner;  // of `data`
-  net::OwnedFd lease;                 // a connection: while it is open nobody writes `data`
+  net::OwnedFd lease;                 // a connection: until a byte comes nobody writes `data`
   bool verified = false;              // every bucket was checked, or needs no check
 };
+
+// True when the publisher has taken the memory behind this lease back. It sends a byte before it
+// writes the memory again, so a reader that finds none after reading has read one version. If the
+// publisher is gone, nobody writes.
+bool is_taken_back(const net::OwnedFd& lease);
+// The kPeerLost error for that.
+core::Failure taken_back(core::Version version);
 
 class FlatIntake final : public WeightIntake {
  public:
@@ -40,6 +48,7 @@ class FlatIntake final : public WeightIntake {
   std::shared_ptr<const model::PackedWeights> take() override;
 
  private:
+  core::Result<bool> pack(core::TeamRunner& team, core::Duration budget);
   core::Result<bool> verify(core::TeamRunner& team, core::TimePoint end);
   void take_shadow();
 

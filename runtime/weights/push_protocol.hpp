@@ -1,7 +1,9 @@
 // The wire format between a publisher of weights and a receiver: a hello, an answer, and a
-// snapshot. A snapshot has the same bytes in shared memory and on TCP: SnapshotHead, a CRC-32C of
-// every bucket (u32), zeros up to a whole page, then all weights in the order of ParamLayout, f32.
-// Integers are little-endian, as on x86-64. Pure functions, except for the two ids at the end.
+// snapshot. After a stream the receiver confirms with one byte and may send the next hello on the
+// same connection. A snapshot has the same bytes in shared memory and on TCP: SnapshotHead, a
+// CRC-32C of every bucket (u32), zeros up to a whole page, then all weights in the order of
+// ParamLayout, f32. Integers are little-endian, as on x86-64. Pure functions, except for the two
+// ids at the end.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -32,8 +34,8 @@ struct Hello {
   std::uint64_t magic = kPushMagic;
   core::Version at_least = 0;  // the oldest version that will do
   Wants wants = Wants::kMemory;
-  std::uint32_t reserved = 0;
-  char key[kKey_chars] = {};  // WeightLocation::key
+  std::uint32_t receiver = 0;  // a random number by which the publisher knows it again; 0: none
+  char key[kKey_chars] = {};   // WeightLocation::key
 };
 static_assert(sizeof(Hello) == 88);
 
@@ -65,6 +67,9 @@ struct DevicePlace {
   std::uint64_t layout_hash = 0;
 };
 static_assert(sizeof(DevicePlace) == 136);
+
+// Sent to a receiver that holds shared or device memory when that is about to be written again.
+inline constexpr char kTakenBack = 1;
 
 struct SnapshotHead {
   std::uint64_t magic = kPushMagic;

@@ -23,23 +23,6 @@ using core::fail;
 // Size of the pieces that are received and checked, small enough to stay in the cache.
 constexpr std::size_t kPiece_bytes = 256 << 10;
 
-core::Result<void> say_hello(const net::OwnedFd& socket,
-                             core::Version at_least,
-                             Wants wants,
-                             const WeightLocation& location,
-                             net::Patience patience) {
-  if (location.key.size() != kKey_chars) {
-    return fail(ErrorCode::kInvalidArgument,
-                "the key of a weight source has " + std::to_string(location.key.size()) +
-                    " characters instead of " + std::to_string(kKey_chars));
-  }
-  Hello hello;
-  hello.at_least = at_least;
-  hello.wants = wants;
-  std::memcpy(hello.key, location.key.data(), kKey_chars);
-  return send_all(socket, &hello, sizeof hello, patience, "asking for weights");
-}
-
 // A publisher without a free place repeats kQueued until it has one; each repeat restarts the
 // patience.
 bool is_queued(const Answer& answer) {
@@ -125,14 +108,32 @@ RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec,
                                                core::Memory& memory)
     : shape_(model::ParamLayout(spec)),
       host_id_(std::move(host_id)),
+      number_(static_cast<std::uint32_t>(random_id() | 1)),
       memory_(memory),
       shadows_(std::make_shared<ShadowPool>(spec, dtype, memory)) {}
+
+core::Result<void> RemoteWeightSubscriber::say_hello(const net::OwnedFd& socket,
+                                                     core::Version at_least,
+                                                     Wants wants,
+                                                     const WeightLocation& location,
+                                                     net::Patience patience) const {
+  if (location.key.size() != kKey_chars) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the key of a weight source has " + std::to_string(location.key.size()) +
+                    " characters instead of " + std::to_string(kKey_chars));
+  }
+  Hello hello;
+  hello.at_least = at_least;
+  hello.wants = wants;
+  hello.receiver = number_;
+  std::memcpy(hello.key, location.key.data(), kKey_chars);
+  return send_all(socket, &hello, sizeof hello, patience, "asking for weights");
+}
 
 core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     core::Version at_least, const WeightLocation& location, core::Duration span) {
   if (closed_) return fail(ErrorCode::kClosed, "this process no longer fetches weights");
   const net::Patience patience{span, &closed_};
-  const core::TimePoint until = std::chrono::steady_clock::now() + span;  // to connect
   const auto wrap =
       [&](core::Result<FlatWeights> flat) -> core::Result<std::unique_ptr<WeightIntake>> {
     if (!flat) return flat.failure();
@@ -145,7 +146,7 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     if (*flat) return wrap(std::move(**flat));
   }
   if (same_host) {
-    auto socket = net::connect_unix(location.socket, until);
+    auto socket = net::connect_unix(location.socket, std::chrono::steady_clock::now() + span);
     if (socket) return wrap(from_memory(std::move(*socket), at_least, location, patience));
     if (location.tcp_port == 0) return socket.failure();
   }
@@ -154,10 +155,7 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
                 "the weights can be had by shared memory of another host alone; let the policy's "
                 "node serve them by TCP");
   }
-  TROUPE_TRY_ASSIGN(socket, location.tcp_host.starts_with('/')
-                                ? net::connect_unix(location.tcp_host, until)
-                                : net::connect_tcp(location.tcp_host, location.tcp_port, until));
-  return wrap(from_stream(std::move(socket), at_least, location, patience));
+  return wrap(from_stream(at_least, location, patience));
 }
 
 core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
@@ -218,6 +216,15 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(net::OwnedFd socke
   if (!memory) {
     return fail(ErrorCode::kData, location.socket + " answered without its shared memory");
   }
+  auto flat = map_snapshot(answer, memory);
+  if (!flat && is_taken_back(socket)) return taken_back(answer.version);
+  if (flat) flat->lease = std::move(socket);
+  return flat;
+}
+
+// Maps the announced snapshot and checks its head and the checksum of its table.
+core::Result<FlatWeights> RemoteWeightSubscriber::map_snapshot(const Answer& answer,
+                                                               const net::OwnedFd& memory) {
   TROUPE_TRY_ASSIGN(mapping, in_memory_.get(answer.buffer_id, [&] {
     return map_memory(memory, answer.buffer_id, answer.bytes);
   }));
@@ -234,17 +241,57 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(net::OwnedFd socke
   TROUPE_TRY_ASSIGN(flat, announced(head, shape, start + sizeof head));
   flat.data = reinterpret_cast<const float*>(start + shape.data_offset());
   flat.owner = mapping.data;
-  flat.lease = std::move(socket);
   return flat;
 }
 
-core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(net::OwnedFd socket,
-                                                              core::Version at_least,
+// Returns the connection to that location that an earlier fetch left open; empty if there is none.
+net::OwnedFd RemoteWeightSubscriber::take_kept(const WeightLocation& location) {
+  std::lock_guard lock(mutex_);
+  const bool same = kept_.host == location.tcp_host && kept_.port == location.tcp_port &&
+                    kept_.key == location.key;
+  net::OwnedFd socket = std::move(kept_.socket);
+  if (!same) socket.close();
+  return socket;
+}
+
+// Asks on the kept connection, or on a new one if there is none or it ended while it was idle.
+core::Result<RemoteWeightSubscriber::Asked> RemoteWeightSubscriber::ask_for_stream(
+    core::Version at_least, const WeightLocation& location, net::Patience patience) {
+  const std::string source = location.tcp_host + ":" + std::to_string(location.tcp_port);
+  const auto ask = [&](net::OwnedFd socket) -> core::Result<Asked> {
+    TROUPE_TRY(say_hello(socket, at_least, Wants::kStream, location, patience));
+    TROUPE_TRY_ASSIGN(answer, receive_answer(socket, source, patience));
+    return Asked{std::move(socket), answer};
+  };
+  if (net::OwnedFd kept = take_kept(location)) {
+    auto asked = ask(std::move(kept));
+    if (asked || asked.error().code != ErrorCode::kPeerLost) return asked;
+  }
+  const core::TimePoint until = std::chrono::steady_clock::now() + patience.span;
+  TROUPE_TRY_ASSIGN(socket, location.tcp_host.starts_with('/')
+                                ? net::connect_unix(location.tcp_host, until)
+                                : net::connect_tcp(location.tcp_host, location.tcp_port, until));
+  return ask(std::move(socket));
+}
+
+core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(core::Version at_least,
                                                               const WeightLocation& location,
                                                               net::Patience patience) {
   const std::string source = location.tcp_host + ":" + std::to_string(location.tcp_port);
-  TROUPE_TRY(say_hello(socket, at_least, Wants::kStream, location, patience));
-  TROUPE_TRY_ASSIGN(answer, receive_answer(socket, source, patience));
+  TROUPE_TRY_ASSIGN(asked, ask_for_stream(at_least, location, patience));
+  auto flat = receive_stream(asked, at_least, source, patience);
+  if (!flat) return flat;
+  std::lock_guard lock(mutex_);
+  kept_ = {std::move(asked.socket), location.tcp_host, location.key, location.tcp_port};
+  return flat;
+}
+
+core::Result<FlatWeights> RemoteWeightSubscriber::receive_stream(const Asked& asked,
+                                                                 core::Version at_least,
+                                                                 const std::string& source,
+                                                                 net::Patience patience) {
+  const net::OwnedFd& socket = asked.socket;
+  const Answer& answer = asked.answer;
   TROUPE_TRY(check_answer(answer, at_least, source));
   const std::string what = name_of_stream(answer.version);
   SnapshotHead head;

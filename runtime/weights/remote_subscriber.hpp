@@ -1,9 +1,11 @@
 // The engine's side of the weight channel between processes. `fetch` asks the publisher that a
 // location names. On the same host it uses the publisher's Unix socket, if that answers, and reads
 // the weights in place (on the GPU when both use the same one, else in shared memory); otherwise it
-// receives them by TCP into a buffer of this process. `fetch` blocks, so it needs its own thread;
-// the intakes that it returns are used on the engine's thread, one at a time. Memory: two sets of
-// panels; with TCP one buffer of the weights in f32, two while an older intake still uses one.
+// receives them by TCP into a buffer of this process, and keeps the connection for the next
+// version; if that has ended meanwhile, it connects anew. `fetch` blocks, so it needs its own
+// thread; the intakes that it returns are used on the engine's thread, one at a time. Memory: two
+// sets of panels; with TCP one buffer of the weights in f32, two while an older intake still uses
+// one.
 #pragma once
 
 #include "runtime/weights/flat_intake.hpp"
@@ -76,19 +78,44 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
                                         core::Version at_least,
                                         const WeightLocation& location,
                                         net::Patience patience);
-  core::Result<FlatWeights> from_stream(net::OwnedFd socket,
-                                        core::Version at_least,
+  core::Result<FlatWeights> map_snapshot(const Answer& answer, const net::OwnedFd& memory);
+  // A connection that has brought a version and is open for the next, and where it leads.
+  struct Kept {
+    net::OwnedFd socket;
+    std::string host, key;
+    std::uint32_t port = 0;
+  };
+  struct Asked {
+    net::OwnedFd socket;
+    Answer answer;
+  };
+  core::Result<Asked> ask_for_stream(core::Version at_least,
+                                     const WeightLocation& location,
+                                     net::Patience patience);
+  core::Result<FlatWeights> from_stream(core::Version at_least,
                                         const WeightLocation& location,
                                         net::Patience patience);
+  core::Result<FlatWeights> receive_stream(const Asked& asked,
+                                           core::Version at_least,
+                                           const std::string& source,
+                                           net::Patience patience);
+  core::Result<void> say_hello(const net::OwnedFd& socket,
+                               core::Version at_least,
+                               Wants wants,
+                               const WeightLocation& location,
+                               net::Patience patience) const;
+  net::OwnedFd take_kept(const WeightLocation& location);
   std::shared_ptr<Staging> staging();
 
   const SnapshotShape shape_;
   const std::string host_id_;
+  const std::uint32_t number_;  // Hello::receiver
   core::Memory& memory_;
   const std::shared_ptr<ShadowPool> shadows_;
   OpenSnapshots in_memory_, on_device_;
   std::atomic<bool> closed_{false};
   std::mutex mutex_;
+  Kept kept_;
   std::shared_ptr<Staging> staging_;
 };
 

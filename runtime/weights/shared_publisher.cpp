@@ -68,7 +68,7 @@ core::Result<void> SharedWeightPublisher::publish_on_device(const model::ParamSt
 }
 
 SharedWeightPublisher::Counters SharedWeightPublisher::counters() const {
-  return {server_.counters(), pool_.size(), pool_.made(), device_pool_.made()};
+  return {server_.counters(), pool_.size(), pool_.most(), pool_.made(), device_pool_.made()};
 }
 
 }  // namespace troupe::weights

@@ -2,8 +2,9 @@
 // with all members of the trainer's team, into a snapshot that other processes can map or receive
 // by TCP, and returns. A server thread hands the newest snapshot to any receiver that sends the
 // key. Owned by the policy's node; `publish` runs on its device thread. Memory: two snapshots of
-// the model in f32, one more for each receiver that still reads an older version; as much again on
-// the trainer's device, if processes can share that.
+// the model in f32, and a third while receivers read older versions; as much again on the trainer's
+// device, if processes can share that. When all three are in use, `publish` takes the oldest back
+// from its receivers, which ask again; it waits for no receiver longer than kWeightReuse.
 #pragma once
 
 #include "runtime/weights/weight_channel.hpp"
@@ -31,6 +32,7 @@ class SharedWeightPublisher final : public WeightPublisher {
   struct Counters {
     ServerCounters server;
     std::uint64_t snapshots = 0;       // in host memory now
+    std::uint64_t snapshots_most = 0;  // in host memory, at any time so far
     std::uint64_t snapshots_made = 0;  // in host memory, ever
     std::uint64_t device_snapshots_made = 0;
   };

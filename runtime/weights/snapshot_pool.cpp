@@ -20,16 +20,31 @@ template <class Kind>
 core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
   std::unique_lock lock(mutex_);
   std::shared_ptr<Kind> found = find_free();
-  if (found == nullptr && all_.size() >= 2) {
-    ended_.wait_for(lock, limits::kWeightReuse, [&] { return (found = find_free()) != nullptr; });
+  const auto is_free = [&] { return (found = find_free()) != nullptr; };
+  taking_ = true;
+  if (found == nullptr && all_.size() >= 2) ended_.wait_for(lock, limits::kWeightReuse, is_free);
+  if (found == nullptr && all_.size() >= limits::kWeightSnapshots_max) {
+    // Of three snapshots at most two are the newest and the kept one.
+    for (const auto& one : all_) {
+      const bool may = one != newest_ && one.get() != kept_;
+      if (may && (!wanted_back_ || one->version() < wanted_back_->version())) {
+        wanted_back_ = one.get();
+      }
+    }
+    TROUPE_CHECK(wanted_back_ != nullptr && on_want_back_, "a snapshot that can be had back");
+    lock.unlock();
+    on_want_back_();
+    lock.lock();
+    ended_.wait(lock, is_free);
+    wanted_back_ = nullptr;
   }
+  taking_ = false;
   if (found != nullptr) return found;
-  TROUPE_CHECK(all_.size() < limits::kWeightReaders_max + 2,
-               "more snapshots than receivers can hold");
   lock.unlock();  // only this thread calls `take`; `make` is slow: it touches every page
   TROUPE_TRY_ASSIGN(made, make());
   lock.lock();
   all_.push_back(made);
+  most_ = std::max(most_, all_.size());
   ++made_;
   return made;
 }
@@ -41,18 +56,18 @@ void LeasePool<Kind>::offer(std::shared_ptr<Kind> filled) {
   drop_spare();
 }
 
+// Keeps one free snapshot for the next version.
 template <class Kind>
 void LeasePool<Kind>::drop_spare() {
-  while (all_.size() > 2) {
-    const auto spare = find_free();
-    if (spare == nullptr) return;
-    std::erase(all_, spare);
-  }
+  const auto spare = find_free();
+  if (spare == nullptr) return;
+  std::erase_if(all_, [&](const auto& one) { return one.use_count() == 1; });
 }
 
 template <class Kind>
-std::shared_ptr<Kind> LeasePool<Kind>::lease_newest() {
+std::shared_ptr<Kind> LeasePool<Kind>::lease_newest(bool keep) {
   std::lock_guard lock(mutex_);
+  if (keep && kept_ == nullptr) kept_ = newest_.get();
   return newest_;
 }
 
@@ -62,15 +77,45 @@ void LeasePool<Kind>::end_lease(std::shared_ptr<Kind>& lease) {
   {
     std::lock_guard lock(mutex_);
     lease.reset();
-    drop_spare();
+    if (!taking_) drop_spare();
   }
   ended_.notify_one();
+}
+
+template <class Kind>
+bool LeasePool<Kind>::wants_back(const std::shared_ptr<Kind>& lease) const {
+  std::lock_guard lock(mutex_);
+  return lease != nullptr && lease.get() == wanted_back_;
+}
+
+template <class Kind>
+bool LeasePool<Kind>::keeps_older() const {
+  std::lock_guard lock(mutex_);
+  return kept_ != nullptr && kept_ != newest_.get();
+}
+
+template <class Kind>
+bool LeasePool<Kind>::keeps(const std::shared_ptr<Kind>& lease) const {
+  std::lock_guard lock(mutex_);
+  return lease != nullptr && lease.get() == kept_;
+}
+
+template <class Kind>
+void LeasePool<Kind>::keep_none() {
+  std::lock_guard lock(mutex_);
+  kept_ = nullptr;
 }
 
 template <class Kind>
 std::size_t LeasePool<Kind>::size() const {
   std::lock_guard lock(mutex_);
   return all_.size();
+}
+
+template <class Kind>
+std::size_t LeasePool<Kind>::most() const {
+  std::lock_guard lock(mutex_);
+  return most_;
 }
 
 template <class Kind>

@@ -1,8 +1,9 @@
 // Keeps the snapshots of one publisher, on the host or on its device: two that are reused in turn,
-// and more only while receivers hold older ones. A lease is a shared pointer; a snapshot that
-// anyone leases is never written. The server's thread gives and ends leases; the publisher's takes
-// and offers snapshots. Bound: each receiver leases at most one snapshot, so at most
-// kWeightReaders_max + 2 exist.
+// and a third while receivers hold older ones; never more. A lease is a shared pointer; a snapshot
+// that anyone leases is never written. When all three are in use, `take` wants the oldest back and
+// waits until the server has ended its leases. The server may keep one snapshot, which is then not
+// wanted back, so that a receiver that has lost one snapshot gets the next one whole. The server's
+// thread gives and ends leases; the publisher's takes and offers snapshots.
 #pragma once
 
 #include "runtime/weights/device_snapshot.hpp"
@@ -22,15 +23,25 @@ class LeasePool {
  public:
   using Make = std::function<core::Result<std::shared_ptr<Kind>>()>;
   // Returns a snapshot to fill that is neither the newest nor leased. If there is none, waits at
-  // most kWeightReuse, then makes one. Errors: those of `make`.
+  // most kWeightReuse, then makes one; if there are kWeightSnapshots_max, wants one back and waits
+  // for it. Errors: those of `make`.
   core::Result<std::shared_ptr<Kind>> take(const Make& make);
   // Makes `filled`, which came from `take`, the newest snapshot.
   void offer(std::shared_ptr<Kind> filled);
 
-  std::shared_ptr<Kind> lease_newest();  // null before the first
+  // Null before the first. With `keep`, the newest becomes the kept one, if none is kept.
+  std::shared_ptr<Kind> lease_newest(bool keep = false);
   void end_lease(std::shared_ptr<Kind>& lease);
 
+  // Called by `take`, without a lock, when it wants a snapshot back. Set it before the first lease.
+  void on_want_back(std::function<void()> call) { on_want_back_ = std::move(call); }
+  bool wants_back(const std::shared_ptr<Kind>& lease) const;
+  bool keeps(const std::shared_ptr<Kind>& lease) const;
+  bool keeps_older() const;  // true when a snapshot is kept that is not the newest
+  void keep_none();
+
   std::size_t size() const;
+  std::size_t most() const;    // the largest size so far
   std::uint64_t made() const;  // snapshots ever made
 
  private:
@@ -41,6 +52,11 @@ class LeasePool {
   std::condition_variable ended_;
   std::vector<std::shared_ptr<Kind>> all_;
   std::shared_ptr<Kind> newest_;
+  const Kind* kept_ = nullptr;
+  const Kind* wanted_back_ = nullptr;
+  bool taking_ = false;  // `take` waits: a snapshot that becomes free is for it
+  std::function<void()> on_want_back_;
+  std::size_t most_ = 0;
   std::uint64_t made_ = 0;
 };
 

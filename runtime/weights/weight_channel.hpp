@@ -55,7 +55,7 @@ class WeightIntake {
   virtual bool verified() const = 0;
   // Checks and packs for about `budget` with the caller's team; true when done. Called between
   // engine steps. Errors, after which the intake must be dropped: kData (a checksum is wrong),
-  // kResources (no memory for panels).
+  // kPeerLost (the publisher needed the memory: fetch again), kResources (no memory for panels).
   virtual core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) = 0;
   // Returns the panels. Call once, after `advance` returned true.
   virtual std::shared_ptr<const model::PackedWeights> take() = 0;

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   async::IoThreads io(2);
   net::GatewayAuth auth;
   auth.token = *net::make_token();
-  auto gateway = net::Gateway::open(io, "127.0.0.1", 0, auth, {{"sink", server.port}}, {});
+  auto gateway = net::Gateway::open("127.0.0.1", 0, auth, {{"sink", server.port}}, {});
   if (!gateway) return 1;
   auto tunnel =
       net::Tunnel::open(io, "127.0.0.1", (*gateway)->port(), auth, "sink", std::chrono::seconds(5));

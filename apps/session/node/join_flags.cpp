@@ -110,9 +110,10 @@ Result<JoinTarget> find_company(const JoinFlags& flags) {
 
 Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                            const JoinTarget& target,
-                                           const std::string& service) {
+                                           const std::string& service,
+                                           std::function<void(const std::string&)> log) {
   auto tunnel = net::Tunnel::open(io, target.host, target.port, target.auth, service,
-                                  net::limits::kTunnelConnect);
+                                  net::limits::kTunnelConnect, std::move(log));
   if (!tunnel) return fail(tunnel.error().within("--join " + target.name()));
   return tunnel;
 }

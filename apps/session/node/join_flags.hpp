@@ -7,6 +7,7 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/net/tunnel.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,10 +33,11 @@ struct JoinTarget {
 core::Result<JoinTarget> find_company(const JoinFlags& flags);
 
 // Opens a tunnel through the gateway to a service: "company" (the tunnel then has a pass, which
-// admits one node) or "weights". Errors name the target.
+// admits one node) or "weights". `log`: of the tunnel. Errors name the target.
 core::Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                                  const JoinTarget& target,
-                                                 const std::string& service);
+                                                 const std::string& service,
+                                                 std::function<void(const std::string&)> log = {});
 
 // Writes RUN/company.json, from which commands on the same machine learn the gateway's address and
 // token file.

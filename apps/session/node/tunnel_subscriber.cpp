@@ -1,5 +1,6 @@
 #include "apps/session/node/tunnel_subscriber.hpp"
 
+#include "apps/cli/words.hpp"
 #include "runtime/weights/push_protocol.hpp"
 
 namespace troupe::app {
@@ -19,7 +20,7 @@ core::Result<std::unique_ptr<weights::WeightIntake>> TunnelSubscriber::fetch(
     return inner_->fetch(at_least, location, patience);
   }
   if (!tunnel_) {
-    TROUPE_TRY_SET(tunnel_, enter(io_, target_, "weights"));
+    TROUPE_TRY_SET(tunnel_, enter(io_, target_, "weights", say));
   }
   weights::WeightLocation near = location;
   near.socket.clear();

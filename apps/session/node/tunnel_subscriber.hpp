@@ -1,5 +1,7 @@
 // A WeightSubscriber that fetches weights from a trainer on another host through the company's
-// gateway; on the trainer's own host it only passes calls on. Used on the engine's fetch thread;
+// gateway; on the trainer's own host it only passes calls on. The tunnel, and the connection
+// through it, stay open from version to version. The process says what the tunnel logs, such as a
+// certificate that ends soon. Used on the engine's fetch thread;
 // owned by the generator role.
 #pragma once
 

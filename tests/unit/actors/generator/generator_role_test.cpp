@@ -180,6 +180,15 @@ async::task<void> losing_fetch_script(Scene scene) {
   EXPECT_TRUE(co_await update_to(scene, 2, true)) << "it may be asked again";
 }
 
+async::task<void> taken_back_script(Scene scene) {
+  scene.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(scene, 1, true));
+  scene.subscriber->publish(2);
+  scene.subscriber->take_back(2);
+  EXPECT_TRUE(co_await update_to(scene, 2, true)) << "the third intake is packed";
+  EXPECT_EQ(scene.subscriber->fetched().size(), 4u);
+}
+
 async::task<void> cut_script(Scene scene) {
   scene.subscriber->publish(1);
   EXPECT_TRUE(co_await update_to(scene, 1, true));
@@ -349,6 +358,11 @@ TEST(GeneratorRole, WeightsThatCannotBeHadAreAnErrorAndTheNextOnesAreTaken) {
 TEST(GeneratorRole, ABrokenFetchIsTriedAgain) {
   GeneratorStage stage;
   stage.act(stage.scripted(ends_by_slot), losing_fetch_script);
+}
+
+TEST(GeneratorRole, WeightsThatWereTakenBackAreFetchedAgain) {
+  GeneratorStage stage;
+  stage.act(stage.scripted(ends_by_slot), taken_back_script);
 }
 
 TEST(GeneratorRole, ACutGroupIsDeliveredShortOrNotAtAll) {

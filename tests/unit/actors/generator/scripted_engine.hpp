@@ -102,6 +102,8 @@ class ScriptedSteps final : public engine::StepComputer {
 };
 
 // Weights that need some slices to be packed.
+inline constexpr int kTakenBack = -2;  // as `slices` of an intake: its memory is taken back
+
 class ScriptedIntake final : public weights::WeightIntake {
  public:
   ScriptedIntake(core::Version version, int slices, EngineLog& log)
@@ -110,6 +112,7 @@ class ScriptedIntake final : public weights::WeightIntake {
   bool verified() const override { return true; }
   core::Result<bool> advance(core::TeamRunner&, core::Duration budget) override {
     log_.add(budget <= engine::limits::kWeightSlice ? "slice" : "pack");
+    if (slices_ == kTakenBack) return core::fail(core::ErrorCode::kPeerLost, "taken back");
     if (slices_ < 0) return core::fail(core::ErrorCode::kData, "a checksum is wrong");
     return --slices_ <= 0;
   }
@@ -139,8 +142,9 @@ class ScriptedSubscriber final : public weights::WeightSubscriber {
       return core::fail(core::ErrorCode::kPeerLost, "the connection broke");
     }
     if (newest < at_least) return core::fail(core::ErrorCode::kNotFound, "only older ones");
+    const bool taken_back = taken_back_ > 0 && taken_back_-- > 0;
     return std::unique_ptr<weights::WeightIntake>(
-        std::make_unique<ScriptedIntake>(newest, slices_, log_));
+        std::make_unique<ScriptedIntake>(newest, taken_back ? kTakenBack : slices_, log_));
   }
 
   void publish(core::Version version, int slices = 1) {
@@ -152,6 +156,11 @@ class ScriptedSubscriber final : public weights::WeightSubscriber {
   void lose(int times) {
     const std::lock_guard lock(mutex_);
     losses_ = times;
+  }
+  // The next intakes lose their memory before they are packed.
+  void take_back(int times) {
+    const std::lock_guard lock(mutex_);
+    taken_back_ = times;
   }
   void open(bool open) {
     const std::lock_guard lock(mutex_);
@@ -171,6 +180,7 @@ class ScriptedSubscriber final : public weights::WeightSubscriber {
   core::Version newest_ = 0;
   int slices_ = 1;
   int losses_ = 0;
+  int taken_back_ = 0;
   std::vector<core::Version> fetched_;
 };
 

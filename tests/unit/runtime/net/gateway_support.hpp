@@ -34,10 +34,11 @@ class GatewayFixture : public ::testing::Test {
   void open_gateway(GatewayAuth auth, const std::string& host = "127.0.0.1") {
     Gateway::Hooks hooks;
     hooks.refused = [this](const std::string& line) { log_.add(line); };
+    hooks.certificates = [this](const std::string& line) { certificates_.add(line); };
     hooks.pass = [this](const std::string& service, const std::string&) {
       return "pass " + std::to_string(++passes_) + " to " + service;
     };
-    auto gateway = Gateway::open(io_, host, 0, std::move(auth), {{"echo", echo_.port}}, hooks);
+    auto gateway = Gateway::open(host, 0, std::move(auth), {{"echo", echo_.port}}, hooks);
     ASSERT_TRUE(gateway) << gateway.error().message;
     gateway_ = std::move(*gateway);
   }
@@ -62,7 +63,7 @@ class GatewayFixture : public ::testing::Test {
   }
 
   Scratch scratch_;
-  Log log_, tunnel_log_;
+  Log log_, tunnel_log_, certificates_;
   LocalServer echo_{echo};
   async::IoThreads io_{2};
   std::string token_ = *make_token();

@@ -55,15 +55,13 @@ class TwoHosts : public GatewayFixture {
 
 TEST_F(TwoHosts, ANodeReachesTheServiceOfAnotherHost) {
   std::unique_ptr<LocalServer> service;
-  std::unique_ptr<async::IoThreads> left_io, right_io;
+  std::unique_ptr<async::IoThreads> right_io;
   std::unique_ptr<Gateway> gateway;
   on(left_, [&] {
     service = std::make_unique<LocalServer>(echo);
-    left_io = std::make_unique<async::IoThreads>(1);
     Gateway::Hooks hooks;
     hooks.refused = [this](const std::string& line) { log_.add(line); };
-    auto open = Gateway::open(*left_io, "10.77.0.1", 0, token_auth(token_),
-                              {{"echo", service->port}}, hooks);
+    auto open = Gateway::open("10.77.0.1", 0, token_auth(token_), {{"echo", service->port}}, hooks);
     ASSERT_TRUE(open) << open.error().message;
     gateway = std::move(*open);
   });
@@ -100,11 +98,10 @@ TEST_F(TwoHosts, ANodeReachesTheServiceOfAnotherHost) {
 }
 
 TEST_F(TwoHosts, ACutCableIsNoticed) {
-  std::unique_ptr<async::IoThreads> left_io, right_io;
+  std::unique_ptr<async::IoThreads> right_io;
   std::unique_ptr<Gateway> gateway;
   on(left_, [&] {
-    left_io = std::make_unique<async::IoThreads>(1);
-    auto open = Gateway::open(*left_io, "10.77.0.1", 0, token_auth(token_), {{"echo", 1}}, {});
+    auto open = Gateway::open("10.77.0.1", 0, token_auth(token_), {{"echo", 1}}, {});
     ASSERT_TRUE(open) << open.error().message;
     gateway = std::move(*open);
   });

@@ -58,6 +58,28 @@ TEST_F(DeviceChannel, AFrozenReceiverNeverSeesTwoVersions) {
   EXPECT_TRUE(comes_true([&] { return source.publisher->counters().server.readers == 0; }));
 }
 
+// Three snapshots on the device at most: the oldest is taken back, and never becomes panels.
+TEST_F(DeviceChannel, MemoryThatIsTakenBackIsFetchedAgain) {
+  const model::ModelSpec spec = wide();
+  Source source(spec, std::move(team_));
+  const WeightLocation at = source.publish(1);
+  ReaderProcess first("device", spec.vocab, at), second("device", spec.vocab, at),
+      third("device", spec.vocab, at);
+  ASSERT_EQ(first.ask("fetch 1"), "fetched 1");
+  source.publish(2);
+  ASSERT_EQ(second.ask("fetch 2"), "fetched 2");
+  source.publish(3);
+  ASSERT_EQ(third.ask("fetch 3"), "fetched 3");
+  source.publish(4);
+  EXPECT_NE(first.ask("pack").find("needed the memory of version 1"), std::string::npos);
+  EXPECT_EQ(second.ask("pack"), "ok 2");
+  EXPECT_EQ(third.ask("pack"), "ok 3");
+  EXPECT_EQ(first.ask("fetch 1"), "fetched 4");
+  EXPECT_EQ(first.ask("pack"), "ok 4");
+  EXPECT_EQ(source.publisher->counters().device_snapshots_made, 3u);
+  EXPECT_EQ(source.publisher->counters().server.taken_back, 1u);
+}
+
 // One who computes on the processor, or comes by TCP, gets the same bits from a trainer on a
 // device.
 TEST_F(DeviceChannel, OthersTakeTheOtherWays) {

@@ -82,25 +82,23 @@ TEST(SharedWeightChannel, VersionsNeverRunBackwards) {
   }
 }
 
-TEST(SharedWeightChannel, ALeasedSnapshotIsNeverWritten) {
+TEST(SharedWeightChannel, ALeasedSnapshotIsNotWrittenWhileThereIsAnother) {
   Source source(tiny());
   const WeightLocation at = only_memory(source.publish(1));
-  std::vector<std::unique_ptr<WeightIntake>> held;
   RemoteWeightSubscriber subscriber(tiny());
-  for (core::Version version = 1; version < 8; ++version) {
-    if (version > 1) source.publish(version);
-    auto intake = subscriber.fetch(version, at, kLong);
-    ASSERT_TRUE(intake) << intake.error().message;
-    held.push_back(std::move(intake).value());
+  auto slow = subscriber.fetch(1, at, kLong);
+  ASSERT_TRUE(slow) << slow.error().message;
+  for (core::Version version = 2; version < 8; ++version) {
+    source.publish(version);
+    const auto got = receive(subscriber, version, at);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_TRUE(holds_version(**got, version));
   }
-  EXPECT_EQ(source.publisher->counters().snapshots, 7u);
+  EXPECT_EQ(source.publisher->counters().snapshots, 3u);
   core::SerialTeam team;
-  for (auto& intake : held) {
-    const core::Version version = intake->version();
-    const auto done = intake->advance(team, kLong);
-    ASSERT_TRUE(done) << done.error().message;
-    EXPECT_TRUE(holds_version(*intake->take(), version));
-  }
+  const auto done = (*slow)->advance(team, kLong);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(holds_version(*(*slow)->take(), 1));
   ASSERT_TRUE(comes_true([&] { return source.publisher->counters().server.readers == 0; }));
   source.publish(9);
   EXPECT_EQ(source.publisher->counters().snapshots, 2u);
@@ -150,6 +148,7 @@ TEST(SharedWeightChannel, AThousandVersionsToThreeReceiversOfDifferentSpeed) {
       while (version < kLast) {
         auto got = receive(subscriber, version + 1, follower.at, follower.budget);
         if (!got && got.error().code == ErrorCode::kNotFound) continue;
+        if (!got && got.error().code == ErrorCode::kPeerLost) continue;  // it was taken back
         if (!got || (*got)->version() <= version || !holds_version(**got, (*got)->version())) {
           ++follower.wrong;
           return;
@@ -172,7 +171,7 @@ TEST(SharedWeightChannel, AThousandVersionsToThreeReceiversOfDifferentSpeed) {
     ASSERT_NE(follower.last, nullptr);
     EXPECT_TRUE(holds_version(*follower.last, kLast));
   }
-  EXPECT_LE(source.publisher->counters().snapshots_made, 5u);
+  EXPECT_LE(source.publisher->counters().snapshots_most, 3u);
 }
 
 }  // namespace

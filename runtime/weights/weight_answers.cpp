@@ -1,0 +1,143 @@
+// How a WeightServer answers a receiver: the descriptor, the handle, or the stream, up to the
+// receiver's confirmation.
+#include "runtime/async/limits.hpp"
+#include "runtime/weights/limits.hpp"
+#include "runtime/weights/weight_server.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace troupe::weights {
+namespace {
+
+constexpr std::size_t kSend_bytes = 1 << 20;
+constexpr std::size_t kTurn_bytes = 4 << 20;  // sent on one stream before others get their turn
+
+core::TimePoint in(core::Duration span) {
+  return std::chrono::steady_clock::now() + span;
+}
+
+bool not_now() {
+  return errno == EAGAIN || errno == EINTR;
+}
+
+// Sets version and status of the reply from the newest snapshot; null gives the status `none`.
+template <class Kind>
+void announce(const Kind* newest, const Hello& hello, AnswerStatus none, Answer& reply) {
+  if (newest == nullptr) {
+    reply.status = none;
+    return;
+  }
+  reply.version = newest->version();
+  if (reply.version < hello.at_least) reply.status = AnswerStatus::kOlder;
+}
+
+}  // namespace
+
+// Answers the hello of a reader that may be served. False: the connection ends.
+bool WeightServer::answer(Reader& reader) {
+  Answer reply;
+  const bool again = cut_receivers_.contains(reader.hello.receiver);
+  if (reader.hello.wants == Wants::kDevice) {
+    reader.device_lease = device_pool_.lease_newest(again);
+    reader.keeps = again && device_pool_.keeps(reader.device_lease);
+    announce(reader.device_lease.get(), reader.hello, AnswerStatus::kNoDevice, reply);
+  } else {
+    reader.lease = pool_.lease_newest(again);
+    reader.keeps = again && pool_.keeps(reader.lease);
+    announce(reader.lease.get(), reader.hello, AnswerStatus::kNothing, reply);
+  }
+  if (reply.status != AnswerStatus::kHere) {
+    (void)!::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL);
+    return false;
+  }
+  if (reader.device_lease != nullptr) return hand_out_place(reader, reply);
+  reply.buffer_id = reader.lease->id();
+  reply.bytes = reader.lease->shape().bytes();
+  // The first bytes on a connection on which nothing is under way always fit into its buffer.
+  if (reader.way == Wants::kMemory) {
+    reader.state = State::kHeld;
+    // A frozen receiver costs nothing but its snapshot, until that is needed.
+    reader.until = reader.keeps ? in(limits::kWeightKeep) : core::TimePoint::max();
+    const bool sent = net::send_with_fd(reader.socket, &reply, sizeof reply, reader.lease->fd());
+    ++(sent ? served_ : cut_);
+    return sent;
+  }
+  if (::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply) {
+    ++cut_;
+    return false;
+  }
+  reader.state = State::kStream;
+  reader.until = in(limits::kWeightStall);
+  return stream(reader);
+}
+
+// Sends the answer to kDevice. The lease lasts as long as the connection, as for shared memory.
+bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
+  const DeviceSnapshot& snapshot = *reader.device_lease;
+  struct {
+    Answer answer;
+    DevicePlace place;
+  } message;
+  message.answer = reply;
+  message.answer.buffer_id = snapshot.id();
+  message.answer.bytes = snapshot.shape().data_bytes();
+  message.place.layout_hash = snapshot.shape().layout_hash;
+  snapshot.device().copy(message.place.device, sizeof message.place.device - 1);
+  std::copy(snapshot.handle().begin(), snapshot.handle().end(), message.place.handle);
+  reader.state = State::kHeld;
+  reader.until = reader.keeps ? in(limits::kWeightKeep) : core::TimePoint::max();
+  const bool sent =
+      ::send(reader.socket.get(), &message, sizeof message, MSG_NOSIGNAL) == sizeof message;
+  if (sent) ++served_on_device_;
+  ++(sent ? served_ : cut_);
+  return sent;
+}
+
+// Sends more of the snapshot. Uses send, because with sendfile the receiver copies from pages that
+// are in no cache, which takes half as long again. The lease ends when the system has accepted all
+// bytes; the receiver then has kCallDeadline to confirm them.
+bool WeightServer::stream(Reader& reader) {
+  const std::uint64_t bytes = reader.lease->shape().bytes();
+  for (std::size_t turn = 0; turn < kTurn_bytes && reader.sent < bytes;) {
+    const std::size_t most = std::min<std::uint64_t>(bytes - reader.sent, kSend_bytes);
+    const ssize_t n = ::send(reader.socket.get(), reader.lease->bytes() + reader.sent, most,
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && not_now()) return true;
+    if (n <= 0) {
+      ++cut_;
+      return false;
+    }
+    reader.sent += static_cast<std::uint64_t>(n);
+    turn += static_cast<std::size_t>(n);
+    reader.until = in(limits::kWeightStall);
+  }
+  if (reader.sent == bytes) {
+    reader.state = State::kHeld;
+    reader.until = in(async::limits::kCallDeadline);
+    end_leases(reader);
+  }
+  return true;
+}
+
+// The receiver of a stream confirms it with one byte, and may then send its next hello on the same
+// connection; if that ends before, the receiver is lost. A receiver of shared or device memory
+// disconnects when it is done.
+bool WeightServer::still_held(Reader& reader) {
+  char done = 0;
+  const ssize_t n = ::recv(reader.socket.get(), &done, 1, 0);
+  if (n < 0 && not_now()) return true;
+  if (reader.way == Wants::kMemory || n == 1) cut_receivers_.forget(reader.hello.receiver);
+  if (reader.way == Wants::kMemory) return false;
+  ++(n == 1 ? served_ : cut_);
+  if (n != 1 || count(State::kIdle) >= limits::kWeightIdle_max) return false;
+  reader.state = State::kIdle;
+  reader.until = core::TimePoint::max();
+  reader.hello_bytes = reader.sent = reader.taken = 0;
+  return true;
+}
+
+}  // namespace troupe::weights
