@@ -4,6 +4,7 @@ strikes and what must hold. Exit status 1 when a run failed.
 
   campaign.py --build build --first 20      the first 20 seeds without a result; adds them to results.tsv
   campaign.py --build build --replay 17     one seed again
+  campaign.py --build build --failed        the seeds whose last run failed, again
   campaign.py --plan 17                     what a seed stands for
   campaign.py --build build --calm 600      no faults: false alarms under load for so many seconds
 """
@@ -37,8 +38,8 @@ def outcome_of(stage, calm_runs):
     if status is None:
         stage.evidence()
     bad, ledger = judge(stage, status, calm_runs)
-    if not stage.end_far():
-        bad.append("the other host's node does not end")
+    if wrong := stage.end_far():
+        bad.append(wrong)
     if left := stage.company.leftovers(0 if status is None else ORPHANS_S):
         bad.append(f"left: {', '.join(left)}")
     stage.attacher.ident and stage.attacher.join(LIMIT_S)
@@ -75,9 +76,15 @@ def one_run(args, calm_runs, folder, seed, disks):
     return row
 
 
-def campaign(args, folder, seeds):
+def chosen(args, folder):
+    """The seeds to run, and the table for their rows."""
+    own = args.replay or (range(args.seeds[0], args.seeds[1] + 1) if args.seeds else [])
+    results = Results(args.results or (folder / "results.tsv" if own else HERE / "results.tsv"))
+    return own or (results.failed() if args.failed else results.next_seeds(args.first)), results
+
+
+def campaign(args, folder, seeds, results):
     """Runs them one after the other; exit status."""
-    results = Results(args.results)
     calm_runs = Calm(args.build, folder / "files", folder)
     disks = may_make_disks()
     failed = 0
@@ -111,10 +118,13 @@ def arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="build folder")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="run N more seeds")
+    parser.add_argument("--failed", action="store_true", help="run the failed seeds again")
     parser.add_argument("--replay", type=int, nargs="+", default=[], metavar="SEED")
+    parser.add_argument("--seeds", type=int, nargs=2, metavar=("FROM", "TO"), help="these, in order")
     parser.add_argument("--plan", type=int, metavar="SEED")
     parser.add_argument("--calm", type=float, default=0, metavar="SECONDS")
-    parser.add_argument("--results", help="the table (default: results.tsv here; with --replay none)")
+    parser.add_argument("--results", help="the table (default: with --first and --failed results.tsv "
+                                          "here, else a temporary one)")
     parser.add_argument("--program", default=None, help="commit of the build, for the table")
     parser.add_argument("--folder", help="where runs are kept (default: a temporary folder)")
     parser.add_argument("--keep", action="store_true", help="keep good runs too")
@@ -138,9 +148,7 @@ def main():
     if args.calm:
         status = calm(args.build, folder / "files", folder, args.calm)
     else:
-        args.results = args.results or (folder / "results.tsv" if args.replay else HERE / "results.tsv")
-        seeds = args.replay or Results(args.results).next_seeds(args.first)
-        status = campaign(args, folder, seeds)
+        status = campaign(args, folder, *chosen(args, folder))
     if not args.folder and status == 0 and not args.keep:
         shutil.rmtree(folder, ignore_errors=True)
     elif status:

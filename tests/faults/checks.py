@@ -31,12 +31,22 @@ def bits(run):
 
 
 def differences(one, other):
-    """Names of what differs; the first few say enough."""
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    """Names of what differs, weights first; of metrics, which."""
+    found = []
+    for name in {**one, **other}:
+        left, right = one.get(name), other.get(name)
+        if left == right:
+            continue
+        if isinstance(left, dict) and isinstance(right, dict):
+            name += f" ({told(differences(left, right), 2)})"
+        found.append(name)
+    return found
 
 
-def told(names):
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+def told(names, shown=4):
+    """The first few say enough."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 class Calm:
@@ -98,7 +108,10 @@ def judge(stage, status, calm):
     if not ledger.get("clean"):
         bad.append(f"ledger: {ledger}")
     if ledger.get("updates") != UPDATES:
-        bad.append(f"{ledger.get('updates')} updates")
+        bad.append(f"{ledger.get('updates')} updates in the ledger")
+    steps = [row["step"] for row in json_rows(stage.company.run / "metrics.jsonl")]
+    if steps != list(range(1, UPDATES + 1)):
+        bad.append("metrics.jsonl is not one line an update")
     if stage.company.ages() > stage.plan.bound:
         bad.append("tokens are too old")
     try:

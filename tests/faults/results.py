@@ -17,12 +17,16 @@ class Results:
                      if line and not line.startswith("#")]
             self.rows = [dict(zip(COLUMNS, line.split("\t"))) for line in lines[1:]]
 
-    def seeds(self):
-        return {int(row["seed"]) for row in self.rows}
+    def last(self):
+        """The last row of each seed."""
+        return list({row["seed"]: row for row in self.rows}.values())
+
+    def failed(self):
+        return [int(row["seed"]) for row in self.last() if row["outcome"] != "ok"]
 
     def next_seeds(self, count):
         """The first seeds that were never run."""
-        known, seeds, seed = self.seeds(), [], 1
+        known, seeds, seed = {int(row["seed"]) for row in self.rows}, [], 1
         while len(seeds) < count:
             if seed not in known:
                 seeds.append(seed)
@@ -39,15 +43,14 @@ class Results:
         self.file.write_text("\n".join(lines) + "\n")
 
     def summary(self):
-        last = {row["seed"]: row for row in self.rows}.values()
-        failed = [row["seed"] for row in last if row["outcome"] != "ok"]
+        last, failed = self.last(), self.failed()
         lost, doubled = (sum(int(row[name] or 0) for row in last) for name in ("lost", "doubled"))
         hung = sum("hung" in row["outcome"] for row in last)
         lines = [f"{len(self.rows)} runs of {len(last)} seeds. Of the last run of each seed: "
                  f"{len(last) - len(failed)} ok, {len(failed)} failed, {hung} hung; "
                  f"{lost} groups, samples or prompts lost, {doubled} doubled."]
         if failed:
-            lines.append(f"Failed seeds: {', '.join(failed)}.")
+            lines.append(f"Failed seeds: {', '.join(map(str, failed))}.")
         struck = Counter(kind.strip() for row in last for kind in row["struck"].split(",") if kind)
         lines.append("Struck: " + ", ".join(f"{kind} {count}" for kind, count in sorted(struck.items()))
                      + ".")

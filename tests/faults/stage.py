@@ -64,13 +64,13 @@ class Stage:
         self.far = self.company.program(words, self.folder / "far.out", before)
 
     def end_far(self):
-        """Whether it ends when the run has ended: by itself; by SIGTERM where it had lost the company
-        before, and waits for it."""
+        """What is wrong with how it ends when the run has ended: by itself with code 0, or by SIGTERM
+        where it had lost the company before, and waits for it. Empty when all is well."""
         if self.far is None:
-            return True
+            return ""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.far.wait(15)
-            return True
+            status = self.far.wait(15)
+            return f"the other host's node ended with status {status}" if status else ""
         if any(fault.more.get("who") == "far" and fault.more.get("for_s") == 0
                for fault in self.plan.faults):
             self.far.kill()  # frozen for good
@@ -79,8 +79,8 @@ class Stage:
             self.far.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.far.wait(15)
-            return True
-        return False
+            return ""
+        return "the other host's node does not end"
 
     # --- the attached reward
 
