@@ -10,6 +10,7 @@ strikes and what must hold. Exit status 1 when a run failed.
 """
 
 import argparse
+import resource
 import shutil
 import signal
 import subprocess
@@ -31,25 +32,27 @@ HERE = Path(__file__).resolve().parent
 
 
 def outcome_of(stage, calm_runs):
-    """Plays one run; what is wrong with it, and its row."""
+    """Plays one run; what is wrong with it, and what its row says besides."""
     plan = stage.plan
     done = strike_all(stage)
     status = stage.company.wait(LIMIT_S)
     if status is None:
         stage.evidence()
     bad, ledger = judge(stage, status, calm_runs)
+    bad += stage.bad
     if wrong := stage.end_far():
         bad.append(wrong)
     if left := stage.company.leftovers(0 if status is None else ORPHANS_S):
         bad.append(f"left: {', '.join(left)}")
-    stage.attacher.ident and stage.attacher.join(LIMIT_S)
+    if stage.attacher:
+        stage.attacher.join(LIMIT_S)
+    if stage.company.crashed():
+        bad.append("a process crashed")
     came = errors_came(stage)
     struck = [fault.kind for fault, how in zip(plan.faults, done)
               if how and (fault.kind != "error" or came)]
-    bad += [note for note in stage.notes if note.startswith("bad: ")]
-    notes = [note for note in stage.notes if not note.startswith("bad: ")]
     return bad, {"struck": ", ".join(struck), "lost": ledger.get("lost"),
-                 "doubled": ledger.get("doubled"), "notes": "; ".join(notes)}
+                 "doubled": ledger.get("doubled"), "notes": "; ".join(stage.notes)}
 
 
 def one_run(args, calm_runs, folder, seed, disks):
@@ -61,16 +64,15 @@ def one_run(args, calm_runs, folder, seed, disks):
         return {**row, "outcome": "ok", "notes": "not run: only root may mount a disk"}
     place = folder / f"seed{seed}"
     shutil.rmtree(place, ignore_errors=True)
-    stage = None
+    stage = Stage(place, plan)
     try:
-        stage = Stage(args.build, folder / "files", place, plan)
+        stage.start(args.build, folder / "files")
         bad, more = outcome_of(stage, calm_runs)
         row.update(more, outcome="; ".join(bad) if bad else "ok")
         if bad:
             stage.evidence()
     finally:
-        if stage:
-            stage.end()
+        stage.end()
     if row["outcome"] == "ok" and not args.keep:
         shutil.rmtree(place, ignore_errors=True)
     return row
@@ -139,6 +141,8 @@ def main():
     if args.plan is not None:
         show(args.plan)
         return 0
+    # A process that crashes leaves its core where it works.
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     folder = Path(args.folder or tempfile.mkdtemp(prefix="troupe-faults-")).resolve()
     folder.mkdir(parents=True, exist_ok=True)

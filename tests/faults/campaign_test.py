@@ -11,7 +11,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from checks import differences, told  # noqa: E402
 from hosts import Hosts, Wire  # noqa: E402
-from plan import FAR, HEAD, KINDS, LINK, UPDATES, plan_of  # noqa: E402
+from plan import FAR, HEAD, KINDS, LINK, TWICE, UPDATES, plan_of  # noqa: E402
 from results import Results  # noqa: E402
 
 SEEDS = range(1, 601)
@@ -26,12 +26,15 @@ class Plans(unittest.TestCase):
     def test_faults_fit_their_configuration(self):
         for plan in map(plan_of, SEEDS):
             kinds = {fault.kind for fault in plan.faults}
-            self.assertEqual(len(kinds), len(plan.faults), plan)
+            victims = [fault.more["who"] for fault in plan.faults if "who" in fault.more]
+            self.assertEqual(len(set(victims)), len(victims), plan)
+            if len(kinds) < len(plan.faults):
+                self.assertLessEqual(kinds, TWICE)
             self.assertLessEqual(len(kinds & HEAD), 1, plan)
             if kinds & LINK:
                 self.assertIn(plan.place, FAR)
             for fault in plan.faults:
-                self.assertLess(fault.at, UPDATES // 2)
+                self.assertLessEqual(fault.at, UPDATES)
                 who = fault.more.get("who")
                 if who in ("far", "critic", "attach"):
                     self.assertTrue({"far": plan.far(), "critic": plan.critic,

@@ -59,8 +59,10 @@ class Calm:
 
     def bits_of(self, plan):
         if plan.critic not in self.known:
-            run = self.folder / f"calm{'_critic' if plan.critic else ''}"
-            shutil.rmtree(run, ignore_errors=True)
+            place = self.folder / f"calm{'_critic' if plan.critic else ''}"
+            shutil.rmtree(place, ignore_errors=True)
+            run = place / "run"
+            place.mkdir()
             words = one_generator(plan.words())
             self.known[plan.critic] = bits_after(self.build, self.files, run, words)
         return self.known[plan.critic]
@@ -78,6 +80,8 @@ def bits_after(build, files, run, words):
         status = company.wait(LIMIT_S)
         if status != 0:
             raise RuntimeError(f"a run without faults ended with {status}: {company.output()[-1500:]}")
+        if company.crashed():
+            raise RuntimeError("a process crashed in a run without faults")
         return bits(run)
     finally:
         company.end()
@@ -85,8 +89,8 @@ def bits_after(build, files, run, words):
 
 def learned_again(stage):
     """Another run learns from a copy of the experience log alone; what of it differs, in words."""
-    run = stage.folder / "again"
-    run.mkdir()
+    run = stage.folder / "again" / "run"
+    run.mkdir(parents=True)
     shutil.copytree(stage.company.run / "experience", run / "experience")
     again = bits_after(stage.company.build, stage.company.files, run,
                        one_generator(stage.plan.words()))

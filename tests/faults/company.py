@@ -17,11 +17,13 @@ TAG = "TROUPE_CAMPAIGN_RUN"  # in the environment of each process of a run
 
 class Company:
     """One `troupe train`; `words` come after the usual ones. `before` stands in front of each command
-    (another network), and `environment` is added to that of each process."""
+    (another network), and `environment` is added to that of each process. `place`: the folder where
+    they work, for their output and cores."""
 
-    def __init__(self, build, files, run, words=(), before=(), environment=()):
+    def __init__(self, build, files, run, words=(), before=(), environment=(), place=None):
         self.build, self.files, self.run = Path(build), Path(files), Path(run)
-        self.out = self.run.parent / (self.run.name + ".out")
+        self.place = Path(place or self.run.parent)
+        self.out = self.place / (self.run.name + ".out")
         self.words, self.before = list(words), list(before)
         self.tag = uuid.uuid4().hex
         self.environment = {**os.environ, **dict(environment), TAG: self.tag}
@@ -42,7 +44,8 @@ class Company:
         with open(out, "ab") as log:
             return subprocess.Popen([*before, str(self.build / "troupe"), *words],
                                     stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                    start_new_session=True, env=self.environment)
+                                    start_new_session=True, env=self.environment,
+                                    cwd=self.place)
 
     def kill_head(self):
         self.away = True
@@ -124,6 +127,11 @@ class Company:
             if stamp:
                 lines.append((datetime.fromisoformat(stamp[0]).timestamp(), line))
         return lines
+
+    def crashed(self):
+        """Whether a process ended by a signal that nobody sent it."""
+        return any(self.place.glob("core*")) or any(
+            "ended by signal" in line and "signal 9" not in line for _, line in self.log())
 
     def check(self):
         """What the ledger says (fault_tool)."""

@@ -15,18 +15,16 @@ SAID = "fails as TROUPE_FAULTS says"
 def strike_all(stage):
     """All faults of the plan, at the same time; what each did, by place. Returns when all are over."""
     done = [None] * len(stage.plan.faults)
-    disk_is_free = threading.Event()
-    if stage.disk is None:
-        disk_is_free.set()
-    stage.disk_is_free = disk_is_free
 
     def one(place, fault):
         try:
             if await_moment(stage, fault):
                 done[place] = STRIKES[fault.kind](stage, fault)
+        except OSError as problem:
+            stage.bad.append(f"the campaign could not do '{fault.kind}': {problem}")
         finally:
             if fault.kind == "disk":
-                disk_is_free.set()
+                stage.disk_is_free.set()
 
     threads = [threading.Thread(target=one, args=each)
                for each in enumerate(stage.plan.faults)]
@@ -129,7 +127,7 @@ def head_gone(stage, _):
     stage.company.kill_head()
     left = stage.company.leftovers(ORPHANS_S, but_for=("far", "attach", ""))
     if left:
-        stage.notes.append(f"bad: {', '.join(left)} outlived a head that was gone")
+        stage.bad.append(f"{', '.join(left)} outlived a head that was gone")
     give_command_again(stage)
     return "killed the head for good"
 

@@ -17,6 +17,7 @@ KINDS = ["kill", "freeze", "error", "slow", "cut", "flap", "disk", "head killed"
 WEIGHTS = [5, 4, 4, 2, 2, 2, 2, 3, 1, 2]
 LINK = {"slow", "cut", "flap"}
 HEAD = {"head killed", "head gone", "head frozen"}
+TWICE = {"kill", "freeze"}  # may strike two processes at once
 
 ERRORS = ["resources", "internal", "data", "numeric", "deadline", "peer_lost", "closed", "overloaded",
           "not_found", "disk_full", "invalid_argument", "configuration", "unsupported",
@@ -89,6 +90,7 @@ def plan_of(seed):
     for kind in kinds:
         more = details(rng, kind, place, victims, len(kinds) > 1)
         faults.append(Fault(kind, at, after_s, more))
+        victims = [name for name in victims if name != more.get("who")]
         after_s = round(after_s + rng.choice([0, 0, 0.05, 0.5]), 3)
     return Plan(seed, bound, place, critic, attach, tuple(faults))
 
@@ -100,8 +102,9 @@ def kinds_of(rng):
         return [first]
     while True:
         second = rng.choices(KINDS, WEIGHTS)[0]
-        if second not in (first, *(HEAD if first in HEAD else ())):
-            return [first, second]
+        if second == first and first not in TWICE or {first, second} <= HEAD:
+            continue
+        return [first, second]
 
 
 def victims_of(place, critic, attach):
@@ -112,9 +115,13 @@ def victims_of(place, critic, attach):
 
 
 def moment(rng):
-    if rng.random() < 0.2:
+    """At the start, in the first half, or when the run is about to end."""
+    share = rng.random()
+    if share < 0.2:
         return 0, round(rng.random() * 0.5, 3)
-    return rng.randrange(1, UPDATES // 2), round(rng.random() * 0.05, 3)
+    late = share < 0.3
+    at = rng.randrange(UPDATES - 3, UPDATES + 1) if late else rng.randrange(1, UPDATES // 2)
+    return at, round(rng.random() * 0.05, 3)
 
 
 def details(rng, kind, place, victims, beside_another):

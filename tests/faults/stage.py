@@ -15,30 +15,35 @@ COMMAND_S = 60
 
 
 class Stage:
-    """`folder` is the run's own, made here."""
+    """`folder` is the run's own, made here. `end` takes everything down, however far `start` came."""
 
-    def __init__(self, build, files, folder, plan):
+    def __init__(self, folder, plan):
         self.plan, self.folder = plan, folder
-        self.hosts = self.wire = self.disk = self.far = self.company = None
-        self.notes = []
-        folder.mkdir(parents=True)
-        run = folder / "run"
+        self.hosts = self.wire = self.disk = self.far = self.company = self.attacher = None
+        self.disk_is_free = threading.Event()
+        self.bad, self.notes = [], []
+
+    def start(self, build, files):
+        self.folder.mkdir(parents=True)
+        plan, run = self.plan, self.folder / "run"
         words, before = plan.words(), []
-        environment = {"TROUPE_FAULTS": plan.sick()} if plan.sick() else {}
         if any(fault.kind == "disk" for fault in plan.faults):
-            self.disk = Disk(folder / "disk")
-            run = folder / "disk" / "run"
+            self.disk = Disk(self.folder / "disk")
+            run = self.folder / "disk" / "run"
+        else:
+            self.disk_is_free.set()
         if plan.far():
             self.hosts = Hosts()
             gateway, port = self.hosts.ports()
             self.wire = Wire(self.hosts, gateway, port)
             words += ["--cluster.listen", f"{self.hosts.address}:{gateway}"]
             before = self.hosts.words_at("head", [])
-        self.company = Company(build, files, run, words, before, environment)
-        self.attacher = threading.Thread(target=self.attach_and_detach, daemon=True)
+        environment = {"TROUPE_FAULTS": plan.sick()} if plan.sick() else {}
+        self.company = Company(build, files, run, words, before, environment, self.folder)
         if plan.far():
             self.start_far()
         if plan.attach:
+            self.attacher = threading.Thread(target=self.attach_and_detach, daemon=True)
             self.attacher.start()
 
     def over(self):
@@ -127,10 +132,10 @@ class Stage:
     def end(self):
         if self.company:
             self.company.end()
-        if self.far and self.far.poll() is None:
-            self.far.wait(5)
-        if self.attacher.is_alive():
+        if self.attacher:
             self.attacher.join(COMMAND_S)
+        if self.far:
+            self.far.wait(5)
         if self.wire:
             self.wire.end()
         if self.hosts:
