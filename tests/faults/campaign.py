@@ -25,7 +25,7 @@ from checks import LIMIT_S, Calm, judge  # noqa: E402
 from faults import ORPHANS_S, errors_came, strike_all  # noqa: E402
 from hosts import may_make_disks  # noqa: E402
 from plan import plan_of  # noqa: E402
-from results import Results  # noqa: E402
+from results import NOT_RUN, Results  # noqa: E402
 from stage import Stage  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -61,7 +61,7 @@ def one_run(args, calm_runs, folder, seed, disks):
     row = {"seed": seed, "program": args.program, "configuration": plan.configuration(),
            "faults": "; ".join(fault.text() for fault in plan.faults)}
     if not disks and any(fault.kind == "disk" for fault in plan.faults):
-        return {**row, "outcome": "ok", "notes": "not run: only root may mount a disk"}
+        return {**row, "outcome": NOT_RUN, "notes": "only root may mount a disk"}
     place = folder / f"seed{seed}"
     shutil.rmtree(place, ignore_errors=True)
     stage = Stage(place, plan)
@@ -93,7 +93,7 @@ def campaign(args, folder, seeds, results):
     for seed in seeds:
         begun = time.monotonic()
         row = one_run(args, calm_runs, folder, seed, disks)
-        failed += row["outcome"] != "ok"
+        failed += row["outcome"] not in ("ok", NOT_RUN)
         results.add(row)
         seconds = time.monotonic() - begun
         print(f"{seed}: {row['outcome']} ({row['configuration']}; {row['faults']}; "

@@ -6,6 +6,7 @@ from pathlib import Path
 
 COLUMNS = ["seed", "program", "configuration", "faults", "struck", "outcome", "lost", "doubled",
            "notes"]
+NOT_RUN = "not run"
 
 
 class Results:
@@ -22,7 +23,7 @@ class Results:
         return list({row["seed"]: row for row in self.rows}.values())
 
     def failed(self):
-        return [int(row["seed"]) for row in self.last() if row["outcome"] != "ok"]
+        return [int(row["seed"]) for row in self.last() if row["outcome"] not in ("ok", NOT_RUN)]
 
     def next_seeds(self, count):
         """The first seeds that were never run."""
@@ -46,8 +47,9 @@ class Results:
         last, failed = self.last(), self.failed()
         lost, doubled = (sum(int(row[name] or 0) for row in last) for name in ("lost", "doubled"))
         hung = sum("hung" in row["outcome"] for row in last)
+        good = sum(row["outcome"] == "ok" for row in last)
         lines = [f"{len(self.rows)} runs of {len(last)} seeds. Of the last run of each seed: "
-                 f"{len(last) - len(failed)} ok, {len(failed)} failed, {hung} hung; "
+                 f"{good} ok, {len(failed)} failed ({hung} hung), {len(last) - good - len(failed)} not run; "
                  f"{lost} groups, samples or prompts lost, {doubled} doubled."]
         if failed:
             lines.append(f"Failed seeds: {', '.join(map(str, failed))}.")
