@@ -1,77 +1,110 @@
-"""A run of `troupe train ppo` on the tiny model as the fault campaign sees it: starts it in a
-process group of its own, finds its node processes, and reads what it left behind. Every wait is bounded."""
+"""A run of `troupe train ppo` on the tiny model as the fault campaign sees it: gives the command, finds
+its processes, and reads what it leaves behind. Every wait is bounded."""
 
-import hashlib
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import time
+import uuid
 from datetime import datetime
 from pathlib import Path
 
+TAG = "TROUPE_CAMPAIGN_RUN"  # in the environment of each process of a run
+
 
 class Company:
-    """One `troupe train`; `words` come after the usual ones."""
+    """One `troupe train`; `words` come after the usual ones. `before` stands in front of each command
+    (another network), and `environment` is added to that of each process. `place`: the folder where
+    they work, for their output and cores."""
 
-    def __init__(self, build, files, run, words=()):
+    def __init__(self, build, files, run, words=(), before=(), environment=(), place=None):
         self.build, self.files, self.run = Path(build), Path(files), Path(run)
-        self.out = self.run.with_suffix(".out")
-        command = [str(self.build / "troupe"), "train", "ppo", str(self.files / "tiny.yaml"),
-                   "--actor.model_name_or_path", str(self.files / "model"),
-                   "--data.prompt_dataset", str(self.files / "train.jsonl"),
-                   "--run.path", str(self.run), *words]
-        with open(self.out, "ab") as out:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
-                                            stderr=out, start_new_session=True)
-        self.seen = {}
+        self.place = Path(place or self.run.parent)
+        self.out = self.place / (self.run.name + ".out")
+        self.words, self.before = list(words), list(before)
+        self.tag = uuid.uuid4().hex
+        self.environment = {**os.environ, **dict(environment), TAG: self.tag}
+        self.away = False  # killed, and the command not yet given again
+        self.start()
 
-    def nodes(self):
-        """pid by node name, of the processes that live now."""
+    def start(self):
+        """Gives the command, the first time or again."""
+        words = ["train", "ppo", str(self.files / "tiny.yaml"),
+                 "--actor.model_name_or_path", str(self.files / "model"),
+                 "--data.prompt_dataset", str(self.files / "train.jsonl"),
+                 "--run.path", str(self.run), *self.words]
+        self.process = self.program(words, self.out, self.before)
+        self.away = False
+
+    def program(self, words, out, before=()):
+        """`troupe WORDS...` in the background, as a process of this run."""
+        with open(out, "ab") as log:
+            return subprocess.Popen([*before, str(self.build / "troupe"), *words],
+                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                    start_new_session=True, env=self.environment,
+                                    cwd=self.place)
+
+    def kill_head(self):
+        self.away = True
+        self.process.kill()
+        self.process.wait()
+
+    def over(self):
+        return not self.away and self.process.poll() is not None
+
+    def processes(self):
+        """Name by pid, of the processes of this run that live now: "head", "attach", names of nodes."""
         found = {}
         for entry in os.listdir("/proc"):
-            if not entry.isdigit():
-                continue
-            try:
-                fields = Path("/proc", entry, "stat").read_text().rsplit(")", 1)[1].split()
-                if int(fields[1]) != self.process.pid or fields[0] == "Z":
-                    continue
-                words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
-                found[words[words.index(b"--name") + 1].decode()] = int(entry)
-            except (OSError, ValueError, IndexError):
-                continue
-        self.seen.update({pid: name for name, pid in found.items()})
+            if entry.isdigit() and (words := command_of(entry, self.tag)):
+                found[int(entry)] = name_of(words)
         return found
 
+    def nodes(self):
+        """pid by node name."""
+        return {name: pid for pid, name in self.processes().items()
+                if name not in ("head", "attach", "")}
+
+    def find(self, name, limit_s=5):
+        """The pid of a process of this run; None when none comes."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end and not self.over():
+            for pid, other in self.processes().items():
+                if other == name:
+                    return pid
+            time.sleep(0.005)
+        return None
+
     def wait(self, limit_s):
-        """Exit status; None when the run hangs: it is killed then."""
+        """Exit status; None when the run hangs."""
         try:
             return self.process.wait(limit_s)
         except subprocess.TimeoutExpired:
             return None
 
-    def leftovers(self, limit_s=2.0):
-        """Node processes that outlive the head by more than `limit_s`; they are killed."""
+    def leftovers(self, limit_s, but_for=()):
+        """Names of processes of this run that live on for `limit_s`."""
         end = time.monotonic() + limit_s
         while True:
-            left = [pid for pid in self.seen if is_node(pid)]
+            left = [name for name in self.processes().values() if name not in but_for]
             if not left or time.monotonic() > end:
-                break
-            time.sleep(0.02)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        return left
+                return sorted(left)
+            time.sleep(0.05)
 
     def end(self):
         """Whatever is left goes."""
-        self.nodes()
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        for pid in self.seen:
-            if is_node(pid):
-                os.kill(pid, signal.SIGKILL)
+        for _ in range(50):
+            left = self.processes()
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if not left:
+                break
+            time.sleep(0.05)
+        self.process.wait()
 
     def steps(self):
         try:
@@ -95,7 +128,13 @@ class Company:
                 lines.append((datetime.fromisoformat(stamp[0]).timestamp(), line))
         return lines
 
+    def crashed(self):
+        """Whether a process ended by a signal that nobody sent it."""
+        return any(self.place.glob("core*")) or any(
+            "ended by signal" in line and "signal 9" not in line for _, line in self.log())
+
     def check(self):
+        """What the ledger says (fault_tool)."""
         done = subprocess.run([self.build / "bin/fault_tool", "check", self.run],
                               capture_output=True, text=True, timeout=60, check=False)
         return json.loads(done.stdout)
@@ -109,20 +148,6 @@ class Company:
                 oldest = max(oldest, step - 1 - row["version_min"])
         return oldest
 
-    def bits(self, step):
-        """What a repetition must give again: weights, sampled ids, metrics."""
-        weights = {}
-        folder = self.run / "ckpt" / f"step_{step:06d}"
-        for file in sorted(folder.rglob("*.safetensors")):
-            weights[str(file.relative_to(folder))] = hashlib.sha256(file.read_bytes()).hexdigest()
-        rollouts = {file.name: hashlib.sha256(file.read_bytes()).hexdigest()
-                    for file in sorted((self.run / "rollouts").glob("step_*.jsonl"))}
-        metrics = {}
-        for row in json_rows(self.run / "metrics.jsonl"):
-            metrics[row["step"]] = {name: value for name, value in row.items()
-                                    if name != "time" and not name.startswith(("time/", "perf/"))}
-        return {"weights": weights, "rollouts": rollouts, "metrics": metrics}
-
 
 def json_rows(file):
     """The objects of a JSON lines file. Its lines end in "\\n" and nothing else: a text may hold
@@ -130,10 +155,20 @@ def json_rows(file):
     return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
 
 
-def is_node(pid):
+def command_of(pid, tag):
+    """The words of a living process that has the tag; None for another."""
+    folder = Path("/proc", str(pid))
     try:
-        words = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
-        state = Path("/proc", str(pid), "stat").read_text().rsplit(")", 1)[1].split()[0]
-        return b"node" in words and b"--local" in words and state != "Z"
+        if f"{TAG}={tag}".encode() not in (folder / "environ").read_bytes().split(b"\0"):
+            return None
+        if (folder / "stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX":
+            return None
+        return (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except (OSError, IndexError):
-        return False
+        return None
+
+
+def name_of(words):
+    if "node" in words[1:2] and "--name" in words:
+        return words[words.index("--name") + 1]
+    return {"train": "head", "attach": "attach"}.get((words + ["", ""])[1], "")

@@ -2,11 +2,14 @@
 """What Company reads of a run folder, on a folder written by hand."""
 
 import json
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from company import Company
+sys.dont_write_bytecode = True
+from checks import bits  # noqa: E402
+from company import Company  # noqa: E402
 
 SEPARATORS = "\u0085\u2028\u2029\x1c\x1d\x1e\x0b\x0c\r"  # where splitlines() cuts and JSON lines do not
 
@@ -26,13 +29,14 @@ class ReadsRunFolder(unittest.TestCase):
             rollouts.write_text("".join(map(line, rows)), encoding="utf-8")
             metrics = {"step": 5, "policy/loss": 0.5, "note": SEPARATORS}
             (run / "metrics.jsonl").write_text(line({**metrics, "time": 0}), encoding="utf-8")
-            (run / "ckpt" / "step_000005").mkdir(parents=True)
             log = f"2026-01-02T03:04:05.678+00:00 one{SEPARATORS}line\n"
             (run / "troupe.log").write_text(log, encoding="utf-8")
             company = Company.__new__(Company)  # of a run that is over: no process is started
             company.run = run
             self.assertEqual(company.ages(), 3)
-            self.assertEqual(company.bits(5)["metrics"], {5: metrics})
+            found = bits(run)
+            self.assertEqual(found["metrics 5"], metrics)
+            self.assertEqual(found["step_000005.jsonl"], rows)
             self.assertEqual(len(company.log()), 1)
 
 

@@ -1,0 +1,162 @@
+"""What a seed stands for: the configuration of a run, and the faults that strike it. The same seed
+gives the same plan everywhere. Only the moments differ a little from run to run: they are counted in
+updates of the run and seconds after them."""
+
+import random
+from dataclasses import dataclass, field
+
+UPDATES = 200
+
+# Where the generators are: one or two on the head's host, one there and one on another host, or all
+# sampling on another host.
+PLACES = ["one", "two", "both hosts", "other host"]
+FAR = PLACES[2:]
+
+KINDS = ["kill", "freeze", "error", "slow", "cut", "flap", "disk", "head killed", "head gone",
+         "head frozen"]
+WEIGHTS = [5, 4, 4, 2, 2, 2, 2, 3, 1, 2]
+LINK = {"slow", "cut", "flap"}
+HEAD = {"head killed", "head gone", "head frozen"}
+TWICE = {"kill", "freeze"}  # may strike two processes at once
+
+ERRORS = ["resources", "internal", "data", "numeric", "deadline", "peer_lost", "closed", "overloaded",
+          "not_found", "disk_full", "invalid_argument", "configuration", "unsupported",
+          "interrupted"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`at`: how many updates are done when it strikes, and `after_s` seconds later. 0 updates: the
+    seconds count from the start of the victim's process."""
+    kind: str
+    at: int
+    after_s: float
+    more: dict = field(default_factory=dict)
+
+    def text(self):
+        words = [f"{name} {value}" for name, value in self.more.items()]
+        when = "" if self.kind == "error" else f" at {self.at}+{self.after_s:.2f}s"
+        return self.kind + when + "".join(f", {word}" for word in words)
+
+
+@dataclass(frozen=True)
+class Plan:
+    seed: int
+    bound: int
+    place: str
+    critic: bool
+    attach: tuple  # (attached after so many updates, detached after so many), or ()
+    faults: tuple
+
+    def far(self):
+        return self.place in FAR
+
+    def configuration(self):
+        parts = [f"bound {self.bound}", f"generators {self.place}"]
+        if self.critic:
+            parts.append("critic")
+        if self.attach:
+            parts.append(f"attach {self.attach[0]} to {self.attach[1]}")
+        return ", ".join(parts)
+
+    def words(self):
+        """The flags of `troupe train ppo`, without those of the hosts."""
+        local = {"one": 1, "two": 2, "both hosts": 1, "other host": 0}[self.place]
+        words = ["--train.max_steps", str(UPDATES), "--train.staleness_max", str(self.bound),
+                 "--rollout.max_new_tokens", "16", "--rollout.generators", str(local),
+                 "--ckpt.save_steps", "3", "--run.keep_experience", "true"]
+        if self.critic:
+            words += ["--algo.advantage.estimator", "gae", "--algo.advantage.lambd", "0.95",
+                      "--critic.adam.lr", "1e-3", "--critic.save_value_network", "true"]
+        return words
+
+    def sick(self):
+        """The value of TROUPE_FAULTS; empty when no role answers with an error."""
+        return ", ".join(fault.more["order"] for fault in self.faults if fault.kind == "error")
+
+
+def plan_of(seed):
+    rng = random.Random(f"fault campaign {seed}")
+    kinds = kinds_of(rng)
+    place = rng.choice(FAR) if LINK & set(kinds) else rng.choices(PLACES, [3, 3, 2, 2])[0]
+    bound = rng.choice([0, 2])
+    critic = rng.random() < 0.25
+    attach = ()
+    if rng.random() < 0.25:
+        attach = (rng.randrange(5, 40), rng.randrange(70, 120))
+    victims = victims_of(place, critic, bool(attach))
+    at, after_s = moment(rng)
+    faults = []
+    for kind in kinds:
+        more = details(rng, kind, place, victims, len(kinds) > 1)
+        faults.append(Fault(kind, at, after_s, more))
+        victims = [name for name in victims if name != more.get("who")]
+        after_s = round(after_s + rng.choice([0, 0, 0.05, 0.5]), 3)
+    return Plan(seed, bound, place, critic, attach, tuple(faults))
+
+
+def kinds_of(rng):
+    """One kind of fault, in a third of the runs two."""
+    first = rng.choices(KINDS, WEIGHTS)[0]
+    if rng.randrange(3) != 0:
+        return [first]
+    while True:
+        second = rng.choices(KINDS, WEIGHTS)[0]
+        if second == first and first not in TWICE or {first, second} <= HEAD:
+            continue
+        return [first, second]
+
+
+def victims_of(place, critic, attach):
+    names = ["policy", "reference", "reward"]
+    names += {"one": ["generator-0"], "two": ["generator-0", "generator-1"],
+              "both hosts": ["generator-0", "far", "far"], "other host": ["far", "far"]}[place]
+    return names + (["critic"] if critic else []) + (["attach"] if attach else [])
+
+
+def moment(rng):
+    """At the start, in the first half, or when the run is about to end."""
+    share = rng.random()
+    if share < 0.2:
+        return 0, round(rng.random() * 0.5, 3)
+    late = share < 0.3
+    at = rng.randrange(UPDATES - 3, UPDATES + 1) if late else rng.randrange(1, UPDATES // 2)
+    return at, round(rng.random() * 0.05, 3)
+
+
+def details(rng, kind, place, victims, beside_another):
+    if kind == "kill":
+        return {"who": rng.choice(victims)}
+    if kind == "freeze":
+        who = rng.choice(victims)
+        lengths = [0.5, 1.5, 3, 6]
+        # Whatever only the campaign started, nobody else replaces.
+        replaced = who != "attach" and not (who == "far" and place == "other host")
+        return {"who": who, "for_s": rng.choice(lengths + [0, 0] if replaced else lengths)}
+    if kind == "error":
+        return {"order": order(rng, place, 1 if beside_another else 2)}
+    if kind == "slow":
+        return {"mbit": rng.choice([1, 10, 100]), "for_s": rng.choice([3, 6, 10])}
+    if kind == "cut":
+        return {"towards": rng.choice(["head", "node"]), "for_s": rng.choice([0.5, 1.5, 3, 6, 12])}
+    if kind == "flap":
+        return {"times": rng.randrange(3, 7), "down_s": rng.choice([0.3, 1, 2.5]),
+                "up_s": rng.choice([0.3, 1, 2]), "how": rng.choice(["held", "reset"])}
+    if kind == "disk":
+        return {"for_s": rng.choice([0.5, 2, 5])}
+    if kind == "head killed":
+        return {"pause_s": rng.choice([0, 0.5, 3])}
+    if kind == "head frozen":
+        return {"for_s": rng.choice([5, 15])}
+    return {}
+
+
+def order(rng, place, steps):
+    """Errors to order. At most `steps` steps fail: a third failure could hit the same ticket, which
+    would then be set aside for another prompt. A restarted process counts from 1 again."""
+    roles = ["generator/0", "generator/1"] if place in ("two", "both hosts") else ["generator/0"]
+    parts = [f"{rng.choice(roles)} step {rng.choice(ERRORS)} {rng.randrange(3, 1500)}"
+             for _ in range(rng.randint(1, steps))]
+    parts += [f"{rng.choice(roles)} fetch {rng.choice(ERRORS)} {rng.randrange(2, 80)}"
+              for _ in range(rng.randint(0, 3))]
+    return ", ".join(parts)

@@ -1,0 +1,144 @@
+"""Everything that one run of the campaign needs around it: its hosts, the link between them, its disk,
+the node on the other host, and the reward that is attached and detached meanwhile."""
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from company import Company
+from hosts import Disk, Hosts, Wire
+
+COMMAND_S = 60
+
+
+class Stage:
+    """`folder` is the run's own, made here. `end` takes everything down, however far `start` came."""
+
+    def __init__(self, folder, plan):
+        self.plan, self.folder = plan, folder
+        self.hosts = self.wire = self.disk = self.far = self.company = self.attacher = None
+        self.disk_is_free = threading.Event()
+        self.bad, self.notes = [], []
+
+    def start(self, build, files):
+        self.folder.mkdir(parents=True)
+        plan, run = self.plan, self.folder / "run"
+        words, before = plan.words(), []
+        if any(fault.kind == "disk" for fault in plan.faults):
+            self.disk = Disk(self.folder / "disk")
+            run = self.folder / "disk" / "run"
+        else:
+            self.disk_is_free.set()
+        if plan.far():
+            self.hosts = Hosts()
+            gateway, port = self.hosts.ports()
+            self.wire = Wire(self.hosts, gateway, port)
+            words += ["--cluster.listen", f"{self.hosts.address}:{gateway}"]
+            before = self.hosts.words_at("head", [])
+        environment = {"TROUPE_FAULTS": plan.sick()} if plan.sick() else {}
+        self.company = Company(build, files, run, words, before, environment, self.folder)
+        if plan.far():
+            self.start_far()
+        if plan.attach:
+            self.attacher = threading.Thread(target=self.attach_and_detach, daemon=True)
+            self.attacher.start()
+
+    def over(self):
+        return self.company.over()
+
+    def await_steps(self, steps, limit_s=240):
+        """Whether the run got that far."""
+        end = time.monotonic() + limit_s
+        while self.company.steps() < steps and not self.over() and time.monotonic() < end:
+            time.sleep(0.002)
+        return not self.over() and self.company.steps() >= steps
+
+    # --- the node on the other host
+
+    def start_far(self):
+        """Starts it, or the next one under its name."""
+        words = ["node", "--join", self.wire.address, "--roles", "generator", "--name", "far",
+                 "--token-file", str(self.company.run / "join_token")]
+        end = time.monotonic() + 20
+        while not (self.company.run / "join_token").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        before = self.hosts.words_at("node", [])
+        self.far = self.company.program(words, self.folder / "far.out", before)
+
+    def end_far(self):
+        """What is wrong with how it ends when the run has ended: by itself with code 0, or by SIGTERM
+        where it had lost the company before, and waits for it. Empty when all is well."""
+        if self.far is None:
+            return ""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            status = self.far.wait(15)
+            return f"the other host's node ended with status {status}" if status else ""
+        if any(fault.more.get("who") == "far" and fault.more.get("for_s") == 0
+               for fault in self.plan.faults):
+            self.far.kill()  # frozen for good
+        else:
+            self.notes.append("the other host's node waits for its company")
+            self.far.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.far.wait(15)
+            return ""
+        return "the other host's node does not end"
+
+    # --- the attached reward
+
+    def command(self, words):
+        """Runs a command for the run from its host; whether it succeeded."""
+        before = self.hosts.words_at("head", []) if self.hosts else []
+        process = self.company.program(words, self.folder / "commands.out", before)
+        try:
+            return process.wait(COMMAND_S) == 0
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return False
+
+    def try_until_over(self, words):
+        while not self.over():
+            if self.command(words):
+                return True
+            time.sleep(0.3)
+        return False
+
+    def attach_and_detach(self):
+        attached, detached = self.plan.attach
+        join = ["reward", "--join", str(self.company.run), "--name", "letters"]
+        rule = ["--rule", "regex", "--pattern", "[a-z]", "--weight", "0.5", "--background"]
+        if not self.await_steps(attached) or not self.try_until_over(["attach", *join, *rule]):
+            self.notes.append("not attached")
+        elif not self.await_steps(detached) or not self.try_until_over(["detach", *join]):
+            self.notes.append("not detached")
+
+    # --- the end
+
+    def evidence(self):
+        """Keeps what a failure is explained by: the answer of `troupe status`, and what is on a disk
+        that goes."""
+        if self.company is None:
+            return
+        if not self.over() and not self.command(["status", "--join", str(self.company.run)]):
+            self.notes.append("no status")
+        if self.disk:
+            self.disk.free()
+            shutil.copytree(self.company.run, self.folder / "run", dirs_exist_ok=True)
+
+    def end(self):
+        if self.company:
+            self.company.end()
+        if self.attacher:
+            self.attacher.join(COMMAND_S)
+        if self.far:
+            self.far.wait(5)
+        if self.wire:
+            self.wire.end()
+        if self.hosts:
+            self.hosts.close()
+        if self.disk:
+            self.disk.end()
