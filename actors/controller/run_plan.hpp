@@ -8,6 +8,7 @@
 #include "runtime/core/clock.hpp"
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace troupe::actors {
@@ -27,6 +28,9 @@ struct RunPlan {
   std::uint64_t first_update = 0;  // updates already done by a resumed run
   // Tickets of earlier updates may be in the experience log, with their reward sets.
   std::uint64_t logged_until = 0;
+  // The versions at the start of updates before the first, as far as the log knows them: tokens of
+  // logged groups may be that old.
+  std::map<std::uint64_t, core::Version> earlier_starts{};
   std::uint64_t updates = 0;  // of the whole run
   std::uint32_t groups = 1;   // of one update
   std::int32_t samples = 1;   // of one group

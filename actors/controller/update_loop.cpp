@@ -39,6 +39,8 @@ UpdateLoop::UpdateLoop(RunState& run,
       news_(*run.context.timers) {}
 
 async::task<core::Result<void>> UpdateLoop::run() {
+  for (const auto& [update, version] : run_.plan.earlier_starts)
+    run_.starts.record(update, version);
   TROUPE_CO_TRY(co_await publish(run_.done));
   const bool ahead = run_.plan.staleness_max > 0;
   if (ahead) issuer_.release(run_.done);

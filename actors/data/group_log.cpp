@@ -109,6 +109,17 @@ class Reader {
 
 }  // namespace
 
+std::map<std::uint64_t, core::Version> earlier_starts(const LoggedRun& logged,
+                                                      std::uint64_t staleness_max) {
+  std::map<std::uint64_t, core::Version> starts;
+  for (const TicketIssued& issued : logged.issued) {
+    const std::uint64_t update = issued.saved.ticket.update;
+    const std::uint64_t oldest = update - std::min(update, staleness_max);
+    if (oldest < logged.first_update) starts.emplace(oldest, issued.version_min);
+  }
+  return starts;
+}
+
 core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_update) {
   TROUPE_TRY_ASSIGN(steps, log.steps());
   Reader reader(first_update);

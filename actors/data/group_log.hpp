@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,6 +34,11 @@ struct LoggedRun {
 
   std::uint64_t end() const noexcept { return first_update + updates; }
 };
+
+// The versions at the start of updates before `first_update`, which tickets of a run with this
+// staleness bound were issued with; by update.
+std::map<std::uint64_t, core::Version> earlier_starts(const LoggedRun& logged,
+                                                      std::uint64_t staleness_max);
 
 // Reads a log, and removes from it what does not belong to this run: files behind a gap or a
 // damaged end. Blocks. Errors: the disk's.

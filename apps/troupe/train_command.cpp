@@ -108,6 +108,7 @@ class Training {
     parts.plan.failed = failed_;
     TROUPE_TRY_ASSIGN(logged, actors::read_log(start.folder.experience(), parts.plan.first_update));
     parts.plan.logged_until = logged.end();
+    parts.plan.earlier_starts = actors::earlier_starts(logged, parts.plan.staleness_max);
     if (!begun_) TROUPE_TRY(restore_rewards(start.checkpoint, logged.sets));
     for (const auto& [number, set] : reward_sets_)
       parts.plan.earlier_sets.push_back(set);

@@ -149,6 +149,7 @@ actors::RunPlan Head::run_plan(std::uint64_t first) const {
   plan.groups = shape.groups;
   plan.samples = shape.samples;
   plan.staleness_max = shape.staleness_max;
+  plan.earlier_starts = actors::earlier_starts(logged_, shape.staleness_max);
   plan.sampling.max_new_tokens = 32;
   plan.save_steps = shape.save_steps;
   plan.has_critic = shape.critic;

@@ -225,5 +225,23 @@ TEST_F(GroupLogTest, ChangesOfRewardsAreKeptIfTheRunGetsToThem) {
   EXPECT_EQ(found->sets[1].lost, (std::vector<std::string>{"right"}));
 }
 
+// A run with a bound of 2 goes on after 5 updates: tickets of update 5 and 6 (counted from 0) were
+// issued with the versions at the start of 3 and 4; that of 7 waits for the session's own.
+TEST(EarlierStarts, AreThoseThatTicketsWereIssuedWith) {
+  LoggedRun logged;
+  logged.first_update = 5;
+  const auto issued = [&logged](std::uint64_t update, core::Version version_min) {
+    TicketIssued& one = logged.issued.emplace_back();
+    one.saved.ticket.update = update;
+    one.version_min = version_min;
+  };
+  issued(5, 12);
+  issued(5, 12);
+  issued(6, 16);
+  issued(7, 20);
+  EXPECT_EQ(earlier_starts(logged, 2), (std::map<std::uint64_t, core::Version>{{3, 12}, {4, 16}}));
+  EXPECT_EQ(earlier_starts(logged, 0), (std::map<std::uint64_t, core::Version>{}));
+}
+
 }  // namespace
 }  // namespace troupe::actors
