@@ -70,7 +70,10 @@ void Company::tend_processes() {
   for (const std::string& node : processes_.kill_late(now))
     hooks_.note(node + " did not join in time; its process is started again");
   if (failed_) return;
-  if (auto started = processes_.start_due(now); !started) fail_run(started.error());
+  const auto started = processes_.start_due(now);
+  const bool full = !started && started.error().code == ErrorCode::kDiskFull;
+  if (!std::exchange(no_room_, full) && full) hooks_.note(started.error().message + "; waiting");
+  if (!started && !full) fail_run(started.error());
 }
 
 async::task<core::Result<Joined>> Company::on(Join request) {

@@ -159,6 +159,7 @@ class Company {
   LocalProcesses processes_;
   std::map<std::string, std::uint64_t> introduced_;  // epoch by name, of those that are there
   std::map<std::string, std::string> brought_;       // node by role, for roles of guests
+  bool no_room_ = false;                             // the disk is too full to start a process
   bool resting_ = false;                             // start no role
   bool parting_ = false;                             // roles end because the company asked them to
   bool dismissing_ = false;                          // nodes, too, end because they were asked to

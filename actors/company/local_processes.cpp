@@ -54,8 +54,12 @@ core::Result<void> LocalProcesses::start_due(core::TimePoint now) {
     process.adopted =
         !std::exchange(process.sought, true) &&
         launcher_.adopt(process.node.name, process.node.kinds, admission_.issue_pass());
-    if (!process.adopted)
-      TROUPE_TRY(launcher_.start(process.node.name, process.node.kinds, admission_.issue_pass()));
+    if (!process.adopted) {
+      auto started =
+          launcher_.start(process.node.name, process.node.kinds, admission_.issue_pass());
+      if (!started) process.start_at = now + limits::kDiskPause_min;
+      if (!started) return started;
+    }
     process.running = true;
     process.start_at = now;
   }

@@ -54,7 +54,7 @@ class LocalProcesses {
   std::vector<Ended> collect(core::TimePoint now);
   // Kills those that did not join in time and returns their names; `collect` reports their ends.
   std::vector<std::string> kill_late(core::TimePoint now);
-  // Starts those that are due. Error: the launcher's.
+  // Starts those that are due. Error: the launcher's; that process is due again a little later.
   core::Result<void> start_due(core::TimePoint now);
 
   bool has(const std::string& node) const;

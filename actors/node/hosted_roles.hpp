@@ -21,6 +21,8 @@ class RoleMaker {
   virtual ~RoleMaker() = default;
   // Loads what the role needs; slow parts run off the caller's strand. Errors name file and flag.
   virtual async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) = 0;
+  // Why the roles' device is wedged, so that this process must end; "" when it is not. Any thread.
+  virtual std::string wedged() const { return ""; }
 };
 
 class HostedRoles {

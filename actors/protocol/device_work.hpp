@@ -26,7 +26,7 @@ class DeviceWork {
       const core::Activity::Busy busy(activity, what);
       return job();
     };
-    auto result = co_await context_.device->run(std::move(timed));
+    auto result = co_await context_.device->run(std::move(timed), what);
     doing_.clear();
     co_return result;
   }

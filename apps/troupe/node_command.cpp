@@ -9,11 +9,13 @@
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
 
+#include <linux/close_range.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 namespace troupe::app {
@@ -45,6 +47,25 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   return kinds;
 }
 
+// The exit status of a process whose device is wedged, as of an internal error.
+constexpr int kWedged = 70;
+
+// Starts this program anew in this process, with the same words: the company takes it for a node
+// that was lost and comes back.
+void start_over() {
+  std::ifstream in("/proc/self/cmdline");
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, '\0');)
+    words.push_back(word);
+  std::vector<char*> pointers;
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+  ::execv("/proc/self/exe", pointers.data());
+  ::_exit(kWedged);
+}
+
 // Runs the node that `troupe train` started as this process.
 Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
   const std::filesystem::path file = options.local;
@@ -57,6 +78,7 @@ Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
   calls.maker = [] { return std::make_unique<RoleLoader>(); };
   calls.note = say;
   calls.find_again = enter_here;
+  calls.end_now = [] { ::_exit(kWedged); };
   TROUPE_TRY_ASSIGN(entrance, enter_here());
   TROUPE_TRY_ASSIGN(end, live_as_node(self, std::move(entrance), calls));
   if (end == NodeEnd::kLost) return core::fail(ErrorCode::kPeerLost, "the run went away");
@@ -74,6 +96,7 @@ Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
         });
   };
   calls.note = say;
+  calls.end_now = &start_over;
   calls.find_again = [&io, &target] { return enter_company(io, target); };
   calls.once_in = [&](NodeGuest) -> Result<bool> {
     say(self.name + " is in the company of " + target.name());

@@ -23,12 +23,17 @@ class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
 
+  static constexpr const char* kStep = "step";  // of an engine; a micro-batch of a frozen model
+  static constexpr const char* kLoad = "load";  // of a role
+
   // Runs `job()`, which returns a Result. Errors beside the job's own: kOverloaded (too many jobs
-  // wait), kClosed, and core::error_of of an exception. Store a lambda in a local variable and move
-  // it in (task.hpp says why).
+  // wait), kClosed, and core::error_of of an exception. `kind`: a literal; jobs of one kind take
+  // about as long as each other. Store a lambda in a local variable and move it in (task.hpp says
+  // why).
   template <class Job>
-  task<std::invoke_result_t<Job&>> run(Job job) {
+  task<std::invoke_result_t<Job&>> run(Job job, const char* kind = kStep) {
     auto item = std::make_shared<Typed<Job>>(std::move(job));
+    item->kind = kind;
     auto handed_over = co_await submit(item);
     if (!handed_over) co_return handed_over.failure();
     co_return std::move(*item->result);
@@ -39,6 +44,7 @@ class DeviceQueue {
     virtual ~Item() = default;
     virtual void execute() noexcept = 0;
     Executor executor;  // of the awaiter
+    const char* kind = kStep;
     std::shared_ptr<Event> done = std::make_shared<Event>();
     bool dropped = false;  // never begun, because the queue was closed
   };

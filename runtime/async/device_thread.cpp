@@ -8,6 +8,10 @@
 
 namespace troupe::async {
 
+namespace {
+const core::SteadyClock kTime{};
+}  // namespace
+
 DeviceThread::DeviceThread(std::string name, ThreadHook hook, std::size_t queue_max)
     : name_(std::move(name)),
       queue_max_(queue_max),
@@ -86,10 +90,40 @@ void DeviceThread::loop(std::stop_token stop, ThreadHook hook) noexcept {
       if (!wake_.wait(lock, stop, [this] { return !queue_.empty(); })) return;
       item = std::move(queue_.front());
       queue_.pop_front();
+      running_ = item->kind;
+      begun_ = kTime.now();
     }
     item->execute();
+    {
+      const std::lock_guard lock(mutex_);
+      core::Duration& longest = longest_[item->kind];
+      longest = std::max(longest, kTime.now() - begun_);
+      running_ = nullptr;
+    }
     finish(std::move(item));
   }
+}
+
+std::string DeviceThread::wedged(core::Duration limit) const {
+  const std::lock_guard lock(mutex_);
+  if (running_ == nullptr) return "";
+  const std::string kind = running_;
+  const auto known = longest_.find(kind);
+  const bool first = known == longest_.end();
+  core::Duration allowed = 30 * limit;
+  if (kind == kStep) {
+    allowed = first ? 10 * limit : std::max(limit, 20 * known->second);
+  } else if (kind != kLoad) {
+    if (first) return "";
+    allowed = std::max(10 * limit, 5 * known->second);
+  }
+  const core::Duration span = kTime.now() - begun_;
+  if (span <= allowed) return "";
+  const auto seconds = [](core::Duration time) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+  };
+  return "a job of thread '" + name_ + "' (" + kind + ") has run for " + seconds(span) +
+         " and may run for " + seconds(allowed);
 }
 
 }  // namespace troupe::async

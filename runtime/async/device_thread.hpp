@@ -5,10 +5,12 @@
 
 #include "runtime/async/device_queue.hpp"
 #include "runtime/async/limits.hpp"
+#include "runtime/core/clock.hpp"
 
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -33,6 +35,12 @@ class DeviceThread final : public DeviceQueue {
   void close();
 
   std::size_t waiting() const;
+
+  // What is wrong with the running job when it takes so long that it must be wedged; else "". A
+  // step may take `limit`, or 20 times as long as the longest before it, the first one 10 times the
+  // limit; loading a role 30 times the limit. Any other kind may take 10 times the limit, or 5
+  // times as long as the longest before it; the first one is not judged. Safe on any thread.
+  std::string wedged(core::Duration limit) const;
   const std::string& name() const noexcept { return name_; }
 
  private:
@@ -47,6 +55,9 @@ class DeviceThread final : public DeviceQueue {
   std::condition_variable_any wake_;
   std::deque<std::shared_ptr<Item>> queue_;
   bool closed_ = false;
+  const char* running_ = nullptr;  // kind of the running job
+  core::TimePoint begun_{};
+  std::map<std::string, core::Duration> longest_;  // by kind, of jobs that have ended
   std::jthread thread_;
 };
 

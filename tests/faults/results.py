@@ -35,7 +35,10 @@ class Results:
         return seeds
 
     def add(self, row):
-        self.rows.append({name: " ".join(str(row.get(name, "")).split()) for name in COLUMNS})
+        def text(value):
+            return "" if value is None else " ".join(str(value).split())
+
+        self.rows.append({name: text(row.get(name)) for name in COLUMNS})
         self.write()
 
     def write(self):

@@ -39,6 +39,27 @@ TEST(CompanySick, EnginesAndWeightsThatFailChangeNoBit) {
   EXPECT_TRUE(sick.all_nodes_gone());
 }
 
+// An engine's step that never returns: its process is ended and started again, and others do its
+// groups meanwhile.
+TEST(CompanySick, AWedgedEngineCostsItsProcessAndNoBit) {
+  constexpr int kSteps = 10;
+  const TinyRun files;
+  const std::vector<std::string> two = {"--rollout.generators", "2", "--cluster.job_limit_s", "1"};
+  CompanyRun calm(files, "calm", two);
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  const Faults faults("generator/1 step wedge 20");
+  CompanyRun sick(files, "sick", two);
+  ASSERT_EQ(sick.wait(), 0) << sick.output();
+  EXPECT_NE(sick.log().find("node/generator-1 is lost: its process ended with status 70"),
+            std::string::npos)
+      << sick.log();
+  const std::string said = text_of(sick.folder() / "nodes" / "generator-1.log");
+  EXPECT_NE(said.find("a job of thread 'compute' (step) has run for"), std::string::npos) << said;
+  expect_same_bits(calm.folder(), sick.folder(), kSteps);
+  expect_clean_ledger(sick.folder());
+  EXPECT_TRUE(sick.all_nodes_gone());
+}
+
 TEST(CompanySick, APlanOfFaultsThatCannotBeReadIsNamed) {
   const TinyRun files;
   const Faults faults("generator/0 stop resources 5");

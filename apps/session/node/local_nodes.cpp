@@ -1,6 +1,7 @@
 #include "apps/session/node/local_nodes.hpp"
 
 #include "apps/cli/stop_signal.hpp"
+#include "runtime/store/io_error.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -96,9 +97,9 @@ core::Result<void> LocalNodes::start(const std::string& node,
   const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (log < 0 || nothing < 0) {
-    const std::string why = std::strerror(errno);
+    const int why = errno;
     if (log >= 0) ::close(log);
-    return core::fail(ErrorCode::kResources, "cannot write " + log_file.string() + ": " + why);
+    return store::io_failure("write", log_file, why);
   }
   std::string offered;
   for (const std::string& kind : kinds)

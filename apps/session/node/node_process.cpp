@@ -207,6 +207,7 @@ class NodeProcess {
   NodeEnd stay() {
     for (;;) {
       if (const auto end = standing_.look()) return *end;
+      look_at_device();
       if (!calls_.find_again || standing_.silence() < actors::limits::kFrozenAfter) continue;
       if (!standing_.may_wait()) {
         standing_.left({core::ErrorCode::kPeerLost, "the head has been silent for too long"});
@@ -215,6 +216,13 @@ class NodeProcess {
         standing_.left({core::ErrorCode::kPeerLost, "a newer head is there"});
       }
     }
+  }
+
+  void look_at_device() const {
+    const std::string why = maker_ && calls_.end_now ? maker_->wedged() : "";
+    if (why.empty()) return;
+    calls_.note(why + "; it is wedged, and this process ends");
+    calls_.end_now();
   }
 
   // The company, if its head is at least `by` generations newer than the last.

@@ -1,6 +1,7 @@
 #include "apps/session/node/pass_file.hpp"
 
 #include "runtime/store/append_file.hpp"
+#include "runtime/store/io_error.hpp"
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -47,10 +48,8 @@ Result<void> write_pass(const fs::path& file, const CompanyPass& pass) {
       ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
   const bool written =
       out && ::write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (!written || ::rename(fresh.c_str(), file.c_str()) != 0) {
-    return core::fail(ErrorCode::kResources,
-                      "cannot write " + file.string() + ": " + std::strerror(errno));
-  }
+  if (!written || ::rename(fresh.c_str(), file.c_str()) != 0)
+    return store::io_failure("write", file, errno);
   return {};
 }
 

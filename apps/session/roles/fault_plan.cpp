@@ -2,6 +2,8 @@
 
 #include "runtime/engine/step_computer.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <sstream>
 #include <utility>
@@ -74,7 +76,8 @@ core::Result<std::unique_ptr<FaultPlan>> FaultPlan::from_environment() {
     Fault fault;
     std::string code, more;
     const bool read = words >> fault.role >> fault.what >> code >> fault.call && !(words >> more);
-    const auto named = code_named(code);
+    fault.wedges = code == "wedge";
+    const auto named = fault.wedges ? std::optional(ErrorCode::kInternal) : code_named(code);
     if (!read || !named || fault.call == 0 || (fault.what != "step" && fault.what != "fetch")) {
       return core::fail(ErrorCode::kConfig, "TROUPE_FAULTS: '" + part +
                                                 "' is not ROLE step|fetch ERROR NUMBER, as in "
@@ -87,10 +90,15 @@ core::Result<std::unique_ptr<FaultPlan>> FaultPlan::from_environment() {
 }
 
 std::optional<core::Error> FaultPlan::at_call(const std::string& role, const std::string& what) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const std::uint64_t call = ++calls_[{role, what}];
   for (const Fault& fault : faults_) {
     if (fault.role != role || fault.what != what || fault.call != call) continue;
+    if (fault.wedges) {
+      lock.unlock();
+      for (;;)
+        ::pause();
+    }
     return core::Error{fault.code,
                        what + " " + std::to_string(call) + " fails as TROUPE_FAULTS says"};
   }

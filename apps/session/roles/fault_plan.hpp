@@ -6,7 +6,8 @@
 //
 // makes the 40th step of generator/1's engine fail and its second fetch of weights, counted over
 // all starts of the role in a process. Errors have the names that messages show, with "_" for a
-// space. Owned by the process's role loader; thread-safe.
+// space; `wedge` in the place of an error makes the call never return. Owned by the process's role
+// loader; thread-safe.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -42,6 +43,7 @@ class FaultPlan {
     std::string role, what;
     core::ErrorCode code = core::ErrorCode::kInternal;
     std::uint64_t call = 0;
+    bool wedges = false;  // in place of failing, the call never returns
   };
   std::mutex mutex_;
   std::vector<Fault> faults_;

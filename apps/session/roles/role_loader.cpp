@@ -83,8 +83,13 @@ RoleLoader::~RoleLoader() = default;
 
 async::task<Result<RoleRecipe>> RoleLoader::make(actors::Spawn spawn) {
   auto job = [this, spawn]() { return load(spawn); };
-  auto recipe = co_await compute_.run(std::move(job));
+  auto recipe = co_await compute_.run(std::move(job), async::DeviceQueue::kLoad);
   co_return recipe;
+}
+
+std::string RoleLoader::wedged() const {
+  const std::chrono::seconds limit{job_limit_s_.load()};
+  return limit.count() == 0 ? "" : compute_.wedged(limit);
 }
 
 Result<core::TeamRunner*> RoleLoader::team_of(const Order& order,
@@ -111,6 +116,7 @@ Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
   if (!config) {
     TROUPE_TRY_SET(config, config_of(spawn));
   }
+  job_limit_s_ = config->cluster.job_limit_s;
   const Hashes theirs = hashes_of_settings(spawn.settings);
   std::vector<Content> contents;
   if (!theirs.empty()) {

@@ -14,6 +14,7 @@
 #include "runtime/model/params.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,6 +43,7 @@ class RoleLoader final : public actors::RoleMaker {
   ~RoleLoader() override;
 
   async::task<core::Result<cluster::RoleRecipe>> make(actors::Spawn spawn) override;
+  std::string wedged() const override;
 
  private:
   using Recipe = core::Result<cluster::RoleRecipe>;
@@ -63,6 +65,7 @@ class RoleLoader final : public actors::RoleMaker {
   async::DeviceThread& thread_of(const std::string& name, void (*begin)() = nullptr);
 
   Reach reach_;
+  std::atomic<std::int64_t> job_limit_s_{0};                   // of the configuration; 0: none
   OneProcess shared_;                                          // empty in a node's process
   std::unique_ptr<FaultPlan> faults_;                          // of the generators; null: none
   std::shared_ptr<const model::PackedWeights> first_weights_;  // for a reference in this process

@@ -31,6 +31,42 @@ task<Result<int>> run_job(DeviceThread* device, std::function<Result<int>()> job
   co_return result;
 }
 
+task<Result<int>> run_kind(DeviceThread* device,
+                           std::function<Result<int>()> job,
+                           const char* kind) {
+  auto result = co_await device->run(std::move(job), kind);
+  co_return result;
+}
+
+// Within a job that has begun, the thread is looked at with a bound of nothing and one of an hour.
+TEST(DeviceThread, SaysWhenAJobTakesTooLong) {
+  using namespace std::chrono_literals;
+  DeviceThread device("test");
+  boost::asio::io_context context;
+  EXPECT_EQ(device.wedged(0s), "");
+  const auto look = [&](const char* kind) {
+    std::string within_nothing, within_an_hour;
+    Running<Result<int>> job(context, run_kind(
+                                          &device,
+                                          [&]() -> Result<int> {
+                                            within_nothing = device.wedged(0s);
+                                            within_an_hour = device.wedged(1h);
+                                            return 1;
+                                          },
+                                          kind));
+    context.restart();
+    context.run();
+    EXPECT_EQ(job.value().value(), 1);
+    EXPECT_EQ(within_an_hour, "");
+    return within_nothing;
+  };
+  const std::string step = look(DeviceQueue::kStep);
+  EXPECT_EQ(step, "a job of thread 'test' (step) has run for 0 s and may run for 0 s");
+  EXPECT_NE(look(DeviceQueue::kLoad).find("(load)"), std::string::npos);
+  EXPECT_EQ(look("train"), "") << "the first of its kind";
+  EXPECT_EQ(device.wedged(0s), "") << "nothing runs";
+}
+
 TEST(DeviceThread, RunsJobsInOrderOnOneThread) {
   DeviceThread device("test");
   boost::asio::io_context context;
