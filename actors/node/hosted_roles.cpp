@@ -28,7 +28,35 @@ async::task<void> HostedRoles::settle() {
   co_await async::run_on(strand_, settle_here());
 }
 
+// The work is done in a coroutine of its own: Asio 1.26 must not cancel one that waits for another
+// strand, and the asker's may be cancelled.
 async::task<Result<void>> HostedRoles::start(Spawn spawn) {
+  auto answer = std::make_shared<Answer>();
+  scope_.spawn("", start_and_tell(std::move(spawn), answer));
+  auto taken = co_await Answer::take(answer);
+  co_return taken;
+}
+
+async::task<void> HostedRoles::start_and_tell(Spawn spawn, std::shared_ptr<Answer> answer) {
+  auto started = co_await start_here(std::move(spawn));
+  answer->set(std::move(started));
+}
+
+async::task<void> HostedRoles::stop(std::string role, std::uint64_t epoch) {
+  auto answer = std::make_shared<Answer>();
+  scope_.spawn("", stop_and_tell(std::move(role), epoch, answer));
+  auto taken = co_await Answer::take(answer);
+  static_cast<void>(taken);  // stops have no errors
+}
+
+async::task<void> HostedRoles::stop_and_tell(std::string role,
+                                             std::uint64_t epoch,
+                                             std::shared_ptr<Answer> answer) {
+  co_await stop_one(std::move(role), epoch);
+  answer->set(Result<void>());
+}
+
+async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {
   co_await settle_here();
   const std::string name = spawn.name;
   const std::uint64_t epoch = spawn.epoch;
@@ -40,7 +68,7 @@ async::task<Result<void>> HostedRoles::start(Spawn spawn) {
                          name + " of epoch " + std::to_string(newest) +
                              " was here; it is not started with epoch " + std::to_string(epoch));
   }
-  if (there != hosted_.end()) co_await stop(name);
+  if (there != hosted_.end()) co_await stop_one(name, 0);
   {
     const auto change = begin_change();
     const HostedRole role{spawn.kind, name, spawn.run_id, epoch};
@@ -69,10 +97,10 @@ async::task<Result<std::unique_ptr<cluster::RoleHost>>> HostedRoles::host(Spawn 
 // Stops a role that failed by itself. The company notices it, because the role's address ends, too.
 void HostedRoles::failed(const std::string& role, const core::Error& error) {
   ports_.note(role + " failed: " + error.message);
-  scope_.spawn("stop " + role, stop(role));
+  scope_.spawn("stop " + role, stop_one(role, 0));
 }
 
-async::task<void> HostedRoles::stop(std::string role, std::uint64_t epoch) {
+async::task<void> HostedRoles::stop_one(std::string role, std::uint64_t epoch) {
   co_await settle_here();
   const auto found = hosted_.find(role);
   if (found == hosted_.end()) co_return;
@@ -91,7 +119,7 @@ async::task<void> HostedRoles::stop_here() {
   for (;;) {
     co_await settle_here();
     if (hosted_.empty()) break;
-    co_await stop(hosted_.rbegin()->first);
+    co_await stop_one(hosted_.rbegin()->first, 0);
   }
   auto joined = co_await scope_.join();
   static_cast<void>(joined);  // stops have no errors

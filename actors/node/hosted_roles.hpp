@@ -1,6 +1,7 @@
 // The roles that run in a node's process. They are started and stopped as the company asks, and
 // live on when the company's process is gone, until another one takes them over or nobody does.
-// Owned by the process, used on the strand of its node role. Bound: one start or stop at a time.
+// What was begun is finished, even when the one who asked is gone. Owned by the process, used on
+// the strand of its node role. Bound: one start or stop at a time.
 #pragma once
 
 #include "actors/protocol/messages_node.hpp"
@@ -56,7 +57,14 @@ class HostedRoles {
     HostedRole role;
     std::unique_ptr<cluster::RoleHost> host;
   };
+  using Answer = async::Oneshot<core::Result<void>>;
   auto begin_change();
+  async::task<void> start_and_tell(Spawn spawn, std::shared_ptr<Answer> answer);
+  async::task<void> stop_and_tell(std::string role,
+                                  std::uint64_t epoch,
+                                  std::shared_ptr<Answer> answer);
+  async::task<core::Result<void>> start_here(Spawn spawn);
+  async::task<void> stop_one(std::string role, std::uint64_t epoch);
   async::task<void> settle_here();
   async::task<void> stop_here();
   async::task<core::Result<std::unique_ptr<cluster::RoleHost>>> host(Spawn spawn);
@@ -64,7 +72,7 @@ class HostedRoles {
 
   const async::Executor strand_;
   const Ports ports_;
-  async::Scope scope_;  // stops of roles that failed
+  async::Scope scope_;  // starts and stops under way
   std::map<std::string, Hosted> hosted_;
   std::string config_;
   std::map<std::string, std::uint64_t> ended_;  // newest epoch of the roles that were here

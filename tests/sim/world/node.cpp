@@ -92,7 +92,11 @@ actors::NodePorts Node::ports() {
     if (place != process_.roles().end()) introduce(place->second->identity(), "");
   };
   ports.left = [this](const core::Error& error) { left(error.message); };
-  ports.in = [this](const actors::Joined&) { in_ = was_in_ = true; };
+  ports.in = [this](const actors::Joined&) {
+    in_ = was_in_ = true;
+    heard_ = stage_.time.now();
+  };
+  ports.heard = [this] { heard_ = stage_.time.now(); };
   return ports;
 }
 
@@ -122,7 +126,7 @@ void Node::left(const std::string& why) {
 
 // As the program's node: keeps its roles and enters the company of the next head, or ends.
 async::task<void> Node::rejoin(Node* self) {
-  const core::TimePoint until = self->stage_.time.now() + kHeadWait;
+  const core::TimePoint until = self->heard_ + kHeadWait;
   co_await self->hosted_->settle();
   if (self->host_) co_await self->host_->stop();
   self->role_.reset();

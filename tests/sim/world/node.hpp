@@ -76,7 +76,8 @@ class Node {
   std::shared_ptr<actors::NodeRole> role_;
   std::unique_ptr<cluster::RoleHost> host_, brought_;
   actors::RoleContext context_;
-  std::string how_;  // it ended; "" while it lives
+  core::TimePoint heard_{};  // when its company last answered
+  std::string how_;          // it ended; "" while it lives
   bool in_ = false, was_in_ = false, waiting_ = false, told_ = false, unwinding_ = false,
        unwound_ = false;
 };
