@@ -63,7 +63,7 @@ class StatusService {
   template <class Request>
   async::task<core::Result<typename Request::Reply>> ask_controller(Request request) {
     auto asked = actors::ask(context_, "controller/0", std::move(request));
-    auto reply = co_await async::run_on(context_.scope->executor(), std::move(asked));
+    auto reply = co_await async::run_apart(context_.scope, std::move(asked));
     co_return reply;
   }
 

@@ -52,6 +52,7 @@ async::task<core::Result<void>> Head::start_company(Head* self) {
       self->process_, {"company/0", core::RunId{0}, core::first_epoch(self->generation_) + 1});
   self->status_ = self->stage_.links.join(
       self->process_, {"status/0", core::RunId{kRun}, core::first_epoch(self->generation_) + 1});
+  self->asks_ = std::make_unique<async::Scope>(self->status_->strand());
   cluster::RoleRecipe recipe;
   recipe.factory = actors::factory_of<Company>([self](actors::RoleContext context) {
     self->company_ = std::make_shared<Company>(std::move(context), self->company_options(),
@@ -111,7 +112,7 @@ async::task<core::Result<actors::RewardsChanged>> Head::ask_controller(Request r
   context.transport = status_;
   context.timers = &stage_.time;
   auto asked =
-      async::run_on(status_->strand(), actors::ask(context, "controller/0", std::move(request)));
+      async::run_apart(asks_.get(), actors::ask(context, "controller/0", std::move(request)));
   auto answer = co_await std::move(asked);
   co_return answer;
 }
@@ -245,6 +246,10 @@ async::task<void> Head::unwind(Head* self) {
   self->company_.reset();
   self->company_host_.reset();
   if (self->status_) co_await self->status_->stop();
+  if (self->asks_) {
+    auto asked = co_await self->asks_->join();
+    static_cast<void>(asked);
+  }
   self->unwound_ = true;
 }
 

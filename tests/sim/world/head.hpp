@@ -117,6 +117,7 @@ class Head final : public actors::NodeLauncher {
   std::shared_ptr<actors::Company> company_;
   std::unique_ptr<cluster::RoleHost> company_host_;
   std::shared_ptr<cluster::Endpoint> status_;  // asks the controller for the company
+  std::unique_ptr<async::Scope> asks_;         // requests to the controller
   std::unique_ptr<async::Scope> scope_;        // of the training command
   std::unique_ptr<Session> session_;
   std::map<std::string, Bound> bound_;
