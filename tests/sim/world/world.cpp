@@ -159,11 +159,13 @@ void World::node_ended(Node& node, const std::string& how) {
   note(node.self().name + " " + how);
   const auto& self = node.self();
   if (self.host == kHeadHost) {
-    if (&node.head() == head_) {
-      after(stage_.soon(100ms), [this, &node, name = self.name, how] {
-        if (&node.head() == head_) head_->exited(name, how);
-      });
-    }
+    // The head that started it watches it, or the one that has told it to come.
+    const auto told = adoptions_.find(self.name);
+    Head* const watches = told == adoptions_.end() ? &node.head() : told->second.head;
+    if (told != adoptions_.end()) adoptions_.erase(told);
+    after(stage_.soon(100ms), [this, watches, name = self.name, how] {
+      if (watches == head_) head_->exited(name, how);
+    });
     return;
   }
   if (how == "was dismissed") {
