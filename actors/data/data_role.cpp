@@ -300,7 +300,14 @@ async::task<core::Result<Ack>> DataRole::on(DrainReward request) {
     if (!needed(request.name)) {
       // From now on a reissued slot gets a set without it.
       sets_.retire(request.name);
-      co_return Ack{};
+      // The reward goes when this is answered: its scores must be on disk by then.
+      for (;;) {
+        const auto kept = co_await log_.durable();
+        if (kept) co_return Ack{};
+        if (deadline.remaining(*context_.timers) <= core::Duration::zero())
+          co_return core::fail(kept.error());
+        co_await async::sleep_for(*context_.timers, limits::kDiskPause_min);
+      }
     }
   } while (co_await changed_.wait(deadline));
   co_return core::fail(ErrorCode::kDeadline, "groups still wait for reward " + request.name);
