@@ -58,6 +58,7 @@ async::task<void> HostedRoles::stop_and_tell(std::string role,
 
 async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {
   co_await settle_here();
+  if (ending_) co_return core::fail(core::ErrorCode::kClosed, "this node ends");
   const std::string name = spawn.name;
   const std::uint64_t epoch = spawn.epoch;
   const auto there = hosted_.find(name);
@@ -116,6 +117,7 @@ async::task<void> HostedRoles::stop_all() {
 }
 
 async::task<void> HostedRoles::stop_here() {
+  ending_ = true;
   for (;;) {
     co_await settle_here();
     if (hosted_.empty()) break;

@@ -43,7 +43,7 @@ class HostedRoles {
   // Stops a role if its epoch is at most `epoch`; 0: whatever its epoch. Does nothing when the role
   // is not here.
   async::task<void> stop(std::string role, std::uint64_t epoch = 0);
-  // Stops every role. May be awaited on any executor.
+  // Stops every role; none is started any more. May be awaited on any executor.
   async::task<void> stop_all();
   // Waits until no start or stop is under way. May be awaited on any executor.
   async::task<void> settle();
@@ -76,7 +76,8 @@ class HostedRoles {
   std::map<std::string, Hosted> hosted_;
   std::string config_;
   std::map<std::string, std::uint64_t> ended_;  // newest epoch of the roles that were here
-  bool changing_ = false;                       // a role is being started or stopped
+  bool ending_ = false;
+  bool changing_ = false;  // a role is being started or stopped
   async::Notifier changed_;
 };
 

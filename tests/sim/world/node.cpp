@@ -53,6 +53,7 @@ actors::Join Node::join() const {
 }
 
 void Node::begin() {
+  ++starting_;
   stage_.links.connect(process_, head_->process());
   auto endpoint = stage_.links.join(process_, {self_.name, core::RunId{0}, self_.epoch});
   boost::asio::co_spawn(endpoint->strand(), start(this, endpoint), rethrow);
@@ -75,6 +76,7 @@ async::task<void> Node::start(Node* self, std::shared_ptr<cluster::Endpoint> end
   TROUPE_CHECK(started.has_value(), "a node's role starts");
   self->introduce(endpoint->identity(), self->self_.pass);
   self->role_->begin();
+  --self->starting_;
 }
 
 // The head hears of it over the connection, and says no or nothing.
@@ -102,6 +104,7 @@ actors::NodePorts Node::ports() {
 
 void Node::bring(const std::string& role) {
   if (process_.roles().contains(role)) return;
+  ++starting_;
   boost::asio::co_spawn(process_.make_strand(), start_brought(this, role), rethrow);
 }
 
@@ -114,6 +117,7 @@ async::task<void> Node::start_brought(Node* self, std::string role) {
   auto started = co_await self->brought_->start(std::move(recipe.factory));
   TROUPE_CHECK(started.has_value(), "a brought reward starts");
   self->introduce(identity, "");
+  --self->starting_;
 }
 
 void Node::left(const std::string& why) {
@@ -162,10 +166,10 @@ void Node::kill() {
 }
 
 async::task<void> Node::unwind(Node* self) {
+  while (self->waiting_ || self->starting_ > 0)
+    co_await async::sleep_for(self->stage_.time, std::chrono::milliseconds(10));
   if (self->brought_) co_await self->brought_->stop();
   self->brought_.reset();
-  while (self->waiting_)
-    co_await async::sleep_for(self->stage_.time, std::chrono::milliseconds(10));
   co_await self->hosted_->stop_all();
   if (self->host_) co_await self->host_->stop();
   self->role_.reset();

@@ -76,6 +76,7 @@ class Node {
   std::shared_ptr<actors::NodeRole> role_;
   std::unique_ptr<cluster::RoleHost> host_, brought_;
   actors::RoleContext context_;
+  int starting_ = 0;         // coroutines that start something
   core::TimePoint heard_{};  // when its company last answered
   std::string how_;          // it ended; "" while it lives
   bool in_ = false, was_in_ = false, waiting_ = false, told_ = false, unwinding_ = false,
