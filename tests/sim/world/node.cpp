@@ -103,7 +103,7 @@ actors::NodePorts Node::ports() {
 }
 
 void Node::bring(const std::string& role) {
-  if (process_.roles().contains(role)) return;
+  if (unwinding_ || process_.roles().contains(role)) return;
   ++starting_;
   boost::asio::co_spawn(process_.make_strand(), start_brought(this, role), rethrow);
 }
