@@ -28,32 +28,19 @@ async::task<void> HostedRoles::settle() {
   co_await async::run_on(strand_, settle_here());
 }
 
-// The work is done in a coroutine of its own: Asio 1.26 must not cancel one that waits for another
-// strand, and the asker's may be cancelled.
 async::task<Result<void>> HostedRoles::start(Spawn spawn) {
-  auto answer = std::make_shared<Answer>();
-  scope_.spawn("", start_and_tell(std::move(spawn), answer));
-  auto taken = co_await Answer::take(answer);
-  co_return taken;
-}
-
-async::task<void> HostedRoles::start_and_tell(Spawn spawn, std::shared_ptr<Answer> answer) {
-  auto started = co_await start_here(std::move(spawn));
-  answer->set(std::move(started));
+  auto started = async::run_apart(&scope_, start_here(std::move(spawn)));
+  co_return co_await std::move(started);
 }
 
 async::task<void> HostedRoles::stop(std::string role, std::uint64_t epoch) {
-  auto answer = std::make_shared<Answer>();
-  scope_.spawn("", stop_and_tell(std::move(role), epoch, answer));
-  auto taken = co_await Answer::take(answer);
-  static_cast<void>(taken);  // stops have no errors
+  auto stopped = async::run_apart(&scope_, stop_told(std::move(role), epoch));
+  static_cast<void>(co_await std::move(stopped));  // stops have no errors
 }
 
-async::task<void> HostedRoles::stop_and_tell(std::string role,
-                                             std::uint64_t epoch,
-                                             std::shared_ptr<Answer> answer) {
+async::task<Result<void>> HostedRoles::stop_told(std::string role, std::uint64_t epoch) {
   co_await stop_one(std::move(role), epoch);
-  answer->set(Result<void>());
+  co_return Result<void>();
 }
 
 async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {

@@ -57,13 +57,9 @@ class HostedRoles {
     HostedRole role;
     std::unique_ptr<cluster::RoleHost> host;
   };
-  using Answer = async::Oneshot<core::Result<void>>;
   auto begin_change();
-  async::task<void> start_and_tell(Spawn spawn, std::shared_ptr<Answer> answer);
-  async::task<void> stop_and_tell(std::string role,
-                                  std::uint64_t epoch,
-                                  std::shared_ptr<Answer> answer);
   async::task<core::Result<void>> start_here(Spawn spawn);
+  async::task<core::Result<void>> stop_told(std::string role, std::uint64_t epoch);
   async::task<void> stop_one(std::string role, std::uint64_t epoch);
   async::task<void> settle_here();
   async::task<void> stop_here();

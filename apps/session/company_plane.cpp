@@ -188,7 +188,10 @@ async::task<Result<void>> CompanyPlane::await_roles() {
       co_return core::fail(stays_away ? ErrorCode::kDeadline : hopeless_->code, hopeless_->message);
     }
     if (up) company_->end_leftovers();
-    if (up) co_return up;
+    if (up) {
+      company_->end_leftovers();
+      co_return up;
+    }
     if (up.error().code != ErrorCode::kDeadline ||
         deadline.remaining(timers_) <= core::Duration::zero())
       co_return up;

@@ -1,5 +1,7 @@
 #include "apps/session/status_text.hpp"
 
+#include "runtime/core/ids.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -67,7 +69,7 @@ void print_roles(std::string& page, const json& roles) {
     print(page, "%-18s %-16s %5llu %5llu %-12s %9llu %9llu %5.0f%%  %s\n",
           role.value("name", "").c_str(), role.value("node", "").c_str(),
           static_cast<unsigned long long>(role.value("actor", 0ull)),
-          static_cast<unsigned long long>(role.value("epoch", 0ull)),
+          static_cast<unsigned long long>(core::start_of(role.value("epoch", 0ull))),
           role.value("state", "").c_str(),
           static_cast<unsigned long long>(role.value("frames_in", 0ull)),
           static_cast<unsigned long long>(role.value("frames_out", 0ull)), 100 * shares.busy,

@@ -56,6 +56,13 @@ void kill_head(CompanyRun& run, std::size_t steps) {
   run.wait();
 }
 
+// The run in "run" against one of these words that nothing disturbs.
+void expect_bits_of_a_calm_run(const TinyRun& files, const Words& words) {
+  CompanyRun calm(files, "calm", words);
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  expect_same_bits(files / "calm", files / "run", 40);
+}
+
 class CompanyTakeover : public ::testing::TestWithParam<Words> {};
 
 }  // namespace
@@ -88,9 +95,7 @@ TEST_P(CompanyTakeover, TheNextHeadGoesOnWithTheSameProcesses) {
   EXPECT_TRUE(all_gone(files / "run", 10));
   expect_clean_ledger(last.folder());
   if (!synchronous) return;
-  CompanyRun calm(files, "calm", words);
-  ASSERT_EQ(calm.wait(), 0) << calm.output();
-  expect_same_bits(files / "calm", files / "run", 40);
+  expect_bits_of_a_calm_run(files, words);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -130,9 +135,7 @@ TEST(CompanyTakeover, RolesOfAnotherConfigurationAreStartedAnew) {
   ASSERT_EQ(next.wait(), 0) << next.output();
   EXPECT_EQ(next.log().find("plays on"), std::string::npos) << next.log();
   expect_clean_ledger(next.folder());
-  CompanyRun calm(files, "calm", kLongRun);
-  ASSERT_EQ(calm.wait(), 0) << calm.output();
-  expect_same_bits(files / "calm", files / "run", 40);
+  expect_bits_of_a_calm_run(files, kLongRun);
 }
 
 // The policy dies with the head: generators with its weights must not play on.
@@ -154,9 +157,7 @@ TEST(CompanyTakeover, WithoutThePolicyTheGeneratorsStartAnew) {
   const bool again =
       next.log().find("its weights are those of a policy that is gone") != std::string::npos;
   EXPECT_EQ(kept, again) << next.log();
-  CompanyRun calm(files, "calm", kLongRun);
-  ASSERT_EQ(calm.wait(), 0) << calm.output();
-  expect_same_bits(files / "calm", files / "run", 40);
+  expect_bits_of_a_calm_run(files, kLongRun);
 }
 
 TEST(CompanyTakeover, AFrozenHeadLosesNothing) {
@@ -173,9 +174,7 @@ TEST(CompanyTakeover, AFrozenHeadLosesNothing) {
   ASSERT_EQ(run.wait(), 0) << run.output();
   EXPECT_EQ(run.log().find("is lost"), std::string::npos) << run.log();
   EXPECT_EQ(run.log().find("going on from the last checkpoint"), std::string::npos) << run.log();
-  CompanyRun calm(files, "calm", kLongRun);
-  ASSERT_EQ(calm.wait(), 0) << calm.output();
-  expect_same_bits(files / "calm", files / "run", 40);
+  expect_bits_of_a_calm_run(files, kLongRun);
 }
 
 // As when a host that shares the folder has taken the run over: locks of files do not show it.

@@ -243,7 +243,6 @@ void Introducer::ended(const caf::down_msg& down) {
 
 void Introducer::lose_process(std::map<caf::node_id, Remote>::iterator place,
                               const std::string& cause) {
-  const caf::node_id process = place->first;
   const Remote remote = std::move(place->second);
   remotes_.erase(place);
   // Roles of processes that are known through others alone may have been known through this one.
