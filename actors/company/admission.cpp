@@ -104,6 +104,12 @@ void Admission::forget(const std::string& node) {
   gone_.push_back({node, guest.mapped().pass});
 }
 
+std::string Admission::pass_of(const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  const Guest* const guest = core::find_value(guests_, node);
+  return guest == nullptr ? "" : guest->pass;
+}
+
 std::string Admission::node_of(const std::string& origin) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, guest] : guests_) {

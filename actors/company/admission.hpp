@@ -37,6 +37,8 @@ class Admission {
   // The node is gone: neither its origin nor its roles are admitted any more.
   void forget(const std::string& node);
 
+  // The pass with which the node came in; "" when it is not there.
+  std::string pass_of(const std::string& node) const;
   // The node that connected from this origin; "" when there is none.
   std::string node_of(const std::string& origin) const;
 

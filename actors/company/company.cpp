@@ -175,7 +175,8 @@ async::task<core::Result<void>> Company::dismiss(std::string node) {
 }
 
 void Company::look_at_silence() {
-  for (const Membership::Change& change : membership_.look(context_.timers->now())) {
+  for (const Membership::Change& change :
+       membership_.look(context_.timers->now(), hooks_.traffic)) {
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.1f s", change.silent_s);
     if (change.health == NodeHealth::kSuspect) {
@@ -380,7 +381,7 @@ CompanyView Company::view() const {
   };
   CompanyView view;
   for (const auto& [name, member] : membership_.members()) {
-    view.nodes.push_back({member.join, health_name(member.health), seconds(member.last_beat),
+    view.nodes.push_back({member.join, health_name(member.health), seconds(member.last_heard),
                           seconds(member.joined)});
   }
   for (const auto& [name, placed] : placement_.roles())

@@ -59,6 +59,8 @@ struct CompanyHooks {
   std::function<void(const core::Error&)> hopeless;
   // Has the transport drop the name, with `cause` as the error of calls that wait for it.
   std::function<void(const std::string& name, const core::Error& cause)> fence;
+  // When bytes last came from a node of another host. May be null.
+  Membership::Traffic traffic;
   // Settings that only a Spawn to a node of another host carries, beside the common ones.
   using Settings = std::vector<std::pair<std::string, std::string>>;
   std::function<async::task<Settings>()> contents;

@@ -29,7 +29,7 @@ core::Result<void> Membership::join(const Join& join, core::TimePoint now) {
     return core::fail(core::ErrorCode::kOverloaded,
                       "the company has " + std::to_string(limits::kNodes_max) + " nodes already");
   }
-  members_.emplace(join.name, Member{join, now, now});
+  members_.emplace(join.name, Member{join, now, now, now});
   return {};
 }
 
@@ -40,13 +40,17 @@ bool Membership::beat(const std::string& name, core::TimePoint now) {
   return true;
 }
 
-std::vector<Membership::Change> Membership::look(core::TimePoint now) {
+std::vector<Membership::Change> Membership::look(core::TimePoint now, const Traffic& traffic) {
   const auto late = last_look_ ? (now - *last_look_) - limits::kLookEvery : core::Duration::zero();
   last_look_ = now;
   std::vector<Change> changes;
   for (auto& [name, member] : members_) {
     if (late > limits::kLookEvery) member.last_beat = std::min(member.last_beat + late, now);
-    const core::Duration silent = now - member.last_beat;
+    const auto bytes = traffic ? traffic(name) : std::nullopt;
+    const core::TimePoint latest =
+        std::min(bytes.value_or(member.last_beat), member.last_beat + limits::kTrafficLife);
+    member.last_heard = std::max(member.last_beat, latest);
+    const core::Duration silent = now - member.last_heard;
     NodeHealth health = NodeHealth::kAlive;
     if (silent >= limits::kSuspectAfter) health = NodeHealth::kSuspect;
     if (silent >= limits::kFrozenAfter) health = NodeHealth::kFrozen;

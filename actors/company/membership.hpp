@@ -3,6 +3,9 @@
 //
 //   alive <-> suspect (1 s of silence) -> frozen (2 s): the company gives the node up
 //
+// A node whose heartbeats wait behind bulk data on a slow link is not silent while bytes come from
+// it, up to kTrafficLife.
+//
 // A company that was itself delayed must not take its own pause for silence of the nodes: when
 // `look` is called late, the delay does not count as silence of any node.
 #pragma once
@@ -12,6 +15,7 @@
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/result.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,7 +35,8 @@ bool offers(const Join& join, const char* kind);
 struct Member {
   Join join;
   core::TimePoint joined{};
-  core::TimePoint last_beat{};
+  core::TimePoint last_beat{};   // as the node sent it, or as a late look moved it
+  core::TimePoint last_heard{};  // that, or bytes that came later
   NodeHealth health = NodeHealth::kAlive;
 };
 
@@ -53,8 +58,10 @@ class Membership {
     NodeHealth health;
     double silent_s;
   };
+  // When bytes last came from a node, if that is known.
+  using Traffic = std::function<std::optional<core::TimePoint>(const std::string& name)>;
   // Call every kLookEvery; returns the nodes whose health changed since the last call.
-  std::vector<Change> look(core::TimePoint now);
+  std::vector<Change> look(core::TimePoint now, const Traffic& traffic = nullptr);
 
   const Member* find(const std::string& name) const { return core::find_value(members_, name); }
   const std::map<std::string, Member>& members() const noexcept { return members_; }

@@ -79,9 +79,9 @@ core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
 core::Result<void> DataRole::check_prompts_left(std::uint64_t update, std::uint64_t wanted) const {
   if (options_.episodes == 0 || experience::is_evaluation(update)) return {};
   const std::uint64_t most = prompts_->size() * options_.episodes;
-  if (book_.next_prompt() + wanted <= most) return {};
+  if (book_.prompts().used() + wanted <= most) return {};
   return core::fail(ErrorCode::kNotFound,
-                    "the prompts are used up: " + std::to_string(book_.next_prompt()) + " of " +
+                    "the prompts are used up: " + std::to_string(book_.prompts().used()) + " of " +
                         std::to_string(most) + " are taken, update " + std::to_string(update + 1) +
                         " asks for " + std::to_string(wanted) + " more");
 }
@@ -100,7 +100,7 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
     TROUPE_CO_TRY(check_prompts_left(request.update, request.groups));
   }
   // Every evaluation starts from the first held-out prompt again.
-  if (evaluation) evaluation_book_.set_next_prompt(0);
+  if (evaluation) evaluation_book_.begin_prompts_again();
   const TicketBook::Order order{request.update, request.groups, request.samples,
                                 request.version_min};
   Tickets reply{book_of(request.update).issue(order, rewards_for(request.update))};
@@ -263,7 +263,7 @@ async::task<core::Result<Loaded>> DataRole::on(LoadState request) {
     BookGroup& group = open.emplace_back(std::move(saved));
     group.rewards = rewards_for(group.ticket.update);
   }
-  TROUPE_CO_TRY(book_.restore(state.next_prompt, std::move(open)));
+  TROUPE_CO_TRY(book_.restore(std::move(state.prompts), std::move(open)));
   committed_ = state_of(book_);
   co_return loaded;
 }

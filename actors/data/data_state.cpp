@@ -23,6 +23,18 @@ bool is_count(const json& object, const char* key) {
   return object.contains(key) && object[key].is_number_unsigned();
 }
 
+// A list of positions in the prompt stream; empty when `object` has none of that name.
+core::Result<std::vector<std::uint64_t>> positions_of(const json& object,
+                                                      const char* key,
+                                                      const std::filesystem::path& path) {
+  std::vector<std::uint64_t> positions;
+  for (const json& position : object.value(key, json::array())) {
+    if (!position.is_number_unsigned()) return damaged(path, "a prompt that is no number");
+    positions.push_back(position.get<std::uint64_t>());
+  }
+  return positions;
+}
+
 // The slots and prompts seen so far: no two tickets may share one.
 struct Seen {
   std::set<std::pair<std::uint64_t, std::uint32_t>> slots;
@@ -31,7 +43,7 @@ struct Seen {
 
 core::Result<SavedTicket> ticket_from(const json& object,
                                       const std::filesystem::path& path,
-                                      std::uint64_t next_prompt,
+                                      const PromptPositions& prompts_used,
                                       Seen& seen) {
   if (!object.is_object()) return damaged(path, "an open ticket is no object");
   for (const char* key : {"update", "slot", "attempt", "prompt", "wanted"}) {
@@ -44,15 +56,13 @@ core::Result<SavedTicket> ticket_from(const json& object,
   saved.prompt = object["prompt"].get<std::uint64_t>();
   saved.wanted = object["wanted"].get<std::int32_t>();
   if (saved.wanted < 1) return damaged(path, "an open ticket that wants no samples");
-  for (const json& position : object.value("replaced", json::array())) {
-    if (!position.is_number_unsigned()) return damaged(path, "a prompt that is no number");
-    saved.replaced.push_back(position.get<std::uint64_t>());
-  }
+  TROUPE_TRY_ASSIGN(replaced, positions_of(object, "replaced", path));
+  saved.replaced = std::move(replaced);
   std::vector<std::uint64_t> prompts = saved.replaced;
   prompts.push_back(saved.prompt);
   bool fresh = seen.slots.insert({saved.ticket.update, saved.ticket.slot}).second;
   for (const std::uint64_t prompt : prompts) {
-    fresh = fresh && prompt < next_prompt && seen.prompts.insert(prompt).second;
+    fresh = fresh && prompts_used.is_used(prompt) && seen.prompts.insert(prompt).second;
   }
   if (!fresh) return damaged(path, "an open ticket or its prompt comes twice");
   return saved;
@@ -84,7 +94,7 @@ core::Result<SetRewards> set_from(const json& object, const std::filesystem::pat
 
 DataState state_of(const TicketBook& book) {
   DataState state;
-  state.next_prompt = book.next_prompt();
+  state.prompts = book.prompts();
   for (const BookGroup* group : book.groups())
     state.open.push_back(*group);
   state.dropped_samples = book.counts().dropped_samples;
@@ -107,7 +117,8 @@ core::Result<void> write_state(const DataState& state,
   json sets = json::array();
   for (const SetRewards& set : state.reward_sets)
     sets.push_back(json_of(set));
-  const json object = {{"next_prompt", state.next_prompt},
+  const json object = {{"next_prompt", state.prompts.next()},
+                       {"prompts_ahead", state.prompts.ahead()},
                        {"open", std::move(open)},
                        {"reward_sets", std::move(sets)},
                        {"dropped_samples", state.dropped_samples},
@@ -123,12 +134,14 @@ core::Result<DataState> read_state(const std::filesystem::path& folder, store::D
     return damaged(path, "it has no next_prompt");
   }
   DataState state;
-  state.next_prompt = object["next_prompt"].get<std::uint64_t>();
+  TROUPE_TRY_ASSIGN(ahead, positions_of(object, "prompts_ahead", path));
+  state.prompts = PromptPositions(object["next_prompt"].get<std::uint64_t>(),
+                                  std::set<std::uint64_t>(ahead.begin(), ahead.end()));
   Seen seen;
   const json open = object.value("open", json::array());
   if (!open.is_array()) return damaged(path, "its open tickets are no list");
   for (const json& one : open) {
-    TROUPE_TRY_ASSIGN(saved, ticket_from(one, path, state.next_prompt, seen));
+    TROUPE_TRY_ASSIGN(saved, ticket_from(one, path, state.prompts, seen));
     state.open.push_back(std::move(saved));
   }
   const json sets = object.value("reward_sets", json::array());

@@ -2,6 +2,7 @@
 // prompt stream, the open tickets and the reward sets. A resumed run gives the same prompts to the
 // same tickets, skips none and uses none twice; it draws samples of open tickets again. Pure but
 // for the file. A file with `next_prompt` alone, of an older program, has no open tickets.
+// `prompts_ahead`: positions in use above next_prompt.
 #pragma once
 
 #include "actors/data/ticket_book.hpp"
@@ -16,7 +17,7 @@
 namespace troupe::actors {
 
 struct DataState {
-  std::uint64_t next_prompt = 0;
+  PromptPositions prompts;
   std::vector<SavedTicket> open;        // by update and slot
   std::vector<SetRewards> reward_sets;  // those after set 0, which the configuration names
   std::uint64_t dropped_samples = 0, failed_groups = 0;  // written for people, not read

@@ -87,7 +87,7 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const Rewa
     const bool fresh = added || group.restored;
     if (added) {
       const experience::Ticket ticket{order.update, slot, 0};
-      group = fresh_group({ticket, next_prompt_++, wanted, {}}, order.version_min, rewards);
+      group = fresh_group({ticket, prompts_.take(), wanted, {}}, order.version_min, rewards);
     } else if (group.restored) {
       group = fresh_group({group.ticket, group.prompt, wanted, std::move(group.replaced)},
                           order.version_min, rewards);
@@ -119,7 +119,7 @@ core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& t
   if (group.ticket != ticket) return group.ticket;
   group.replaced.push_back(group.prompt);
   const experience::Ticket next{ticket.update, ticket.slot, ticket.attempt + 1};
-  BookGroup fresh = fresh_group({next, next_prompt_++, group.wanted, std::move(group.replaced)},
+  BookGroup fresh = fresh_group({next, prompts_.take(), group.wanted, std::move(group.replaced)},
                                 group.version_min, rewards);
   fresh.restored = group.restored;  // then the next IssueTickets sets version_min and samples
   fresh.missing = group.missing;
@@ -354,7 +354,7 @@ core::Result<void> TicketBook::commit(std::uint64_t update, bool partly) {
   return {};
 }
 
-core::Result<void> TicketBook::restore(std::uint64_t next_prompt, std::vector<BookGroup> open) {
+core::Result<void> TicketBook::restore(PromptPositions prompts, std::vector<BookGroup> open) {
   const bool idle = std::all_of(groups_.begin(), groups_.end(), [](const auto& entry) {
     return entry.second.restored && entry.second.state == GroupState::kIssued;
   });
@@ -362,7 +362,7 @@ core::Result<void> TicketBook::restore(std::uint64_t next_prompt, std::vector<Bo
     return core::fail(ErrorCode::kInvalidArgument, "a state is loaded before tickets are issued");
   }
   groups_.clear();
-  next_prompt_ = next_prompt;
+  prompts_ = std::move(prompts);
   for (BookGroup& saved : open) {
     const Slot slot{saved.ticket.update, saved.ticket.slot};
     saved.scored.assign(saved.rewards->members.size(), false);
@@ -384,9 +384,9 @@ void TicketBook::place(const TicketIssued& issued, const RewardSetPtr& rewards) 
   group = fresh_group(saved, issued.version_min, rewards);
   group.missing = missing;
   group.restored = true;
-  next_prompt_ = std::max(next_prompt_, saved.prompt + 1);
+  prompts_.use(saved.prompt);
   for (const std::uint64_t prompt : saved.replaced)
-    next_prompt_ = std::max(next_prompt_, prompt + 1);
+    prompts_.use(prompt);
   next_update_ = std::max(next_update_, saved.ticket.update + 1);
 }
 

@@ -12,6 +12,7 @@
 
 #include "actors/data/book_events.hpp"
 #include "actors/data/book_group.hpp"
+#include "actors/data/prompt_positions.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "runtime/core/result.hpp"
 
@@ -103,7 +104,7 @@ class TicketBook {
 
   // Takes over the tickets that were open when a checkpoint was saved, in state issued. Error
   // kInvalidArgument: other groups are open already.
-  core::Result<void> restore(std::uint64_t next_prompt, std::vector<BookGroup> open);
+  core::Result<void> restore(PromptPositions prompts, std::vector<BookGroup> open);
 
   // Whoever keeps a log hears of each event, after `listener` is set; it outlives the book.
   void when_changed(BookListener* listener) { listener_ = listener; }
@@ -115,8 +116,9 @@ class TicketBook {
   // them, does not hear of them.
   void replay(std::uint64_t update, std::vector<BookEvent> events, const SetOf& set_of);
 
-  std::uint64_t next_prompt() const noexcept { return next_prompt_; }
-  void set_next_prompt(std::uint64_t position) noexcept { next_prompt_ = position; }
+  const PromptPositions& prompts() const noexcept { return prompts_; }
+  // The next ticket takes the first prompt again.
+  void begin_prompts_again() { prompts_ = PromptPositions(); }
   // One more than the newest update that had tickets.
   std::uint64_t next_update() const noexcept { return next_update_; }
   std::uint64_t oldest_update() const noexcept;  // of the open ones; next_update() without any
@@ -144,7 +146,7 @@ class TicketBook {
   std::int32_t samples_;
   bool needs_reference_;
   std::optional<MeanRange> filter_;
-  std::uint64_t next_prompt_ = 0;
+  PromptPositions prompts_;
   std::uint64_t next_update_ = 0;
   BookCounts counts_;
   std::map<Slot, BookGroup> groups_;

@@ -113,6 +113,9 @@ actors::CompanyHooks CompanyPlane::company_hooks() {
   hooks.fence = [this](const std::string& name, const core::Error& cause) {
     exchange_->forget(name, cause);
   };
+  hooks.traffic = [this](const std::string& node) {
+    return gateway_->heard(admission_.pass_of(node));
+  };
   hooks.contents = [this] { return settings_of_contents(); };
   hooks.status = [this] { return status_->json(company_->view()); };
   hooks.attach = [this](actors::AttachReward it) { return status_->ask_controller(std::move(it)); };
@@ -187,7 +190,6 @@ async::task<Result<void>> CompanyPlane::await_roles() {
       const bool stays_away = hopeless_->code == ErrorCode::kPeerLost;
       co_return core::fail(stays_away ? ErrorCode::kDeadline : hopeless_->code, hopeless_->message);
     }
-    if (up) company_->end_leftovers();
     if (up) {
       company_->end_leftovers();
       co_return up;

@@ -39,11 +39,12 @@ async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
 }
 
 // Copies TLS -> local until the peer ends its direction.
-async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local) {
+async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local, LastHeard* heard) {
   std::vector<char> buffer(limits::kTunnelBuffer_bytes);
   for (;;) {
     auto got = co_await tls->read_some(buffer.data(), buffer.size());
     if (!got) co_return got.failure();
+    heard->now();
     if (*got == 0) {
       boost::system::error_code code;
       local->shutdown(LocalSocket::shutdown_send, code);
@@ -76,12 +77,12 @@ void set_peer_options(TlsStream::Socket& socket) {
   set(TCP_USER_TIMEOUT, 30'000);
 }
 
-async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local) {
+async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local, LastHeard* heard) {
   boost::system::error_code ignored;
   local->set_option(asio::ip::tcp::no_delay(true), ignored);  // a Unix socket has no delay
   std::vector<async::task<core::Result<void>>> pumps;
   pumps.push_back(outwards(tls, local));
-  pumps.push_back(inwards(tls, local));
+  pumps.push_back(inwards(tls, local, heard));
   auto done = co_await async::all(std::move(pumps));
   if (done) reset_on_close(local->native_handle(), false);
   co_return done;

@@ -5,10 +5,13 @@
 #pragma once
 
 #include "runtime/async/task.hpp"
+#include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/net/tls_stream.hpp"
 
 #include <boost/asio/generic/stream_protocol.hpp>
+
+#include <atomic>
 
 namespace troupe::net {
 
@@ -22,6 +25,16 @@ void reset_on_close(int socket, bool reset);
 // Sets TCP_NODELAY, and keep-alive options that detect a vanished host within about 30 s.
 void set_peer_options(TlsStream::Socket& socket);
 
-async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local);
+// When bytes last came over a TLS connection. Any thread.
+class LastHeard {
+ public:
+  void now() { at_.store(core::steady_clock().now().time_since_epoch().count()); }
+  core::TimePoint when() const { return core::TimePoint(core::Duration(at_.load())); }
+
+ private:
+  std::atomic<core::Duration::rep> at_{0};
+};
+
+async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local, LastHeard* heard);
 
 }  // namespace troupe::net

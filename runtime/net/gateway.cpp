@@ -58,6 +58,8 @@ struct Visitor {
   LocalSocket local;
   async::Executor strand;  // while its bytes are carried
   std::string address, network, endpoint;
+  std::string pass;
+  LastHeard heard;
   core::TimePoint since{};
   bool late = false;     // `cut` was called, by the timer unless `crowded`
   bool crowded = false;  // make_room cut it
@@ -118,9 +120,13 @@ struct Gateway::Impl {
   // Lists a visitor whose bytes are carried, while this object lives.
   struct Carried {
     Carried(Impl& gateway, std::shared_ptr<Visitor> one) : self(gateway), visitor(std::move(one)) {
+      const std::lock_guard lock(self.mutex);
       self.carrying.push_back(visitor);
     }
-    ~Carried() { self.carrying.remove(visitor); }
+    ~Carried() {
+      const std::lock_guard lock(self.mutex);
+      self.carrying.remove(visitor);
+    }
     Impl& self;
     const std::shared_ptr<Visitor> visitor;
   };
@@ -149,12 +155,12 @@ struct Gateway::Impl {
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
   MinuteBook all_lines{limits::kGatewayLines_max};    // by ""
   ProvenBook proven;
-  std::list<std::shared_ptr<Visitor>> carrying;
   std::size_t carried = 0;
   bool closing = false;
   std::uint16_t port = 0;
-  std::mutex mutex;
-  Services services;  // under the mutex
+  mutable std::mutex mutex;
+  std::list<std::shared_ptr<Visitor>> carrying;  // under the mutex
+  Services services;                             // under the mutex
 };
 
 // Logs a refusal, at most kGatewayFailures_max lines a minute about one network and
@@ -276,6 +282,7 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   limit.disarm();
   if (request->errand == GatewayErrand::kIntroduce) co_return;
   if (closing) co_return;
+  visitor->pass = request->label;
   auto carried_through = carry_through(std::move(visitor));
   co_await std::move(carried_through);
 }
@@ -287,13 +294,15 @@ async::task<void> Gateway::Impl::carry_through(std::shared_ptr<Visitor> visitor)
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   visitor->strand = threads.make_strand();
   const Carried listed(*this, visitor);
-  auto bytes = carry(&visitor->tls, &visitor->local);
+  visitor->heard.now();
+  auto bytes = carry(&visitor->tls, &visitor->local, &visitor->heard);
   static_cast<void>(co_await async::run_on(visitor->strand, std::move(bytes)));
 }
 
 // Ends all connections that are carried and lets no other begin. On the gateway's strand.
 void Gateway::Impl::close() {
   closing = true;
+  const std::lock_guard lock(mutex);
   for (const auto& visitor : carrying)
     async::post(visitor->strand, [visitor] { visitor->cut(); });
 }
@@ -369,6 +378,16 @@ void Gateway::set_service(const std::string& name, Service service) {
 
 std::uint16_t Gateway::port() const noexcept {
   return impl_->port;
+}
+
+std::optional<core::TimePoint> Gateway::heard(const std::string& pass) const {
+  std::optional<core::TimePoint> last;
+  if (pass.empty()) return last;
+  const std::lock_guard lock(impl_->mutex);
+  for (const auto& visitor : impl_->carrying)
+    if (visitor->pass == pass)
+      last = std::max(last.value_or(core::TimePoint()), visitor->heard.when());
+  return last;
 }
 
 void Gateway::stop() {

@@ -9,6 +9,7 @@
 // on a strand of its own. Bounds: limits kGateway*.
 #pragma once
 
+#include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/net/gateway_auth.hpp"
 
@@ -16,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe::net {
@@ -25,8 +27,8 @@ class Gateway {
   struct Hooks {
     // Logs a refusal, such as "10.0.0.2:4711: wrong join token". Called on the gateway's strand.
     std::function<void(const std::string&)> refused;
-    // Returns the pass for a peer that has proved itself and asks for one (kIntroduce). Called on
-    // the strand.
+    // Returns the pass, letters, digits and '-', for a peer that has proved itself and asks for one
+    // (kIntroduce). Called on the strand.
     std::function<std::string(const std::string& service, const std::string& peer)> pass;
     // Logs news of the certificates: that they end soon, were read again or cannot be used.
     std::function<void(const std::string&)> certificates;
@@ -54,6 +56,9 @@ class Gateway {
   // Adds a service, or changes its target for new connections. Any thread.
   void set_service(const std::string& name, Service service);
   std::uint16_t port() const noexcept;
+  // When bytes last came from the peer that was given this pass; none while it has no connection.
+  // Any thread.
+  std::optional<core::TimePoint> heard(const std::string& pass) const;
 
   // Closes the port and all connections, and waits until their coroutines have ended. Idempotent.
   // Not in a hook.

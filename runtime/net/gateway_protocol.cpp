@@ -120,7 +120,9 @@ async::task<core::Result<GatewayRequest>> admit(TlsStream* tls, const GatewayAut
   }
   GatewayRequest request;
   request.errand = static_cast<GatewayErrand>(exchange.errand);
-  request.service = exchange.service;
+  const std::size_t slash = exchange.service.find('/');
+  request.service = exchange.service.substr(0, slash);
+  if (slash != std::string::npos) request.label = exchange.service.substr(slash + 1);
   if (!auth->by_token()) co_return request;
 
   TROUPE_CO_TRY_SET(exchange.gateway_nonce, random_block());

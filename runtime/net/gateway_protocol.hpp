@@ -2,14 +2,14 @@
 // service and, in token mode, both ends prove that they hold the token without sending it.
 // Coroutines on the connection's executor; the caller arms a timer that bounds them.
 //
-//   client -> gateway   "TRDP" version errand proof-kind name-length nonce[32] name
+//   client -> gateway   "TRDP" version errand proof-kind name-length nonce[32] name[/label]
 //   gateway -> client   nonce[32]                                  only in token mode
 //   client -> gateway   hmac[32]                                   only in token mode
 //   gateway -> client   verdict text-length[2, big endian] hmac[32] text
 //
 // Fields without a size are one byte; the hmac of the verdict is zero in CA mode. The HMAC-SHA256
 // covers a label of the sender, both nonces, a secret exported from this TLS session, the errand
-// and the service's name, so a recorded proof is useless on any other connection.
+// and the service's name with its label, so a recorded proof is useless on any other connection.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -21,7 +21,7 @@
 
 namespace troupe::net {
 
-inline constexpr std::size_t kServiceName_bytes_max = 64;
+inline constexpr std::size_t kServiceName_bytes_max = 128;  // with the label
 
 enum class GatewayErrand : std::uint8_t {
   kIntroduce = 1,  // the client proves itself and gets a pass
@@ -38,6 +38,7 @@ enum class GatewayVerdict : std::uint8_t {
 struct GatewayRequest {
   GatewayErrand errand = GatewayErrand::kIntroduce;
   std::string service;
+  std::string label;  // the pass of the client that wants to be connected; empty without one
   std::string proof;  // the HMAC that the gateway sends with its verdict; empty in CA mode
 };
 
@@ -49,9 +50,9 @@ async::task<core::Result<void>> answer(TlsStream* tls,
                                        std::string proof,
                                        std::string text);
 
-// The client's side. Returns the text of the gateway's welcome: the pass after kIntroduce, empty
-// after kCarry. Errors: kConfig (wrong proof of either end), kNotFound (no such service),
-// kOverloaded (gateway full), kPeerLost, kClosed.
+// The client's side; `service` is a name, or "name/label". Returns the text of the gateway's
+// welcome: the pass after kIntroduce, empty after kCarry. Errors: kConfig (wrong proof of either
+// end), kNotFound (no such service), kOverloaded (gateway full), kPeerLost, kClosed.
 async::task<core::Result<std::string>> enter(TlsStream* tls,
                                              const GatewayAuth* auth,
                                              GatewayErrand errand,

@@ -99,7 +99,10 @@ async::task<core::Result<std::string>> Tunnel::Impl::enter_gateway(Dialled* dial
                              "wrong proofs in the last minute)");
   }
   if (!auth.by_token()) TROUPE_CO_TRY(check_host_name(tls->native(), host));
-  auto entered = co_await enter(tls, &auth, errand, service);
+  const bool known = errand == GatewayErrand::kCarry && !pass.empty();
+  std::string name = known ? service + "/" + pass : service;
+  auto entering = enter(tls, &auth, errand, std::move(name));
+  auto entered = co_await std::move(entering);
   co_return entered;
 }
 
@@ -151,7 +154,8 @@ async::task<void> Tunnel::Impl::carry_one(std::shared_ptr<LocalSocket> local) {
     if (log) log(entered.error().message);
     co_return;
   }
-  static_cast<void>(co_await carry(&*dialled->tls, local.get()));
+  LastHeard unused;
+  static_cast<void>(co_await carry(&*dialled->tls, local.get(), &unused));
 }
 
 core::Result<std::unique_ptr<Tunnel>> Tunnel::open(async::IoThreads& io,

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Makes each mistake of mutants.tsv in a copy of the tree and shows that the simulator finds it.
 
-    tests/sim/mutants.py [NAME ...]      # needs ./dev build before; about a minute a mistake
+    tests/sim/mutants.py [--here] [NAME ...]      # needs ./dev build before; about a minute a mistake
 
-The copy is a git worktree in build/mutants, of the last commit. Exit status 1 when a mistake is not found within the seeds of the test.
+The copy is a git worktree in build/mutants, of the last commit, with a build of its own. With --here the mistakes are made
+in this tree, built into build/ and taken back; nobody else may edit or build it meanwhile.
+Exit status 1 when a mistake is not found within the seeds of the test.
 """
 import pathlib
 import re
@@ -41,27 +43,27 @@ def make_copy():
         sys.exit(configured.stdout + configured.stderr)
 
 
-def build():
-    return run(CMAKE, "--build", COPY / "build-dev", "--target", "test_sim")
-
-
 def main():
-    make_copy()
+    here = "--here" in sys.argv[1:]
+    names = [word for word in sys.argv[1:] if word != "--here"]
+    tree, folder = (ROOT, ROOT / "build") if here else (COPY, COPY / "build-dev")
+    if not here:
+        make_copy()
     found = True
     for name, file, old, new in mutants():
-        if sys.argv[1:] and name not in sys.argv[1:]:
+        if names and name not in names:
             continue
-        source = COPY / file
+        source = tree / file
         text = source.read_text()
         if text.count(old) != 1:
             sys.exit(f"{name}: {file} has the text {text.count(old)} times")
         source.write_text(text.replace(old, new))
         try:
-            built = build()
+            built = run(CMAKE, "--build", folder, "--target", "test_sim")
             if built.returncode != 0:
                 sys.exit(f"{name} does not compile:\n{built.stdout[-3000:]}")
             try:
-                test = run(COPY / "build-dev/bin/test_sim", "--gtest_filter=CompanyWorld.NothingIs*", timeout=600)
+                test = run(folder / "bin/test_sim", "--gtest_filter=CompanyWorld.NothingIs*", timeout=600)
                 output, status = test.stdout, test.returncode
             except subprocess.TimeoutExpired as late:
                 output, status = "", "no end"

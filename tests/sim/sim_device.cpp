@@ -41,7 +41,9 @@ void SimDevice::begin_next() {
   if (queue_.empty()) return;
   running_ = std::move(queue_.front());
   queue_.pop_front();
-  const core::Duration took = time_.run_job([this] { running_->execute(); });
+  const std::shared_ptr<Item> item = running_;
+  const core::Duration took = time_.run_job([&item] { item->execute(); });
+  if (closed_) return;  // the job has ended its own process
   end_ = time_.arm(thread_, time_.now() + took, [this] { end_running(); });
 }
 

@@ -59,8 +59,7 @@ class FakeSink final : public actors::GroupSink {
       lines += line_of(committed).text() + "\n";
     }
     TROUPE_TRY(disk_.append(kLedger, lines));
-    disk_.disk().sync(kLedger);
-    return {};
+    return disk_.sync(kLedger);
   }
 
  private:
@@ -171,9 +170,8 @@ core::Result<std::filesystem::path> FakeListener::begin_checkpoint(std::uint64_t
 async::task<core::Result<std::filesystem::path>> FakeListener::commit_checkpoint(
     std::uint64_t done) {
   co_await async::sleep_for(timers_, std::chrono::milliseconds(20));
-  if (!disk_.works()) co_return core::fail(core::ErrorCode::kResources, "this process has ended");
   const std::string folder = folder_of(done);
-  disk_.disk().commit(open_folder_, folder);
+  TROUPE_CO_TRY(disk_.commit(open_folder_, folder));
   truth_.census.count("event", "checkpoint");
   TROUPE_CO_TRY(store::StepLog(kExperience, disk_).remove_up_to(done));
   const auto all = disk_.disk().folders_in(kCheckpoints);

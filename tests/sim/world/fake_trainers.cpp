@@ -136,6 +136,8 @@ class FakePolicyTrainer final : public OfBook<learn::PolicyTrainer> {
       const core::Version oldest = Truth::oldest_for(group.ticket.update, facts.staleness_max);
       for (const experience::Trajectory& sample : group.samples) {
         truth.expect(sample.versions.oldest() >= oldest, name + " holds a token that is too old");
+        truth.expect(sample.versions.newest() <= book_.version(),
+                     name + " holds a token of weights that are still to be learned");
         truth.expect(sample.score.has_value(), name + " has a sample without a score");
         truth.expect(!facts.has_reference || sample.reference.size() == sample.tokens.size(),
                      name + " has no reference log-probs");

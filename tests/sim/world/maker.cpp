@@ -30,6 +30,7 @@ async::task<core::Result<cluster::RoleRecipe>> Maker::make(actors::Spawn spawn) 
   const core::Duration load = stage_.plan.load + stage_.soon(50ms);
   co_await async::sleep_for(stage_.time, load);
   stage_.truth.census.count("role", "made " + spawn.kind);
+  stage_.truth.made(spawn.name);
   if (auto error = stage_.truth.error(spawn.name, "spawn")) co_return core::fail(*error);
   if (spawn.kind == "policy") co_return policy();
   if (spawn.kind == "critic") co_return critic();

@@ -35,6 +35,10 @@ class Dice {
 // Of a generator: anything may fail with anything.
 constexpr const char* kGeneratorCalls[] = {"step", "log-probs", "make", "fetch", "pack"};
 
+std::string any_generator(Dice& dice, const WorldPlan& plan) {
+  return "generator/" + std::to_string(dice.below(plan.far_nodes.size() + 1));
+}
+
 void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
   fault.times = 1 + dice.below(3);
   if (dice.one_in(3)) {
@@ -57,7 +61,7 @@ void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
     fault.times = 1 + dice.below(2);
     return;
   }
-  fault.target = "generator/" + std::to_string(dice.below(plan.far_nodes.size() + 1));
+  fault.target = any_generator(dice, plan);
   fault.what = dice.one_of(kGeneratorCalls);
   fault.code = dice.one_of(kLivingErrors);
 }
@@ -76,8 +80,14 @@ Fault draw_fault(Dice& dice, const WorldPlan& plan, Kind kind) {
   fault.at = dice.between(200ms, 6s);
   fault.span = dice.between(200ms, dice.one_in(4) ? 9s : 3s);
   switch (kind) {
-    case Kind::kCrash:
     case Kind::kFreeze:
+      fault.target = any_process(dice, plan);
+      if (dice.one_in(8)) fault.span = dice.between(55s, 90s);
+      break;
+    case Kind::kHostFreeze:
+      if (dice.one_in(4)) fault.span = dice.between(55s, 90s);
+      break;
+    case Kind::kCrash:
       fault.target = any_process(dice, plan);
       break;
     case Kind::kCutOneWay:
@@ -93,6 +103,14 @@ Fault draw_fault(Dice& dice, const WorldPlan& plan, Kind kind) {
     case Kind::kHeadFreeze:
       fault.span = dice.between(200ms, 8s);
       break;
+    case Kind::kSick:
+      fault.target = any_generator(dice, plan);
+      fault.what = dice.one_in(2) ? "step" : "log-probs";
+      fault.code = dice.one_of(kLivingErrors);
+      break;
+    case Kind::kWriteCrash:
+      fault.times = 1 + dice.below(30);
+      break;
     default:
       break;
   }
@@ -100,10 +118,11 @@ Fault draw_fault(Dice& dice, const WorldPlan& plan, Kind kind) {
 }
 
 void draw_faults(Dice& dice, WorldPlan& plan) {
-  constexpr Kind kKinds[] = {Kind::kCrash,      Kind::kCrash,    Kind::kFreeze,    Kind::kHostCrash,
-                             Kind::kHostFreeze, Kind::kCut,      Kind::kCutOneWay, Kind::kFlap,
-                             Kind::kSlow,       Kind::kError,    Kind::kError,     Kind::kError,
-                             Kind::kHeadFreeze, Kind::kDiskFull, Kind::kRepeat,    Kind::kRepeat};
+  constexpr Kind kKinds[] = {
+      Kind::kCrash,  Kind::kCrash,     Kind::kFreeze,     Kind::kHostCrash, Kind::kHostFreeze,
+      Kind::kCut,    Kind::kCutOneWay, Kind::kFlap,       Kind::kSlow,      Kind::kError,
+      Kind::kError,  Kind::kError,     Kind::kHeadFreeze, Kind::kDiskFull,  Kind::kRepeat,
+      Kind::kRepeat, Kind::kReset,     Kind::kWriteCrash, Kind::kSick};
   const std::uint64_t count = 3 + dice.below(3);
   if (dice.one_in(5)) plan.faults.push_back(draw_fault(dice, plan, Kind::kHeadCrash));
   while (plan.faults.size() < count) {
@@ -136,9 +155,10 @@ std::string seconds(core::Duration span) {
 }  // namespace
 
 const char* kind_name(Kind kind) {
-  constexpr const char* kNames[] = {
-      "crash",     "freeze", "host crash", "host freeze",       "cut",        "cut one way", "flap",
-      "slow link", "error",  "full disk",  "repeated requests", "head crash", "head freeze"};
+  constexpr const char* kNames[] = {"crash",      "freeze",      "host crash",  "host freeze",
+                                    "cut",        "cut one way", "flap",        "reset",
+                                    "slow link",  "error",       "full disk",   "repeated requests",
+                                    "head crash", "head freeze", "sick engine", "crash in a write"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -153,15 +173,16 @@ bool WorldPlan::replaces_prompts() const {
   return std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
     const bool away = fault.what == "score" && fault.code == ErrorCode::kPeerLost;
     const bool trainer = fault.what == "train";
-    return fault.kind == Kind::kError && fault.times >= 2 && !away && !trainer;
+    const bool often = fault.kind == Kind::kError && fault.times >= 2;
+    return (often || fault.kind == Kind::kSick) && !away && !trainer;
   });
 }
 
 bool WorldPlan::faults_spare_rewards() const {
   return std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
-    return fault.kind == Kind::kError || fault.kind == Kind::kDiskFull ||
-           fault.kind == Kind::kRepeat || fault.kind == Kind::kSlow || fault.kind == Kind::kCrash ||
-           fault.kind == Kind::kFreeze;
+    return fault.kind == Kind::kError || fault.kind == Kind::kSick ||
+           fault.kind == Kind::kDiskFull || fault.kind == Kind::kRepeat ||
+           fault.kind == Kind::kSlow || fault.kind == Kind::kCrash || fault.kind == Kind::kFreeze;
   });
 }
 

@@ -17,18 +17,21 @@ inline constexpr const char* kFarHost = "host-b";
 struct Fault {
   enum class Kind {
     kCrash,       // of a process
-    kFreeze,      // of a process, for `span`
+    kFreeze,      // of a process, for `span`; a long one is a host that slept
     kHostCrash,   // of the far host; its nodes come back after `span`
     kHostFreeze,  // of the far host
     kCut,         // of the link, both ways
     kCutOneWay,   // from the head's host, or to it
     kFlap,        // the link goes and comes, `times` times
+    kReset,       // the far nodes' connections end, and what is on its way with them
     kSlow,        // the link carries few bytes a second
     kError,       // a living role's next calls fail with `code`
     kDiskFull,    // the disk of the head's host
     kRepeat,      // requests arrive a second time
     kHeadCrash,   // the head's process; the same command comes `span` later
     kHeadFreeze,
+    kSick,        // an engine's calls fail with `code` until its role is started again
+    kWriteCrash,  // of the process that does the `times`-th write from then on, in the middle of it
   };
   Kind kind = Kind::kCrash;
   core::Duration at{}, span{};

@@ -104,8 +104,18 @@ void SimDisk::lose_unsynced() {
     file.now = file.synced;
 }
 
-core::Result<void> DiskView::check() const {
-  if (process_.alive()) return {};
+bool SimDisk::interrupts(const Process& process, const std::string& path, std::string_view added) {
+  if (writes_left_ == 0 || --writes_left_ > 0) return false;
+  if (!added.empty() && !full_) {
+    files_[path].now += added.substr(0, added.size() / 2);
+    if (torn_) sync(path);
+  }
+  std::exchange(crash_, nullptr)(process);
+  return true;
+}
+
+core::Result<void> DiskView::check(const std::string& path, std::string_view added) const {
+  if (process_.alive() && !disk_.interrupts(process_, path, added)) return {};
   return core::fail(core::ErrorCode::kResources, "this process has ended");
 }
 
@@ -122,7 +132,7 @@ core::Result<void> DiskView::write_file(const std::filesystem::path& path,
 }
 
 core::Result<void> DiskView::append(const std::filesystem::path& path, std::string_view content) {
-  TROUPE_TRY(check());
+  TROUPE_TRY(check(path.string(), content));
   return disk_.append(path.string(), content);
 }
 
@@ -144,8 +154,14 @@ core::Result<void> DiskView::remove(const std::filesystem::path& path) {
   return {};
 }
 
-core::Result<std::vector<std::string>> DiskView::list(const std::filesystem::path& folder) {
+core::Result<void> DiskView::commit(const std::string& from, const std::string& to) {
   TROUPE_TRY(check());
+  disk_.commit(from, to);
+  return {};
+}
+
+core::Result<std::vector<std::string>> DiskView::list(const std::filesystem::path& folder) {
+  if (!process_.alive()) return core::fail(core::ErrorCode::kResources, "this process has ended");
   return disk_.files_in(folder.string());
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/store/disk.hpp"
 #include "tests/sim/world/process.hpp"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -39,10 +40,24 @@ class SimDisk {
   // The host has crashed.
   void lose_unsynced();
 
+  // The process that does the `writes`-th write from now on ends in the middle of it: `crash` kills
+  // it. Of what it adds to a file, one half is written. `torn`: that half is synced.
+  void crash_in(std::uint64_t writes, bool torn, std::function<void(const Process&)> crash) {
+    writes_left_ = writes;
+    torn_ = torn;
+    crash_ = std::move(crash);
+  }
+  // True when this write, sync or removal is the one. It is not to be done then.
+  bool interrupts(const Process& process,
+                  const std::string& path = {},
+                  std::string_view added = {});
+
  private:
   std::map<std::string, File> files_;
   std::set<std::string> folders_;
-  bool full_ = false;
+  bool full_ = false, torn_ = false;
+  std::uint64_t writes_left_ = 0;
+  std::function<void(const Process&)> crash_;
 };
 
 // The disk as the roles of one process see it.
@@ -64,11 +79,13 @@ class DiskView final : public store::Disk {
   core::Result<std::uint64_t> size_of(const std::filesystem::path& path) override {
     return disk_.read(path.string()).size();
   }
+  // The folder `from` becomes `to`, whole and synced.
+  core::Result<void> commit(const std::string& from, const std::string& to);
   SimDisk& disk() { return disk_; }
   bool works() const { return process_.alive(); }
 
  private:
-  core::Result<void> check() const;
+  core::Result<void> check(const std::string& path = {}, std::string_view added = {}) const;
   SimDisk& disk_;
   const Process& process_;
 };

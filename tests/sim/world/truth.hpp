@@ -27,7 +27,19 @@ class Truth {
            std::uint64_t times) {
     errors_[{role, what}] = {code, times};
   }
+  // From now on all calls of `what` at `role` fail, until the role is made again.
+  void sicken(const std::string& role, const std::string& what, core::ErrorCode code) {
+    sick_[{role, what}] = {code, 0};
+  }
+  void made(const std::string& role) {
+    std::erase_if(sick_, [&role](const auto& one) { return one.first.first == role; });
+  }
   std::optional<core::Error> error(const std::string& role, const std::string& what) {
+    if (const auto sick = sick_.find({role, what}); sick != sick_.end()) {
+      census.count("given error", what + " sick");
+      expect(++sick->second.second <= kSickCalls_max, role + " is sick and still gets tickets");
+      return core::Error{sick->second.first, what + " of " + role + " fails until it starts again"};
+    }
     const auto found = errors_.find({role, what});
     if (found == errors_.end() || found->second.second == 0) return std::nullopt;
     --found->second.second;
@@ -61,7 +73,12 @@ class Truth {
   Census census;
 
  private:
-  std::map<std::pair<std::string, std::string>, std::pair<core::ErrorCode, std::uint64_t>> errors_;
+  // A few tickets, and what is on its way while nobody can tell the engine to stop.
+  static constexpr std::uint64_t kSickCalls_max = 60;
+  using Calls =
+      std::map<std::pair<std::string, std::string>, std::pair<core::ErrorCode, std::uint64_t>>;
+  Calls errors_;  // still to be given
+  Calls sick_;    // given so far
   std::vector<std::string> wrong_;
 };
 

@@ -281,7 +281,8 @@ void World::check_end() {
   for (const auto& head : heads_)
     head->kill();
   head_ = nullptr;
-  const bool quiet = time_.run_for(70s, kSteps);
+  const core::TimePoint awake = std::max(time_.now(), last_fault_);  // who is frozen till then
+  const bool quiet = time_.run_for(awake - time_.now() + 70s, kSteps);
   const bool left = std::any_of(nodes_.begin(), nodes_.end(),
                                 [](const auto& node) { return node->process().alive(); });
   for (const auto& node : nodes_)

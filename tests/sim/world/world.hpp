@@ -54,7 +54,8 @@ class World {
   bool head_lives() const { return head_ != nullptr; }
 
   void inject(const Fault& fault);
-  void crash_head(const Fault& fault);
+  void crash_head(core::Duration pause);
+  void crash_in_write(const Process& process, core::Duration pause);
   void each_far(const std::function<void(Node&)>& what);
   void flap(std::uint64_t times, core::Duration span);
   void freeze(Process& process, core::Duration span);

@@ -33,7 +33,7 @@ void World::flap(std::uint64_t times, core::Duration span) {
   cut(true, true, true);
   after(span, [this, times, span] {
     cut(true, true, false);
-    last_fault_ = time_.now();
+    last_fault_ = std::max(last_fault_, time_.now());
     after(span / 2, [this, times, span] { flap(times - 1, span); });
   });
 }
@@ -71,6 +71,12 @@ void World::inject(const Fault& fault) {
       last_fault_ =
           std::max(last_fault_, time_.now() + static_cast<int>(fault.times) * fault.span * 3 / 2);
       break;
+    case Kind::kReset:
+      if (!head_lives()) break;
+      each_far([this](Node& node) {
+        links_.sever(head_->process(), node.process(), "its connection was reset");
+      });
+      break;
     case Kind::kSlow:
       links_.slow(kHeadHost, kFarHost, kSlowLink);
       links_.slow(kFarHost, kHeadHost, kSlowLink);
@@ -82,6 +88,9 @@ void World::inject(const Fault& fault) {
     case Kind::kError:
       truth_.arm(fault.target, fault.what, fault.code, fault.times);
       break;
+    case Kind::kSick:
+      truth_.sicken(fault.target, fault.what, fault.code);
+      break;
     case Kind::kDiskFull:
       disk_.set_full(true);
       after(fault.span, [this] { disk_.set_full(false); });
@@ -91,17 +100,21 @@ void World::inject(const Fault& fault) {
       after(fault.span, [this] { links_.repeat(0); });
       break;
     case Kind::kHeadCrash:
-      crash_head(fault);
+      crash_head(fault.span);
       break;
     case Kind::kHeadFreeze:
       if (head_lives()) freeze(head_->process(), fault.span);
+      break;
+    case Kind::kWriteCrash:
+      disk_.crash_in(fault.times, fault.times % 3 == 0,
+                     [this, span = fault.span](const Process& of) { crash_in_write(of, span); });
       break;
   }
 }
 
 // In every second seed its host crashes, with the local nodes; else those wait for the next head.
 // The same command comes again.
-void World::crash_head(const Fault& fault) {
+void World::crash_head(core::Duration pause) {
   if (!head_lives()) return;
   Head& old = *std::exchange(head_, nullptr);
   old.kill();
@@ -114,7 +127,18 @@ void World::crash_head(const Fault& fault) {
   Node* const critic = living("node/critic");
   if (policy != nullptr && critic != nullptr)  // the head forwards what they say to each other
     links_.sever(policy->process(), critic->process(), "the head is gone");
-  after(fault.span, [this] { start_head(); });
+  after(pause, [this] { start_head(); });
+}
+
+void World::crash_in_write(const Process& process, core::Duration pause) {
+  note("FAULT " + process.name() + " ends in the middle of a write");
+  truth_.census.count("event", "crash in a write");
+  last_fault_ = std::max(last_fault_, time_.now() + pause);
+  const bool of_head = head_lives() && &head_->process() == &process;
+  if (of_head || plan_.seed % 2 == 1) crash_head(pause);
+  for (const auto& node : nodes_) {
+    if (&node->process() == &process) node->kill();
+  }
 }
 
 }  // namespace troupe::sim

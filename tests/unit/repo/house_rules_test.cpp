@@ -203,6 +203,17 @@ TEST(HouseRules, NoUnfinishedMarksAndNoSleepsInTests) {
   }
 }
 
+// So that a wall clock that jumps moves no deadline, no lease and no decision (ADR 0016).
+TEST(HouseRules, NothingInTheCompanyReadsTheWallClock) {
+  const std::regex wall(
+      R"(system_clock|\btime\(nullptr\)|\btime\(NULL\)|CLOCK_REALTIME|gettimeofday)");
+  for (const auto& file : sources({"actors", "runtime/async", "runtime/cluster", "runtime/engine",
+                                   "runtime/experience", "runtime/learn", "runtime/weights"})) {
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      EXPECT_FALSE(std::regex_search(file.lines[i], wall)) << place(file, i);
+  }
+}
+
 TEST(HouseRules, EverySchemaHasAnId) {
   for (const auto& entry : fs::directory_iterator(root() / "schema")) {
     if (entry.path().extension() != ".capnp") continue;

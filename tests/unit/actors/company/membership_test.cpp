@@ -44,6 +44,40 @@ TEST_F(MembershipTest, ANodeThatBeatsStaysAlive) {
   EXPECT_TRUE(pass(0, 60'000, {"node/a"}).empty());
 }
 
+// Beats that wait behind 30 s of bulk data on a slow link.
+TEST_F(MembershipTest, BytesStandInForBeatsForAMinute) {
+  ASSERT_TRUE(members.join(node("node/a"), at(0)));
+  std::vector<Membership::Change> changes;
+  std::int64_t last_byte = 0;
+  const auto traffic = [&](const std::string& name) -> std::optional<core::TimePoint> {
+    if (name == "node/a") return at(last_byte);
+    return std::nullopt;
+  };
+  for (std::int64_t now = 100; now <= 70'000; now += 100) {
+    last_byte = now;
+    for (auto& change : members.look(at(now), traffic))
+      changes.push_back(change);
+    if (now == 30'000) {
+      EXPECT_TRUE(changes.empty());
+      EXPECT_TRUE(members.beat("node/a", at(1'000)));  // sent long ago, arrives now
+    }
+  }
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].health, NodeHealth::kSuspect);
+  EXPECT_EQ(changes[1].health, NodeHealth::kFrozen);
+  EXPECT_DOUBLE_EQ(changes[1].silent_s, 2.0);
+}
+
+TEST_F(MembershipTest, OldBytesAreNoSignOfLife) {
+  ASSERT_TRUE(members.join(node("node/a"), at(0)));
+  const auto traffic = [](const std::string&) { return std::optional(at(500)); };
+  for (std::int64_t now = 100; now < 1'500; now += 100)
+    EXPECT_TRUE(members.look(at(now), traffic).empty()) << now;
+  const auto changes = members.look(at(1'500), traffic);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_DOUBLE_EQ(changes[0].silent_s, 1.0);
+}
+
 TEST_F(MembershipTest, SilenceIsSuspectAfterOneSecondAndFrozenAfterTwo) {
   ASSERT_TRUE(members.join(node("node/a"), at(0)));
   ASSERT_TRUE(members.join(node("node/b"), at(0)));

@@ -39,10 +39,22 @@ TEST_F(DataStateFile, OpenTicketsComeBack) {
   ASSERT_TRUE(write_state(state_of(book), folder_));
   const auto state = read_state(folder_);
   ASSERT_TRUE(state) << state.error().message;
-  EXPECT_EQ(state->next_prompt, 4u);
+  EXPECT_EQ(state->prompts.next(), 4u);
   const std::vector<SavedTicket> open = {
       {{3, 0, 0}, 0, 4, {}}, {again, 2, 4, {1}}, {{4, 0, 0}, 3, 2, {}}};
   EXPECT_EQ(state->open, open);
+}
+
+TEST_F(DataStateFile, PromptsInUseAboveAFreeOneComeBack) {
+  DataState saved;
+  saved.prompts = PromptPositions(5, {7, 8});
+  saved.open = {{{2, 0, 0}, 7, 2, {8}}};
+  ASSERT_TRUE(write_state(saved, folder_));
+  const auto state = read_state(folder_);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->prompts.next(), 5u);
+  EXPECT_EQ(state->prompts.ahead(), (std::set<std::uint64_t>{7, 8}));
+  EXPECT_EQ(state->open, saved.open);
 }
 
 TEST_F(DataStateFile, RewardSetsComeBack) {
@@ -61,7 +73,7 @@ TEST_F(DataStateFile, RewardSetsComeBack) {
 TEST_F(DataStateFile, AnOldFileHasNoOpenTickets) {
   const auto state = read(R"({"next_prompt": 12, "dropped_samples": 1, "failed_groups": 0})");
   ASSERT_TRUE(state);
-  EXPECT_EQ(state->next_prompt, 12u);
+  EXPECT_EQ(state->prompts.next(), 12u);
   EXPECT_TRUE(state->open.empty());
 }
 
@@ -71,6 +83,7 @@ TEST_F(DataStateFile, DamageIsNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "next_prompt"},
       {R"({"next_prompt": "6"})", "next_prompt"},
+      {R"({"next_prompt": 6, "prompts_ahead": ["7"]})", "no number"},
       {R"({"next_prompt": 6, "open": 1})", "no list"},
       {R"({"next_prompt": 6, "open": [1]})", "no object"},
       {R"({"next_prompt": 6, "open": [{"update": 1}]})", "without slot"},

@@ -148,6 +148,29 @@ TEST_F(GroupLogTest, AReplacedGroupKeepsItsAttemptAndPrompt) {
   EXPECT_EQ(tasks->tasks[1].prompt, 2u);
 }
 
+TEST_F(GroupLogTest, PromptsOfTicketsThatTheLogHasLostAreGivenAgain) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1));
+    stage.issue(0, 2);
+    stage.issue(1, 2);
+    ASSERT_TRUE(stage.reissue({0, 1, 0}));  // takes prompt 4
+    stage.run(1s);
+  }
+  std::filesystem::remove(file(2));
+  DataStage stage(options());
+  stage.reward("reward/right", numbers_times(1));
+  EXPECT_EQ(stage.issue(0, 2), (Tickets{{0, 0, 0}, {0, 1, 1}}));
+  stage.issue(1, 3);
+  FetchPrompts prompts{{{0, 1, 1}, {1, 0, 0}, {1, 1, 0}, {1, 2, 0}}};
+  const auto tasks = stage.ask(std::move(prompts));
+  ASSERT_TRUE(tasks);
+  EXPECT_EQ(tasks->tasks[0].prompt, 4u);
+  EXPECT_EQ(tasks->tasks[1].prompt, 2u);
+  EXPECT_EQ(tasks->tasks[2].prompt, 3u);
+  EXPECT_EQ(tasks->tasks[3].prompt, 5u);
+}
+
 // What the run would have done without the failure.
 TEST_F(GroupLogTest, AnUpdateThatBrokeOffBecauseOfAFailureBeginsAnew) {
   {

@@ -40,7 +40,7 @@ TEST(TicketBook, PromptsFollowSlotsAcrossUpdates) {
   const auto second = book.issue({1, 3}, one_reward());
   EXPECT_EQ(book.find(first[2])->prompt, 2u);
   EXPECT_EQ(book.find(second[0])->prompt, 3u);
-  EXPECT_EQ(book.next_prompt(), 6u);
+  EXPECT_EQ(book.prompts().next(), 6u);
   EXPECT_EQ(book.next_update(), 2u);
 }
 
@@ -49,7 +49,7 @@ TEST(TicketBook, AskingTwiceGivesTheSameTicketsWithTheirSet) {
   const auto first = book.issue({4, 3}, one_reward());
   EXPECT_EQ(book.issue({4, 3}, make_set(1, {{"other", "reward/1", 1}})), first);
   EXPECT_EQ(book.find(first[0])->rewards->number, 0u);
-  EXPECT_EQ(book.next_prompt(), 3u);
+  EXPECT_EQ(book.prompts().next(), 3u);
 }
 
 TEST(TicketBook, IsReadyWhenScoresAndReferenceAreIn) {
@@ -163,7 +163,7 @@ TEST(TicketBook, ReissueAskedTwiceGivesTheSameTicket) {
   Case c(2);
   const auto again = *c.book.reissue(c.ticket, c.set);
   EXPECT_EQ(*c.book.reissue(c.ticket, c.set), again);
-  EXPECT_EQ(c.book.next_prompt(), 2u);
+  EXPECT_EQ(c.book.prompts().next(), 2u);
 }
 
 TEST(TicketBook, GroupsWithSamplesAreNotIssuedAgain) {
@@ -279,7 +279,7 @@ TEST(TicketBook, RestoredTicketsComeBackWithTheirPrompts) {
   saved.wanted = 2;
   saved.replaced = {12, 20};
   saved.rewards = one_reward();
-  ASSERT_TRUE(book.restore(40, {saved}));
+  ASSERT_TRUE(book.restore(PromptPositions(40), {saved}));
   const auto set = make_set(1, {{"other", "reward/1", 1}});
   const auto tickets = book.issue({5, 3, 0, 4}, set);
   EXPECT_EQ(tickets[1], saved.ticket);
@@ -289,7 +289,7 @@ TEST(TicketBook, RestoredTicketsComeBackWithTheirPrompts) {
   EXPECT_EQ(book.find(tickets[1])->rewards, set);
   EXPECT_EQ(book.find(tickets[1])->replaced, saved.replaced);
   EXPECT_EQ(book.find(tickets[2])->prompt, 41u);
-  EXPECT_FALSE(book.restore(0, {}));  // others are open now
+  EXPECT_FALSE(book.restore(PromptPositions(), {}));  // others are open now
 }
 
 TEST(TicketBook, EveryPromptIsUsedOnceUnderRandomEvents) {
@@ -333,7 +333,7 @@ TEST(TicketBook, EveryPromptIsUsedOnceUnderRandomEvents) {
       ASSERT_TRUE(book.commit(update));
     }
     EXPECT_EQ(used.size(), 12u + replaced);
-    EXPECT_EQ(book.next_prompt(), 12u + replaced);
+    EXPECT_EQ(book.prompts().next(), 12u + replaced);
   }
 }
 

@@ -24,7 +24,7 @@ TEST_F(GatewayCrowd, CarriedBytesMoveWhileAPeerIsLetIn) {
       asked.set_value();
       wait.wait();
     }
-    return std::string("a pass");
+    return std::string("a-pass");
   };
   auto gateway = Gateway::open("127.0.0.1", 0, token_auth(token_), {{"echo", echo_.port}}, hooks);
   ASSERT_TRUE(gateway) << gateway.error().message;

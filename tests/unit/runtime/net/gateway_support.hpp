@@ -36,7 +36,7 @@ class GatewayFixture : public ::testing::Test {
     hooks.refused = [this](const std::string& line) { log_.add(line); };
     hooks.certificates = [this](const std::string& line) { certificates_.add(line); };
     hooks.pass = [this](const std::string& service, const std::string&) {
-      return "pass " + std::to_string(++passes_) + " to " + service;
+      return "pass-" + std::to_string(++passes_) + "-to-" + service;
     };
     auto gateway = Gateway::open(host, 0, std::move(auth), {{"echo", echo_.port}}, hooks);
     ASSERT_TRUE(gateway) << gateway.error().message;

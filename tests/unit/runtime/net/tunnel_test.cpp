@@ -116,8 +116,8 @@ TEST_F(TunnelTest, ThePassIsHandedOverOnce) {
   open_gateway(token_auth(token_));
   auto first = tunnel(token_auth(token_)), second = tunnel(token_auth(token_));
   ASSERT_TRUE(first && second);
-  EXPECT_EQ((*first)->pass(), "pass 1 to echo");
-  EXPECT_EQ((*second)->pass(), "pass 2 to echo");
+  EXPECT_EQ((*first)->pass(), "pass-1-to-echo");
+  EXPECT_EQ((*second)->pass(), "pass-2-to-echo");
   EXPECT_EQ(there_and_back((*first)->path(), "bytes"), "bytes");
   EXPECT_EQ(passes_, 2);  // carried connections are given none
 }
