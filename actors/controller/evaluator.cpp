@@ -16,7 +16,7 @@ async::task<core::Result<void>> Evaluator::run(std::uint64_t done) {
 async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool greedy) {
   run_.listener.on_phase("evaluate");
   const core::TimePoint begin = run_.context.timers->now();
-  const std::uint64_t update = experience::kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
+  const std::uint64_t update = experience::evaluation_after(done, greedy);
   IssueTickets issue{update, run_.plan.evaluation_groups, greedy ? 1 : run_.plan.evaluation_samples,
                      run_.starts.newest()};
   TicketWork work;
@@ -24,6 +24,7 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   work.samples = issue.samples;
   work.version_min = issue.version_min;
   TROUPE_CO_TRY_ASSIGN(issued, co_await ask(run_.context, kDataRole, issue));
+  if (done < run_.known && !issued.tickets.empty()) co_return checkpointer_.misfit(run_.known);
   SamplingSpec sampling = run_.plan.sampling;
   sampling.temperature = greedy ? 0.0f : run_.plan.evaluation_temperature;
   sampling.top_p = 1;

@@ -67,13 +67,6 @@ struct RunPlan {
   bool save_after(std::uint64_t done) const {
     return done == updates || (save_steps > 0 && done % save_steps == 0);
   }
-  // True when an evaluation is due after an update in [begin, end), that of a checkpoint's own
-  // update excepted, which was made before the checkpoint.
-  bool evaluates_within(std::uint64_t begin, std::uint64_t end) const {
-    for (std::uint64_t done = begin == 0 ? 0 : begin + 1; done < end; ++done)
-      if (evaluate_after(done)) return true;
-    return false;
-  }
   bool evaluate_after(std::uint64_t done) const {
     if (evaluation_groups == 0) return false;
     return done == 0 || done == updates || (evaluation_steps > 0 && done % evaluation_steps == 0);

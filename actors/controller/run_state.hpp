@@ -33,8 +33,9 @@ struct RunState {
   VersionStarts starts;
   std::uint64_t done = plan.first_update;  // updates that the policy has learned from
   // Updates that policy and critic had learned from when the session began: the first of the
-  // session, unless they live on from an earlier head. Until then nothing is trained, evaluated or
-  // saved: the updates are taken from the experience log, and the policy repeats its answers.
+  // session, unless they live on from an earlier head. Until then nothing is trained, sampled for
+  // an evaluation or saved: updates and evaluations are taken from the experience log, and the
+  // policy repeats its answers.
   std::uint64_t known = plan.first_update;
   std::uint64_t committed = plan.first_update;   // of these, the ones that data has committed
   std::uint64_t next_issue = plan.first_update;  // first update whose tickets are not requested yet

@@ -35,7 +35,7 @@ UpdateLoop::UpdateLoop(RunState& run,
       fleet_(fleet),
       issuer_(issuer),
       checkpointer_(checkpointer),
-      evaluator_(run, fleet),
+      evaluator_(run, fleet, checkpointer),
       news_(*run.context.timers) {}
 
 async::task<core::Result<void>> UpdateLoop::run() {
@@ -63,8 +63,8 @@ async::task<core::Result<void>> UpdateLoop::run() {
 }
 
 async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
-  if (done < run_.known) co_return false;
   if (run_.plan.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluator_.run(done));
+  if (done < run_.known) co_return false;
   const bool stop = run_.listener.stop_requested();
   const bool best = run_.listener.is_best(done);
   const bool due = checkpointer_.due() || run_.listener.log_is_long();

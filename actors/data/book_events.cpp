@@ -192,6 +192,14 @@ SetChanged changed_of(const json& object) {
   return event;
 }
 
+json json_of(const EvaluationBegun& event) {
+  return {{"event", "evaluation"}, {"update", event.update}, {"settings", event.settings}};
+}
+
+EvaluationBegun begun_of(const json& object) {
+  return {object.at("update").get<std::uint64_t>(), object.at("settings").get<std::string>()};
+}
+
 TicketIssued issued_of(const json& object) {
   TicketIssued event;
   event.saved.ticket = ticket_of(object);
@@ -211,10 +219,22 @@ BookEvent read_event(const json& object) {
   if (event == "referenced") return referenced_of(object);
   if (event == "failed") return failed_of(object);
   if (event == "rewards") return changed_of(object);
+  if (event == "evaluation") return begun_of(object);
   throw std::out_of_range("an unknown event: " + event);
 }
 
+struct UpdateOf {
+  std::uint64_t operator()(const TicketIssued& one) const { return one.saved.ticket.update; }
+  std::uint64_t operator()(const SetChanged& one) const { return one.set.from_update; }
+  std::uint64_t operator()(const EvaluationBegun& one) const { return one.update; }
+  std::uint64_t operator()(const auto& one) const { return one.ticket.update; }
+};
+
 }  // namespace
+
+std::uint64_t update_of(const BookEvent& event) {
+  return std::visit(UpdateOf{}, event);
+}
 
 std::string record_of(const BookEvent& event) {
   const json object = std::visit([](const auto& one) { return json_of(one); }, event);

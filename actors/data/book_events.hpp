@@ -1,4 +1,4 @@
-// What happens to the groups of the ticket book, as values that the group log keeps: issued, taken,
+// What happens to the groups of the ticket books, as values that the group log keeps: issued, taken,
 // scored, given reference log-probs, failed. A book that gets the same events again in their order
 // holds the same groups. As a record, an event is a CBOR map; ids and log-probs are byte strings of
 // little-endian 4-byte numbers, one after the other for all samples. docs/run_folder.md lists the
@@ -59,8 +59,24 @@ struct SetChanged {
   std::uint64_t committed = 0;
 };
 
-using BookEvent =
-    std::variant<TicketIssued, GroupTaken, GroupScored, GroupReferenced, GroupFailed, SetChanged>;
+// An evaluation begins; what stands before it of the same one does not count. `settings` says what
+// it measures, and how.
+struct EvaluationBegun {
+  std::uint64_t update = 0;  // number of the evaluation
+  std::string settings;
+};
+
+using BookEvent = std::variant<TicketIssued,
+                               GroupTaken,
+                               GroupScored,
+                               GroupReferenced,
+                               GroupFailed,
+                               SetChanged,
+                               EvaluationBegun>;
+
+// The update or evaluation that the event belongs to; of a change of rewards, the first that it
+// holds for.
+std::uint64_t update_of(const BookEvent& event);
 
 std::string record_of(const BookEvent& event);
 // Error kData: the record is none of an event, or its lists do not fit each other.

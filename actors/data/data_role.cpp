@@ -48,6 +48,7 @@ DataRole::DataRole(RoleContext context,
       sets_(options_.rewards),
       changed_(*context_.timers),
       replays_(*context_.timers),
+      commits_(*context_.timers),
       scoring_(
           context_,
           options_.scoring,
@@ -57,7 +58,9 @@ DataRole::DataRole(RoleContext context,
       log_(context_, std::move(options_.log), options_.scoring.note) {
   TROUPE_CHECK(sets_.restore(options_.earlier_sets).has_value(),
                "the reward sets of an earlier life were in order there");
-  if (log_.kept()) book_.when_changed(&log_);
+  if (!log_.kept()) return;
+  book_.when_changed(&log_);
+  evaluation_book_.when_changed(&log_);
 }
 
 TicketBook& DataRole::book_of(std::uint64_t update) {
@@ -95,12 +98,11 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
     co_return core::fail(ErrorCode::kInvalidArgument,
                          "update " + std::to_string(request.update + 1) + " is committed already");
   }
-  if (!evaluation) TROUPE_CO_TRY(co_await replay_log(request.update));
+  TROUPE_CO_TRY(co_await replay_log(request.update));
   if (book_of(request.update).groups_of(request.update).empty()) {
     TROUPE_CO_TRY(check_prompts_left(request.update, request.groups));
+    if (evaluation) begin_evaluation(request.update);
   }
-  // Every evaluation starts from the first held-out prompt again.
-  if (evaluation) evaluation_book_.begin_prompts_again();
   const TicketBook::Order order{request.update, request.groups, request.samples,
                                 request.version_min};
   Tickets reply{book_of(request.update).issue(order, rewards_for(request.update))};
@@ -193,8 +195,11 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
     }
   }
   if (auto error = hopeless(request.update)) co_return core::fail(std::move(*error));
-  // Whoever learns from the groups now can learn from them again.
-  if (book.ready(request.update)) TROUPE_CO_TRY(co_await log_.durable());
+  // Whoever learns from the groups now can learn from them again; of an evaluation, some may have
+  // failed.
+  const bool complete = experience::is_evaluation(request.update) ? book.settled(request.update)
+                                                                  : book.ready(request.update);
+  if (complete) TROUPE_CO_TRY(co_await log_.durable());
   co_return statuses_of(book.groups_of(request.update), request.starts);
 }
 
@@ -219,18 +224,21 @@ async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) 
 }
 
 async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
+  const auto turn = co_await commits_.take();
   TicketBook& book = book_of(request.update);
   if (book.committed(request.update)) co_return Ack{};
-  // Held-out problems that could not be scored are left out.
   const bool held_out = experience::is_evaluation(request.update);
+  if (held_out ? !book.settled(request.update) : !book.ready(request.update)) {
+    co_return core::fail(ErrorCode::kInvalidArgument, "a commit of groups that are not ready");
+  }
+  auto reading = read_back(request.update);
+  const std::shared_ptr<const TicketBook> logged = co_await std::move(reading);
+  // Held-out problems that could not be scored are left out.
   std::vector<CommittedGroup> groups;
-  for (const BookGroup* group : book.groups_of(request.update)) {
+  for (const BookGroup* group : (logged ? *logged : book).groups_of(request.update)) {
     if (held_out && group->state == GroupState::kFailed) continue;
     TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
     groups.push_back({group, prompt});
-  }
-  if (held_out ? !book.settled(request.update) : !book.ready(request.update)) {
-    co_return core::fail(ErrorCode::kInvalidArgument, "a commit of groups that are not ready");
   }
   TROUPE_CO_TRY(sink_->commit(request.update, request.after_step, groups));
   for (const BookGroup* group : book.groups_of(request.update))
@@ -324,20 +332,65 @@ async::task<core::Result<void>> DataRole::replay_log(std::uint64_t update) {
   reopen(set_of);
   if (!log_.holds(update)) co_return core::Result<void>();
   TROUPE_CO_TRY_ASSIGN(events, co_await log_.take(update));
-  book_.replay(update, std::move(events), set_of);
-  for (const BookGroup* group : book_.groups_of(update))
-    scoring_.begin(book_, group->ticket);
+  if (experience::is_evaluation(update)) {
+    const auto* const begun = events.empty() ? nullptr : std::get_if<EvaluationBegun>(&events[0]);
+    if (begun == nullptr || begun->settings != options_.evaluation_settings)
+      co_return core::Result<void>();
+    evaluation_book_.begin_prompts_again();
+  }
+  TicketBook& book = book_of(update);
+  book.replay(update, std::move(events), set_of);
+  for (const BookGroup* group : book.groups_of(update))
+    scoring_.begin(book, group->ticket);
   co_return core::Result<void>();
+}
+
+// A run whose log cannot be read goes on: memory has the same groups.
+async::task<std::shared_ptr<const TicketBook>> DataRole::read_back(std::uint64_t update) {
+  if (!log_.kept()) co_return nullptr;
+  auto reading = log_.read(update);
+  auto events = co_await std::move(reading);
+  std::string why;
+  if (events) {
+    const auto logged = logged_book(update, std::move(*events));
+    if (logged) co_return *logged;
+    why = logged.error().message;
+  } else {
+    why = events.error().message;
+  }
+  if (options_.scoring.note)
+    options_.scoring.note(experience::name_of_update(update) +
+                          " is written down from memory: " + why);
+  co_return nullptr;
+}
+
+core::Result<std::shared_ptr<const TicketBook>> DataRole::logged_book(
+    std::uint64_t update, std::vector<BookEvent> events) const {
+  const bool held_out = experience::is_evaluation(update);
+  TicketBook empty(options_.samples, !held_out && options_.scoring.with_reference,
+                   held_out ? std::nullopt : options_.filter);
+  const TicketBook::SetOf set_of = [this](std::uint64_t number) { return sets_.numbered(number); };
+  return logged_groups(std::move(empty), update, std::move(events),
+                       held_out ? evaluation_book_ : book_, set_of);
+}
+
+// Every evaluation starts from the first held-out prompt again.
+void DataRole::begin_evaluation(std::uint64_t update) {
+  evaluation_book_.begin_prompts_again();
+  log_.on_event(EvaluationBegun{update, options_.evaluation_settings});
 }
 
 void DataRole::reopen(const TicketBook::SetOf& set_of) {
   const LoggedRun found = log_.take_found();
   book_.reopen(found.issued, set_of);
-  if (found.groups == 0 || !options_.scoring.note) return;
-  options_.scoring.note(std::to_string(found.groups) + " groups of " +
-                        std::to_string(found.updates) +
-                        " updates after the checkpoint are in the experience log and are not "
-                        "sampled again");
+  if (!options_.scoring.note || (found.groups == 0 && found.evaluations.empty())) return;
+  std::string what =
+      std::to_string(found.groups) + " groups of " + std::to_string(found.updates) + " updates";
+  if (!found.evaluations.empty())
+    what += " and " + std::to_string(found.evaluations.size()) + " evaluations";
+  options_.scoring.note(what +
+                        " after the checkpoint are in the experience log and are not sampled "
+                        "again");
 }
 
 // Fails a group whose samples the generator did not send because they are too long. The slot is

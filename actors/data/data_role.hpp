@@ -10,6 +10,7 @@
 #include "actors/data/group_log.hpp"
 #include "actors/data/group_scoring.hpp"
 #include "actors/data/group_sink.hpp"
+#include "actors/data/logged_groups.hpp"
 #include "actors/data/prompt_source.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/ticket_book.hpp"
@@ -38,6 +39,9 @@ struct DataRoleOptions {
   ScoringOptions scoring;
   store::Disk* disk = &store::system_disk();  // where checkpoints are
   GroupLogOptions log;
+  // What decides the results of an evaluation: data, samples, temperature. One in the log that began
+  // with other settings is made again.
+  std::string evaluation_settings;
   // Called on the role's strand with the progress of the awaited groups, at each change.
   std::function<void(const GroupCounts&)> watched;
 };
@@ -88,8 +92,13 @@ class DataRole {
   // The error of a scorer that the update's groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
   void fail_too_long(const PutGroup& request);
-  // Brings back what the log holds of an update, once, before its tickets are issued.
+  // Brings back what the log holds of an update or evaluation, once, before its tickets are issued.
   async::task<core::Result<void>> replay_log(std::uint64_t update);
+  void begin_evaluation(std::uint64_t update);
+  // The groups of a commit, read back from the log; null, with a note, where it does not have them.
+  async::task<std::shared_ptr<const TicketBook>> read_back(std::uint64_t update);
+  core::Result<std::shared_ptr<const TicketBook>> logged_book(std::uint64_t update,
+                                                              std::vector<BookEvent> events) const;
   // Opens the tickets that the log holds, the first time.
   void reopen(const TicketBook::SetOf& set_of);
 
@@ -105,7 +114,7 @@ class DataRole {
   std::uint64_t too_long_samples_ = 0;  // samples of groups beyond kGroup_bytes_max
   std::map<experience::Ticket, Prompt> open_prompts_;
   async::Notifier changed_;  // notified at each change of a group
-  async::Turns replays_;
+  async::Turns replays_, commits_;
   GroupScoring scoring_;
   std::uint64_t committed_updates_;  // in all lives of the run
   GroupLog log_;

@@ -7,20 +7,14 @@
 namespace troupe::actors {
 namespace {
 
-struct UpdateOf {
-  std::uint64_t operator()(const TicketIssued& one) const { return one.saved.ticket.update; }
-  std::uint64_t operator()(const SetChanged& one) const { return one.set.from_update; }
-  std::uint64_t operator()(const auto& one) const { return one.ticket.update; }
-};
-
 // Events up to the first record that is none.
 struct Events {
   std::vector<BookEvent> list;
   bool whole = true;
 };
 
-core::Result<Events> read_events(const store::StepLog& log, std::uint64_t update) {
-  TROUPE_TRY_ASSIGN(content, log.read(update + 1));
+core::Result<Events> read_events(const store::StepLog& log, std::uint64_t step) {
+  TROUPE_TRY_ASSIGN(content, log.read(step));
   Events events;
   events.whole = content.cut_bytes == 0;
   for (const std::string& record : content.records) {
@@ -32,6 +26,17 @@ core::Result<Events> read_events(const store::StepLog& log, std::uint64_t update
   return events;
 }
 
+// Those of one update or evaluation; of an evaluation, since it last began.
+std::vector<BookEvent> events_of(std::uint64_t update, std::vector<BookEvent> events) {
+  std::vector<BookEvent> own;
+  for (BookEvent& event : events) {
+    if (update_of(event) != update) continue;
+    if (std::holds_alternative<EvaluationBegun>(event)) own.clear();
+    own.push_back(std::move(event));
+  }
+  return own;
+}
+
 // The tickets of one update's events.
 struct EventTickets {
   std::map<std::uint32_t, TicketIssued> last;  // by slot
@@ -39,6 +44,7 @@ struct EventTickets {
 
   explicit EventTickets(const std::vector<BookEvent>& events) {
     for (const BookEvent& event : events) {
+      if (experience::is_evaluation(update_of(event))) continue;
       if (const auto* const issued = std::get_if<TicketIssued>(&event)) {
         last.insert_or_assign(issued->saved.ticket.slot, *issued);
       } else if (const auto* const group = std::get_if<GroupTaken>(&event)) {
@@ -84,6 +90,8 @@ class Reader {
     for (const BookEvent& event : events) {
       if (const auto* const changed = std::get_if<SetChanged>(&event))
         sets_.insert_or_assign(changed->set.set, *changed);
+      if (const auto* const begun = std::get_if<EvaluationBegun>(&event))
+        run_.evaluations.insert(begun->update);
     }
   }
   void add(EventTickets tickets) {
@@ -94,11 +102,14 @@ class Reader {
     if (!tickets.last.empty()) ++run_.updates;
   }
 
-  // Changes that were made later than this run goes on belong to another one.
+  // What was made later than this run goes on belongs to another one.
   LoggedRun finish() {
     for (auto& [number, changed] : sets_) {
       if (changed.committed <= next()) run_.sets.push_back(std::move(changed.set));
     }
+    std::erase_if(run_.evaluations, [this](std::uint64_t one) {
+      return experience::step_of(one) > next();
+    });
     return std::move(run_);
   }
 
@@ -125,11 +136,12 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
   Reader reader(first_update);
   bool belongs = true;
   for (const std::uint64_t step : steps) {
-    if (step <= first_update) continue;
-    TROUPE_TRY_ASSIGN(events, read_events(log, step - 1));
+    // Step 0 has the evaluations of the model as it was given; those of a checkpoint came before it.
+    if (step <= first_update && first_update > 0) continue;
+    TROUPE_TRY_ASSIGN(events, read_events(log, step));
     EventTickets tickets(events.list);
     // Behind a gap there may only be changes of rewards that begin later.
-    const bool gap = step - 1 != reader.next();
+    const bool gap = step != reader.next() + 1;
     if (!belongs || (gap && !tickets.last.empty())) {
       belongs = false;
       TROUPE_TRY(log.remove(step));
@@ -155,11 +167,12 @@ GroupLog::GroupLog(const RoleContext& context, GroupLogOptions options, Note not
       written_more_(*context.timers) {
   for (std::uint64_t update = options_.found.first_update; update < options_.found.end(); ++update)
     held_.insert(update);
+  held_.insert(options_.found.evaluations.begin(), options_.found.evaluations.end());
 }
 
 void GroupLog::on_event(const BookEvent& event) {
   if (!kept()) return;
-  log_.add(std::visit(UpdateOf{}, event) + 1, record_of(event));
+  log_.add(experience::step_of(update_of(event)), record_of(event));
   ++added_;
   if (writing_) return;
   writing_ = true;
@@ -209,14 +222,20 @@ async::task<void> GroupLog::keep_writing() {
   writing_ = false;
 }
 
-async::task<core::Result<std::vector<BookEvent>>> GroupLog::take(std::uint64_t update) {
+async::task<core::Result<std::vector<BookEvent>>> GroupLog::read(std::uint64_t update) {
   auto job = [this, update]() -> core::Result<std::vector<BookEvent>> {
-    TROUPE_TRY_ASSIGN(events, read_events(log_, update));
-    return std::move(events.list);
+    TROUPE_TRY_ASSIGN(events, read_events(log_, experience::step_of(update)));
+    return events_of(update, std::move(events.list));
   };
-  TROUPE_CO_TRY_ASSIGN(events, co_await context_.device->run(std::move(job)));
-  held_.erase(update);
-  co_return std::move(events);
+  auto events = co_await context_.device->run(std::move(job));
+  co_return events;
+}
+
+async::task<core::Result<std::vector<BookEvent>>> GroupLog::take(std::uint64_t update) {
+  auto reading = read(update);
+  auto events = co_await std::move(reading);
+  if (events) held_.erase(update);
+  co_return events;
 }
 
 }  // namespace troupe::actors

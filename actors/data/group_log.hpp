@@ -1,8 +1,8 @@
-// The experience log of a run, RUN/experience/: every event of the ticket book since the last
-// checkpoint, one file for each update. What was sampled and scored is on disk before the policy
-// learns from it. A run that goes on from a checkpoint so learns again from the same groups without
-// sampling them, with the same bits, and open tickets keep their groups. What was in an engine only
-// is sampled again. Owned by the data role, used on its strand; files are read and written on the
+// The experience log of a run, RUN/experience/: every event of the ticket books since the last
+// checkpoint, one file for each update and the evaluations after it. What was sampled and scored is
+// on disk before the policy learns from it, or an evaluation counts. A run that goes on from a
+// checkpoint so learns again from the same groups without sampling them, with the same bits; open
+// tickets keep their groups, evaluations their results. What was in an engine only is sampled again. Owned by the data role, used on its strand; files are read and written on the
 // role's device queue. Bounded by ckpt.log_bytes_max, at which a checkpoint is made.
 #pragma once
 
@@ -31,6 +31,7 @@ struct LoggedRun {
   std::uint64_t groups = 0;          // of these, taken
   std::vector<TicketIssued> issued;  // the last attempt of each slot
   std::vector<SetRewards> sets;      // changes of rewards, by number
+  std::set<std::uint64_t> evaluations;  // begun after first_update updates or later, by number
 
   std::uint64_t end() const noexcept { return first_update + updates; }
 };
@@ -65,9 +66,12 @@ class GroupLog final : public BookListener {
 
   // What earlier lives left; empty the second time.
   LoggedRun take_found() { return std::exchange(options_.found, {}); }
-  // True while the update has events of an earlier life that were not taken; `take` gives them.
+  // True while the update, or evaluation, has events of an earlier life that were not taken; `take`
+  // gives them, of an evaluation those since it last began.
   bool holds(std::uint64_t update) const { return held_.contains(update); }
   async::task<core::Result<std::vector<BookEvent>>> take(std::uint64_t update);
+  // All that is on disk of an update or evaluation, of this life, too.
+  async::task<core::Result<std::vector<BookEvent>>> read(std::uint64_t update);
 
   std::uint64_t written() const noexcept { return written_; }  // events
 
@@ -87,7 +91,7 @@ class GroupLog final : public BookListener {
   std::optional<core::Error> error_;  // of the last failure
   bool urgent_ = false;               // somebody waits
   bool writing_ = false;
-  std::set<std::uint64_t> held_;  // updates of earlier lives
+  std::set<std::uint64_t> held_;  // updates and evaluations of earlier lives
 };
 
 }  // namespace troupe::actors

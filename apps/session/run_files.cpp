@@ -89,7 +89,7 @@ core::Result<void> RunFiles::commit(std::uint64_t update,
   // A missing folder is not recreated; RunReporter ends the run for it after the update.
   if (!folder_.check_here()) return {};
   if (experience::is_evaluation(update)) {
-    return commit_evaluation((update & 1) != 0, after_step, groups);
+    return commit_evaluation(experience::is_greedy(update), after_step, groups);
   }
   std::string lines;
   std::vector<std::string> records;

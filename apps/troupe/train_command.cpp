@@ -123,6 +123,10 @@ class Training {
     parts.data.log.folder = start.folder.experience_folder();
     parts.data.log.found = std::move(logged);
     parts.data.log.here = [&start] { return start.folder.check_here().has_value(); };
+    if (inputs.evaluation) {
+      TROUPE_TRY_SET(parts.data.evaluation_settings,
+                     evaluation_settings(config_, *inputs.evaluation));
+    }
     parts.prompts = std::move(inputs.prompts);
     parts.evaluation = std::move(inputs.evaluation);
     parts.sink = std::move(files);

@@ -23,6 +23,18 @@ constexpr bool is_evaluation(std::uint64_t update) {
   return kind_of(update) == TicketKind::kEvaluation;
 }
 
+// The number of an evaluation after `done` updates, and what it says.
+constexpr std::uint64_t evaluation_after(std::uint64_t done, bool greedy) {
+  return kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
+}
+constexpr bool is_greedy(std::uint64_t evaluation) {
+  return (evaluation & 1) != 0;
+}
+// The step that the groups belong to: updates done with this one, or when the evaluation is made.
+constexpr std::uint64_t step_of(std::uint64_t update) {
+  return is_evaluation(update) ? (update - kFirstEvaluation) / 2 : update + 1;
+}
+
 struct Ticket {
   std::uint64_t update = 0;   // number of the update or evaluation that the group is for
   std::uint32_t slot = 0;     // place of the group within it, from 0

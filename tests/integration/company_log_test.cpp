@@ -2,6 +2,7 @@
 // run learns from the groups that it had, with the bits that it had, and samples none of them
 // again.
 #include "company_support.hpp"
+#include "log_support.hpp"
 
 namespace troupe::test {
 namespace {
@@ -51,6 +52,29 @@ TEST(CompanyLog, AnAsynchronousRunThatIsKilledGoesOnWithItsGroups) {
   expect_clean_ledger(again.folder());
   EXPECT_LE(oldest_age(again.folder()), 1u);
   EXPECT_EQ(logged_steps(again.folder()), 0u) << "the last checkpoint covers all";
+}
+
+// 12 rows: before the first update, after 4 and perhaps after 8 all problems were evaluated.
+TEST(CompanyLog, EvaluationsBeforeTheKillAreNotMadeAgain) {
+  const TinyRun files;
+  const std::vector<std::string> words = evaluated_run(files) + {"--cluster.head_wait_s", "0"};
+  {
+    CompanyRun killed(files, "run", words);
+    ASSERT_TRUE(killed.await_steps(12)) << killed.output();
+    killed.signal(SIGKILL);
+    EXPECT_EQ(killed.wait(), 128 + SIGKILL);
+    EXPECT_TRUE(killed.all_nodes_gone());
+  }
+  CompanyRun again(files, "run", words);
+  ASSERT_EQ(again.wait(), 0) << again.output();
+  EXPECT_NE(again.log().find(" evaluations after the checkpoint are in the experience log"),
+            std::string::npos)
+      << again.log();
+  expect_each_evaluation_once(again.folder(), 4);
+  CompanyRun calm(files, "calm", words);
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  EXPECT_EQ(metric_rows(files / "run"), metric_rows(files / "calm"));
+  expect_same_bits(files / "calm", files / "run", 40);
 }
 
 // Without the hashes nobody can tell whether it was sampled from the same model and data.

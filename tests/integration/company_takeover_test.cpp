@@ -2,6 +2,7 @@
 // over, with the bits of a run that nothing disturbed.
 #include "apps/session/node/pass_file.hpp"
 #include "company_support.hpp"
+#include "log_support.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -56,6 +57,15 @@ void kill_head(CompanyRun& run, std::size_t steps) {
   run.wait();
 }
 
+// How many updates the policy's process has trained on, from the run's last report.
+int updates_of_policy(const std::filesystem::path& run) {
+  const auto status = nlohmann::json::parse(text_of(run / "status.json"), nullptr, false);
+  for (const auto& role : status.value("roles", nlohmann::json::array())) {
+    if (role.value("name", "") == "policy/0") return role["amounts"].value("updates", -1);
+  }
+  return -1;
+}
+
 // The run in "run" against one of these words that nothing disturbs.
 void expect_bits_of_a_calm_run(const TinyRun& files, const Words& words) {
   CompanyRun calm(files, "calm", words);
@@ -105,6 +115,42 @@ INSTANTIATE_TEST_SUITE_P(
                       Words{"--algo.advantage.estimator", "gae", "--rollout.generators", "2"},
                       Words{"--train.staleness_max", "2", "--rollout.generators", "2"}),
     [](const auto& run) { return "no" + std::to_string(run.index); });
+
+// No checkpoint covers the evaluations, and the policy has learned past them: its answers are
+// repeated, and so are their results.
+TEST(CompanyTakeover, ThePolicyIsKeptPastEvaluations) {
+  const TinyRun files;
+  const Words words = evaluated_run(files);
+  const Rest rest(files / "run");
+  Pids first;
+  {
+    CompanyRun killed(files, "run", words);
+    kill_head(killed, 12);
+    first = players(files / "run");
+  }
+  {
+    CompanyRun killed(files, "run", words);
+    ASSERT_TRUE(killed.await_steps(16)) << killed.output();
+    EXPECT_EQ(players(files / "run"), first);
+    kill_head(killed, 25);
+  }
+  CompanyRun last(files, "run", words);
+  ASSERT_TRUE(last.await_steps(26)) << last.output();
+  EXPECT_EQ(players(files / "run"), first);
+  ASSERT_EQ(last.wait(), 0) << last.output();
+  EXPECT_NE(last.log().find("policy/0 plays on"), std::string::npos) << last.log();
+  EXPECT_EQ(last.log().find("do not fit"), std::string::npos) << last.log();
+  EXPECT_EQ(last.log().find("is started again"), std::string::npos) << last.log();
+  const int learned = updates_of_policy(files / "run");
+  EXPECT_GT(learned, 0);
+  EXPECT_LE(learned, 40) << "each update was learned once";
+  expect_each_evaluation_once(files / "run", 12);
+  expect_clean_ledger(last.folder());
+  CompanyRun calm(files, "calm", words);
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  EXPECT_EQ(metric_rows(files / "run"), metric_rows(files / "calm"));
+  expect_same_bits(files / "calm", files / "run", 40);
+}
 
 TEST(CompanyTakeover, WithoutAnotherHeadNoProcessIsLeft) {
   const TinyRun files;

@@ -1,7 +1,9 @@
 #include "apps/session/roles/run_settings.hpp"
 
 #include "apps/session/roles/model_roles.hpp"
+#include "runtime/core/crc32c.hpp"
 
+#include <cstdio>
 #include <string>
 
 namespace troupe::app {
@@ -205,6 +207,22 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
     }
   }
   return options;
+}
+
+core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
+                                              actors::PromptSource& problems) {
+  std::uint32_t crc = 0;
+  for (std::uint64_t i = 0; i < problems.size(); ++i) {
+    TROUPE_TRY_ASSIGN(problem, problems.at(i));
+    crc = core::crc32c(problem.tokens.data(), problem.tokens.size() * sizeof(problem.tokens[0]), crc);
+    for (const std::string* text : {&problem.text, &problem.label, &problem.columns})
+      crc = core::text_crc32c(*text, crc);
+  }
+  char line[128];
+  std::snprintf(line, sizeof line, "%llu problems (crc32c %08x), %lld samples at temperature %g",
+                static_cast<unsigned long long>(problems.size()), crc,
+                static_cast<long long>(config.eval.n_samples_per_prompt), config.eval.temperature);
+  return std::string(line);
 }
 
 actors::RunPlan run_plan(const config::TrainConfig& config,

@@ -15,6 +15,7 @@
 #include "runtime/learn/trainer.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace troupe::app {
 
@@ -74,6 +75,11 @@ actors::CriticLink critic_link(const config::TrainConfig& config);
 
 // The options of the data role, without its callbacks.
 actors::DataRoleOptions data_options(const config::TrainConfig& config);
+
+// What decides the results of an evaluation of the same weights, in one line: the held-out problems
+// (their number and a CRC of all), how many samples each gets, and at which temperature.
+core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
+                                              actors::PromptSource& problems);
 
 // The controller's plan, without what a checkpoint and earlier sessions add. `updates`: of the
 // whole run; `evaluation_prompts`: number of held-out problems.

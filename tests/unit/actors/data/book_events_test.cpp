@@ -69,6 +69,10 @@ TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
   EXPECT_EQ(failed.kind, FailureKind::kSetAside);
   EXPECT_EQ(failed.cause, "no engine");
 
+  const EvaluationBegun begun = again(EvaluationBegun{experience::evaluation_after(9, true), "24"});
+  EXPECT_EQ(begun.update, (std::uint64_t{1} << 63) + 19);
+  EXPECT_EQ(begun.settings, "24");
+
   const SetChanged changed = again(SetChanged{{2, 30, {{"a", "reward/a", 0.1}}, {"b"}}, 29});
   EXPECT_EQ(changed.committed, 29u);
   EXPECT_EQ(changed.set.set, 2u);

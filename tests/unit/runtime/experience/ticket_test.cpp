@@ -11,6 +11,12 @@ TEST(Ticket, AnEvaluationKeepsItsNumberUnderItsKind) {
   EXPECT_EQ(evaluation.kind(), TicketKind::kEvaluation);
   EXPECT_EQ(name_of(training), "update 7, prompt 2");
   EXPECT_EQ(name_of(evaluation), "evaluation 7, prompt 2");
+  EXPECT_EQ(evaluation_after(3, false), evaluation.update);
+  EXPECT_FALSE(is_greedy(evaluation_after(3, false)));
+  EXPECT_TRUE(is_greedy(evaluation_after(3, true)));
+  EXPECT_EQ(step_of(training.update), 7u);
+  EXPECT_EQ(step_of(evaluation_after(0, false)), 0u);
+  EXPECT_EQ(step_of(evaluation_after(3, true)), 3u);
 }
 
 TEST(Ticket, OrderIsByUpdateThenSlotThenAttempt) {
