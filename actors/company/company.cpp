@@ -157,11 +157,13 @@ async::task<core::Result<RewardsChanged>> Company::on(AttachReward request) {
 }
 
 async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
-  const std::string* const bringer = core::find_value(brought_, "reward/" + request.name);
-  const std::string node = bringer == nullptr ? "" : *bringer;
+  const auto bringer = brought_.find("reward/" + request.name);
+  const std::string node = bringer == brought_.end() ? "" : bringer->second;
+  const std::uint64_t epoch = introduced(node);
   auto detached = hooks_.detach(std::move(request));
   auto changed = co_await std::move(detached);
-  if (changed && !node.empty()) context_.scope->spawn("dismiss " + node, dismiss(node));
+  const bool same = introduced(node) == epoch;  // it may have come back meanwhile
+  if (changed && same && epoch > 0) context_.scope->spawn("dismiss " + node, dismiss(node));
   co_return changed;
 }
 
@@ -194,10 +196,8 @@ void Company::look_at_silence() {
 void Company::give_up(const std::string& node, const core::Error& cause) {
   introduced_.erase(node);
   const Member* const member = membership_.find(node);
-  if (member == nullptr) {
-    admission_.forget(node);  // its link broke before it asked to join
-    return;
-  }
+  // Its link may have broken before it asked to join.
+  if (member == nullptr) return admission_.forget(node);
   // Expected ends are not reported.
   if (!member->join.roles.empty() && !dismissing_) {
     hooks_.note(cause.message.ends_with("it has stopped") ? node + " has left"
@@ -424,9 +424,8 @@ async::task<void> Company::end_run() {
     StopRole stop{name, placed.epoch};
     auto stopped = co_await ask(context, placed.node, std::move(stop));
     if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);
-    const core::Error cause{ErrorCode::kClosed, "the run has ended"};
     placement_.retire(placed.name);
-    hooks_.fence(placed.name, cause);
+    hooks_.fence(placed.name, {ErrorCode::kClosed, "the run has ended"});
   }
 }
 

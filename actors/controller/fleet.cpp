@@ -102,6 +102,7 @@ void Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
   if (reply) {
     failures_.succeeded(flight.work.ticket, flight.generator);
     generators_.at(flight.generator).sick = false;
+    generators_.at(flight.generator).refusals = 0;
     look_alone();
     const bool whole = reply->samples >= static_cast<std::uint64_t>(flight.work.samples);
     if (flight.cut && !whole) {
@@ -127,8 +128,13 @@ void Fleet::failed(Flight flight, const core::Error& error) {
     gone(flight.generator, error);
   } else if (reaction == Reaction::kAgain) {
     ++run_.counts["generator full"];
-    router_.block(flight.generator, true);
     queue_.put(std::move(flight.work));
+    Generator& generator = generators_.at(flight.generator);
+    // One that has nothing to do is not full.
+    const bool idle = router_.groups(flight.generator) == 0;
+    if (idle && ++generator.refusals > limits::kRefusals_max)
+      return restart(flight.generator, error);
+    router_.block(flight.generator, true);
     run_.scope->spawn("", unblock(flight.generator));
   } else if (error.code == ErrorCode::kDeadline && flight.cut) {
     ++run_.counts["straggler retired"];

@@ -72,11 +72,12 @@ class Fleet {
     std::uint64_t life = 0;  // grows each time it comes up; answers to an earlier one are ignored
     std::uint64_t epoch = 0;
     std::optional<core::Version> holds{};
-    core::Version sent = 0;    // newest weights it was told of
-    int pushes = 0;            // weight calls under way
-    std::uint64_t misses = 0;  // weights in a row that it could not take, restarts included
-    bool sick = false;         // restarted, and nothing succeeded since
-    bool again = false;        // a timer to send the weights again is running
+    core::Version sent = 0;      // newest weights it was told of
+    int pushes = 0;              // weight calls under way
+    std::uint64_t misses = 0;    // weights in a row that it could not take, restarts included
+    std::uint64_t refusals = 0;  // of tickets in a row while it had none
+    bool sick = false;           // restarted, and nothing succeeded since
+    bool again = false;          // a timer to send the weights again is running
   };
   struct Flight {  // a ticket that a generator samples
     TicketWork work;

@@ -122,7 +122,8 @@ bool RewardBoard::lose(const std::string& peer) {
 
 void RewardBoard::drained(const std::string& name) {
   std::erase_if(draining_, [&name](const auto& member) { return member.name == name; });
-  attached_.erase(name);
+  // One that was lost while it drained may be attached again.
+  if (named(members_, name) == nullptr) attached_.erase(name);
 }
 
 void RewardBoard::forgo(const std::string& name) {

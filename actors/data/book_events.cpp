@@ -200,6 +200,14 @@ EvaluationBegun begun_of(const json& object) {
   return {object.at("update").get<std::uint64_t>(), object.at("settings").get<std::string>()};
 }
 
+json json_of(const GroupsDropped& event) {
+  return {{"event", "dropped"}, {"update", event.update}, {"committed", event.committed}};
+}
+
+GroupsDropped dropped_of(const json& object) {
+  return {object.at("update").get<std::uint64_t>(), object.at("committed").get<std::uint64_t>()};
+}
+
 TicketIssued issued_of(const json& object) {
   TicketIssued event;
   event.saved.ticket = ticket_of(object);
@@ -220,6 +228,7 @@ BookEvent read_event(const json& object) {
   if (event == "failed") return failed_of(object);
   if (event == "rewards") return changed_of(object);
   if (event == "evaluation") return begun_of(object);
+  if (event == "dropped") return dropped_of(object);
   throw std::out_of_range("an unknown event: " + event);
 }
 
@@ -227,6 +236,7 @@ struct UpdateOf {
   std::uint64_t operator()(const TicketIssued& one) const { return one.saved.ticket.update; }
   std::uint64_t operator()(const SetChanged& one) const { return one.set.from_update; }
   std::uint64_t operator()(const EvaluationBegun& one) const { return one.update; }
+  std::uint64_t operator()(const GroupsDropped& one) const { return one.update; }
   std::uint64_t operator()(const auto& one) const { return one.ticket.update; }
 };
 

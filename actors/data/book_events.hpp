@@ -1,8 +1,8 @@
-// What happens to the groups of the ticket books, as values that the group log keeps: issued, taken,
-// scored, given reference log-probs, failed. A book that gets the same events again in their order
-// holds the same groups. As a record, an event is a CBOR map; ids and log-probs are byte strings of
-// little-endian 4-byte numbers, one after the other for all samples. docs/run_folder.md lists the
-// keys.
+// What happens to the groups of the ticket books, as values that the group log keeps: issued,
+// taken, scored, given reference log-probs, failed. A book that gets the same events again in their
+// order holds the same groups. As a record, an event is a CBOR map; ids and log-probs are byte
+// strings of little-endian 4-byte numbers, one after the other for all samples. docs/run_folder.md
+// lists the keys.
 #pragma once
 
 #include "actors/data/book_group.hpp"
@@ -66,13 +66,21 @@ struct EvaluationBegun {
   std::string settings;
 };
 
+// What stands before it in its file belongs to another run, but for changes of rewards that were
+// made when no more than `committed` updates had been committed.
+struct GroupsDropped {
+  std::uint64_t update = 0;  // the first of the file
+  std::uint64_t committed = 0;
+};
+
 using BookEvent = std::variant<TicketIssued,
                                GroupTaken,
                                GroupScored,
                                GroupReferenced,
                                GroupFailed,
                                SetChanged,
-                               EvaluationBegun>;
+                               EvaluationBegun,
+                               GroupsDropped>;
 
 // The update or evaluation that the event belongs to; of a change of rewards, the first that it
 // holds for.

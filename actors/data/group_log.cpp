@@ -13,6 +13,12 @@ struct Events {
   bool whole = true;
 };
 
+// Whether the event is a change of rewards that holds for a run that had committed so many updates.
+bool is_earlier_change(const BookEvent& event, std::uint64_t committed) {
+  const auto* const changed = std::get_if<SetChanged>(&event);
+  return changed != nullptr && changed->committed <= committed;
+}
+
 core::Result<Events> read_events(const store::StepLog& log, std::uint64_t step) {
   TROUPE_TRY_ASSIGN(content, log.read(step));
   Events events;
@@ -21,7 +27,13 @@ core::Result<Events> read_events(const store::StepLog& log, std::uint64_t step) 
     auto event = event_of(record);
     events.whole = events.whole && event.has_value();
     if (!event) break;
-    events.list.push_back(std::move(*event));
+    if (const auto* const dropped = std::get_if<GroupsDropped>(&*event)) {
+      std::erase_if(events.list, [dropped](const BookEvent& one) {
+        return !is_earlier_change(one, dropped->committed);
+      });
+    } else {
+      events.list.push_back(std::move(*event));
+    }
   }
   return events;
 }
@@ -66,16 +78,19 @@ struct EventTickets {
   }
 };
 
-// Leaves of a step's file the changes of rewards alone.
-core::Result<void> keep_sets(const store::StepLog& log,
-                             std::uint64_t step,
-                             const std::vector<BookEvent>& events) {
-  store::StepLog again = log;
-  for (const BookEvent& event : events) {
-    if (std::holds_alternative<SetChanged>(event)) again.add(step, record_of(event));
-  }
-  TROUPE_TRY(log.remove(step));
-  auto batch = again.take();
+// Drops what a step's file has for another run than the one that has committed so many updates.
+// Only adds to a file that has a change of rewards, so that no crash loses that.
+core::Result<void> drop_groups(const store::StepLog& log,
+                               std::uint64_t step,
+                               std::uint64_t committed,
+                               std::vector<BookEvent>& events) {
+  const auto dropped = std::erase_if(
+      events, [committed](const BookEvent& event) { return !is_earlier_change(event, committed); });
+  if (events.empty()) return log.remove(step);
+  if (dropped == 0) return {};
+  store::StepLog more = log;
+  more.add(step, record_of(GroupsDropped{step - std::min<std::uint64_t>(step, 1), committed}));
+  auto batch = more.take();
   return log.write(batch);
 }
 
@@ -107,9 +122,8 @@ class Reader {
     for (auto& [number, changed] : sets_) {
       if (changed.committed <= next()) run_.sets.push_back(std::move(changed.set));
     }
-    std::erase_if(run_.evaluations, [this](std::uint64_t one) {
-      return experience::step_of(one) > next();
-    });
+    std::erase_if(run_.evaluations,
+                  [this](std::uint64_t one) { return experience::step_of(one) > next(); });
     return std::move(run_);
   }
 
@@ -136,24 +150,22 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
   Reader reader(first_update);
   bool belongs = true;
   for (const std::uint64_t step : steps) {
-    // Step 0 has the evaluations of the model as it was given; those of a checkpoint came before it.
+    // Step 0 has the evaluations of the model as it was given; those of a checkpoint came before
+    // it.
     if (step <= first_update && first_update > 0) continue;
     TROUPE_TRY_ASSIGN(events, read_events(log, step));
     EventTickets tickets(events.list);
     // Behind a gap there may only be changes of rewards that begin later.
     const bool gap = step != reader.next() + 1;
-    if (!belongs || (gap && !tickets.last.empty())) {
-      belongs = false;
-      TROUPE_TRY(log.remove(step));
-      continue;
-    }
-    reader.add(events.list);
-    belongs = events.whole;
-    if (step == steps.back() && tickets.broken_off()) {
-      TROUPE_TRY(keep_sets(log, step, events.list));
+    belongs = belongs && (!gap || tickets.last.empty());
+    const bool begins_anew = belongs && step == steps.back() && tickets.broken_off();
+    if (!belongs || begins_anew) {
+      TROUPE_TRY(drop_groups(log, step, reader.next(), events.list));
     } else {
       reader.add(std::move(tickets));
     }
+    reader.add(events.list);
+    belongs = belongs && events.whole;
   }
   return reader.finish();
 }

@@ -94,6 +94,16 @@ TEST(RewardBoard, ADetachedRewardThatStillScoresCanBeLostAndKeepsItsName) {
   EXPECT_TRUE(board.attach({"x", "reward/x", 1.0}));
 }
 
+TEST(RewardBoard, ARewardThatWasLostWhileItDrainedIsAttachedAgainAsAnother) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}});
+  ASSERT_TRUE(board.attach({"x", "reward/x", 1.0}));
+  ASSERT_TRUE(board.detach({"x"}));
+  ASSERT_TRUE(board.lose("reward/x"));
+  ASSERT_TRUE(board.attach({"x", "reward/x", 1.0}));
+  board.drained("x");  // the detach of the first ends only now
+  EXPECT_TRUE(board.is_attached("reward/x"));
+}
+
 TEST(RewardChange, HoldsFromTheFirstUpdateWithoutTickets) {
   ScriptedCompany company(reward_script());
   company.data().reward_change_time = 300ms;  // long enough that updates would go out meanwhile

@@ -117,6 +117,23 @@ TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWo
   }
 }
 
+// It is full only while it has tickets.
+TEST(SickGenerator, OneThatRefusesAsFullThoughItHasNothingToDoIsStartedAgain) {
+  Script script = sick_script(0, 2);
+  script.token_time["generator/1"] = 50ms;
+  script.sick_tickets = [](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
+    if (name == "generator/0") return ErrorCode::kOverloaded;
+    return std::nullopt;
+  };
+  ScriptedCompany company(script);
+  company.restart_sick_after(50ms);
+  const auto outcome = company.play();
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  expect_all_trained_once(company);
+  EXPECT_GE(company.count("restart generator/0"), 1u);
+  EXPECT_EQ(company.count("restart generator/1"), 0u);
+}
+
 TEST(SickGenerator, ATicketThatFailsThreeTimesIsSetAsideAndItsSlotGetsAnotherPrompt) {
   for (const std::size_t generators : {1, 2, 5}) {
     Script script = sick_script(1, generators);

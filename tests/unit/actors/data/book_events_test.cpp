@@ -49,6 +49,10 @@ TEST(BookEvents, AGroupIsReadBackToTheBit) {
 }
 
 TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
+  const GroupsDropped dropped = again(GroupsDropped{6, 4});
+  EXPECT_EQ(dropped.update, 6u);
+  EXPECT_EQ(dropped.committed, 4u);
+
   const TicketIssued issued = again(TicketIssued{{kTicket, 40, 8, {3, 9}}, 12, 5});
   EXPECT_EQ(issued.saved, (SavedTicket{kTicket, 40, 8, {3, 9}}));
   EXPECT_EQ(issued.version_min, 12u);

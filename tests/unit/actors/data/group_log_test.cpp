@@ -232,6 +232,34 @@ TEST_F(GroupLogTest, FilesBehindAGapOrADamagedEndAreRemoved) {
   EXPECT_TRUE(log.steps()->empty()) << "they belong to a run that this one does not repeat";
 }
 
+// They were confirmed, and the end of an earlier file is no reason to forget them.
+TEST_F(GroupLogTest, ChangesOfRewardsBehindADamagedEndHold) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1));
+    for (std::uint64_t update = 0; update < 2; ++update)
+      ASSERT_TRUE(stage.ask(delivery(stage.issue(update, 1)[0], 2)));
+    ASSERT_TRUE(stage.ask(SetRewards(change(1, 1, {kRightOnce, kShort}))));
+    EXPECT_EQ(states(stage, 0), States{"ready"});
+    ASSERT_TRUE(stage.ask(CommitUpdate{0, 1}));
+    EXPECT_EQ(states(stage, 1), States{"ready"});
+    ASSERT_TRUE(stage.ask(CommitUpdate{1, 2}));
+    ASSERT_TRUE(stage.ask(SetRewards(change(2, 2, {kShort}))));
+    stage.run(1s);
+  }
+  const store::StepLog log(folder_.path(), disk_);
+  std::string first = troupe::test::read_file(file(1));
+  first.back() ^= 1;
+  troupe::test::put_file(file(1), first);
+  for (const char* const time : {"the first time", "once more"}) {
+    const auto found = read_log(log, 0);
+    ASSERT_EQ(found->sets.size(), 1u) << time << ": the second is of a run that has committed more";
+    EXPECT_EQ(found->sets[0].set, 1u);
+    EXPECT_EQ(found->updates, 1u);
+    EXPECT_EQ(*log.steps(), (std::vector<std::uint64_t>{1, 2}));
+  }
+}
+
 TEST_F(GroupLogTest, ChangesOfRewardsAreKeptIfTheRunGetsToThem) {
   {
     DataStage stage(options());
@@ -279,8 +307,13 @@ TEST_F(GroupLogTest, ACommitReadsTheLog) {
   ASSERT_TRUE(stage.ask(std::move(put)));
   EXPECT_EQ(states(stage, 0), States{"ready"});
   // The texts are ["1", "2"]: a list of two strings of one byte.
-  change_record(store::StepLog(folder_.path(), disk_), file(1), 1, "\x82\x61" "1\x61" "2",
-                "\x82\x61" "1\x61" "X");
+  change_record(store::StepLog(folder_.path(), disk_), file(1), 1,
+                "\x82\x61"
+                "1\x61"
+                "2",
+                "\x82\x61"
+                "1\x61"
+                "X");
   ASSERT_TRUE(stage.ask(CommitUpdate{0, 1}));
   ASSERT_EQ(stage.committed.groups[0].size(), 1u);
   EXPECT_EQ(stage.committed.groups[0][0].samples[1].text, "X");
