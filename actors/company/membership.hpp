@@ -7,7 +7,7 @@
 // `look` is called late, the delay does not count as silence of any node.
 #pragma once
 
-#include "actors/protocol/messages_node.hpp"
+#include "actors/company/node_figures.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/result.hpp"
@@ -33,6 +33,7 @@ struct Member {
   core::TimePoint joined{};
   core::TimePoint last_beat{};
   NodeHealth health = NodeHealth::kAlive;
+  NodeFigures figures{};
 };
 
 class Membership {
@@ -45,7 +46,7 @@ class Membership {
   // kOverloaded (kNodes_max nodes).
   core::Result<void> join(const Join& join, core::TimePoint now);
   // Records a heartbeat. False: the node has not joined, or is frozen.
-  bool beat(const std::string& name, core::TimePoint now);
+  bool beat(const Beat& beat, core::TimePoint now);
   void remove(const std::string& name) { members_.erase(name); }
 
   struct Change {
