@@ -57,7 +57,8 @@ TEST_F(CompanyDrain, ALocalGeneratorFinishesAndItsNodeIsNotStartedAgain) {
   EXPECT_TRUE(answer.value());
   EXPECT_TRUE(again.value());
   EXPECT_EQ(stage_.drained(), std::vector<std::string>{"generator/0"}) << "once";
-  EXPECT_EQ(stage_.lost(), std::vector<std::string>{"generator/0"});
+  ASSERT_FALSE(stage_.lost().empty());
+  EXPECT_EQ(stage_.lost().front(), "generator/0");
   EXPECT_TRUE(said("node/generator-0 has left"));
   stage_.run_for(seconds(60));
   EXPECT_FALSE(stage_.is_here("node/generator-0"));
@@ -116,30 +117,32 @@ TEST_F(CompanyDrain, WhatTheRunNeedsIsRefusedWithTheReason) {
 }
 
 TEST_F(CompanyDrain, ANodeThatFreezesMeanwhileIsLetGoAndToldAgainWhenItComesBack) {
-  stage_.guest("node/b", {"reference"}, 12);
-  stage_.run_for(seconds(2));
-  stage_.freeze("node/a");
-  auto answer = stage_.drain("a", std::chrono::hours(1), 5'000);
+  stage_.guest("node/b", {"generator"}, 12);
+  stage_.run_for(seconds(5));
+  ASSERT_EQ(stage_.place_of("generator/3").first, "node/b");
+  stage_.freeze("node/b");
+  auto answer = stage_.drain("b", std::chrono::hours(1), 5'000);
   stage_.run_for(seconds(30));
   ASSERT_TRUE(answer.done()) << "it waits for ever";
   EXPECT_TRUE(answer.value());
-  EXPECT_EQ(stage_.place_of("reference/0").first, "node/b");
-  stage_.thaw("node/a");
+  EXPECT_EQ(stage_.company().placement().find("generator/3"), nullptr);
+  stage_.thaw("node/b");
   stage_.run_for(seconds(5));
-  stage_.guest("node/a", {"generator"}, 11);  // the same process
+  stage_.guest("node/b", {"generator"}, 12);  // the same process
   stage_.run_for(seconds(5));
-  EXPECT_FALSE(stage_.is_here("node/a"));
-  EXPECT_EQ(stage_.asked("generator/3 at node/a"), 0u);
-  stage_.guest("node/a", {"generator"}, 13);  // another one, started to stay
+  EXPECT_FALSE(stage_.is_here("node/b"));
+  EXPECT_EQ(stage_.asked("generator/4 at node/b"), 0u);
+  stage_.guest("node/b", {"generator"}, 13);  // another one, started to stay
   stage_.run_for(seconds(5));
-  EXPECT_TRUE(stage_.is_here("node/a"));
-  EXPECT_EQ(stage_.place_of("generator/3").first, "node/a");
+  EXPECT_TRUE(stage_.is_here("node/b"));
+  EXPECT_EQ(stage_.place_of("generator/4").first, "node/b");
 }
 
 TEST_F(CompanyDrain, WhateverHappensMeanwhileTheAnswerComesAndTheNodeStaysAway) {
   for (std::uint64_t seed = 1; seed <= 60 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CompanyStage stage(seed, drain_nodes(), {drain_roles()[0], drain_roles()[1], drain_roles()[3], drain_roles()[4]});
+    CompanyStage stage(seed, drain_nodes(),
+                       {drain_roles()[0], drain_roles()[1], drain_roles()[3], drain_roles()[4]});
     stage.run_for(seconds(5));
     const std::uint64_t fault = stage.rng().next_below(5);
     auto answer = stage.drain("generator-0", milliseconds(stage.rng().next_below(4000)), 3000);

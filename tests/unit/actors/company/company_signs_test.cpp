@@ -77,7 +77,7 @@ TEST_F(CompanySigns, ANodeThatIsLostIsRememberedWithItsLastLines) {
   EXPECT_EQ(lost[0].last_lines, (std::vector<std::string>{"a", "b"}));
   for (int i = 0; i < 20; ++i) {
     stage_.crash("node/a");
-    stage_.run_for(seconds(8));
+    stage_.run_for(seconds(12));
   }
   EXPECT_LE(stage_.company().view().lost.size(), limits::kLostNodes_max);
 }

@@ -30,8 +30,10 @@ void expect_each_trained_once(ScriptedCompany& company) {
 // How often generator/1 was given a ticket after the first event of this text.
 std::size_t tickets_after(const ScriptedCompany& company, const std::string& event) {
   std::size_t tickets = 0;
-  for (std::size_t i = company.place(event); i < company.events().size(); ++i)
-    tickets += company.events()[i].ends_with(" at generator/1") ? 1 : 0;
+  for (std::size_t i = company.place(event); i < company.events().size(); ++i) {
+    const std::string& what = company.events()[i];
+    tickets += what.starts_with("generate ") && what.ends_with(" at generator/1") ? 1 : 0;
+  }
   return tickets;
 }
 

@@ -25,7 +25,7 @@ std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-actors::PutLog lines_of(std::uint64_t first, Lines lines, std::uint64_t dropped = 0) {
+actors::PutLog put_of(std::uint64_t first, Lines lines, std::uint64_t dropped = 0) {
   actors::PutLog put;
   put.node = "node/gpu1";
   put.first = first;
@@ -45,17 +45,17 @@ class NodeLogsTest : public ::testing::Test {
 };
 
 TEST_F(NodeLogsTest, LinesThatComeTwiceAreWrittenOnceAndAnotherProcessBeginsAnew) {
-  logs_->put(lines_of(0, {"one", "two"}), 7, second(1));
-  logs_->put(lines_of(0, {"one", "two", "three"}), 7, second(2));
-  logs_->put(lines_of(1, {"two"}), 7, second(3));
-  logs_->put(lines_of(0, {"one again"}), 8, second(4));
+  logs_->put(put_of(0, {"one", "two"}), 7, second(1));
+  logs_->put(put_of(0, {"one", "two", "three"}), 7, second(2));
+  logs_->put(put_of(1, {"two"}), 7, second(3));
+  logs_->put(put_of(0, {"one again"}), 8, second(4));
   EXPECT_EQ(logs_->last_lines("node/gpu1"), (Lines{"one", "two", "three", "one again"}));
   EXPECT_EQ(written(), "one\ntwo\nthree\none again\n");
 }
 
 TEST_F(NodeLogsTest, StrangeContentIsMadeSafe) {
   std::string binary("\x1b[2Jred\x1b]0;title\x07 \xff\xfe", 22);
-  logs_->put(lines_of(0, {binary, "a\rb\nc", std::string(100'000, 'x')}), 7, second(1));
+  logs_->put(put_of(0, {binary, "a\rb\nc", std::string(100'000, 'x')}), 7, second(1));
   const Lines last = logs_->last_lines("node/gpu1");
   ASSERT_EQ(last.size(), 3u);
   EXPECT_EQ(last[0].find('\x1b'), std::string::npos);
@@ -69,8 +69,8 @@ TEST_F(NodeLogsTest, AFloodIsCutAndTheLossIsSaidInOneLine) {
   const std::string line(1023, 'x');
   const std::size_t fit = actors::limits::kNodeLog_rate_max / 1024;
   for (std::size_t i = 0; i < 2 * fit; ++i)
-    logs_->put(lines_of(i, {line}), 7, second(1));
-  logs_->put(lines_of(2 * fit + 5, {"after"}, 5), 7, second(3));
+    logs_->put(put_of(i, {line}), 7, second(1));
+  logs_->put(put_of(2 * fit + 5, {"after"}, 5), 7, second(3));
   const std::string text = written();
   EXPECT_EQ(text.size(), fit * 1024 + text.substr(fit * 1024).size());
   EXPECT_EQ(text.substr(fit * 1024), "... " + std::to_string(fit + 5) +
@@ -81,7 +81,7 @@ TEST_F(NodeLogsTest, ALongFileBeginsAnewAndTheLastOneIsKept) {
   const std::filesystem::path file = folder_.path() / "gpu1.log";
   std::ofstream(file) << "old\n";
   std::filesystem::resize_file(file, actors::limits::kNodeLog_bytes_max);
-  logs_->put(lines_of(0, {"new"}), 7, second(1));
+  logs_->put(put_of(0, {"new"}), 7, second(1));
   EXPECT_EQ(written(), "new\n");
   EXPECT_EQ(std::filesystem::file_size(folder_.path() / "gpu1.log.1"),
             actors::limits::kNodeLog_bytes_max);
@@ -103,7 +103,7 @@ TEST_F(NodeLogsTest, TheEndOfALocalNodesFileIsRead) {
 
 TEST_F(NodeLogsTest, NoMoreThanSoManyNamesHaveFiles) {
   for (std::size_t i = 0; i < actors::limits::kNodeLogs_max + 3; ++i) {
-    actors::PutLog put = lines_of(0, {"here"});
+    actors::PutLog put = put_of(0, {"here"});
     put.node = "node/n" + std::to_string(i);
     logs_->put(std::move(put), 7, second(1));
   }
