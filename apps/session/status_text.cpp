@@ -49,18 +49,28 @@ double seconds_between(core::TimePoint from, core::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// A wanted role, as the company places it. `sick`: it was taken down for its errors.
+// It was taken down for its errors, or is being.
+bool is_sick(const actors::PlacedRole& part) {
+  return part.sick || (part.state == actors::RoleState::kStopping && !part.moves);
+}
+
+// 0 for a role that is up, or that may start at once.
+double starts_in_s(const actors::PlacedRole& part, core::TimePoint now) {
+  const bool waits = part.state == actors::RoleState::kWanted && part.not_before > now;
+  return waits ? seconds_between(now, part.not_before) : 0.0;
+}
+
+// A wanted role, as the company places it.
 json part_json(const actors::PlacedRole& part, core::TimePoint now) {
   const char* const states[] = {"wanted", "starting", "up", "stopping"};
-  const bool waits = part.state == actors::RoleState::kWanted && part.not_before > now;
   return {{"name", part.name},
           {"kind", part.kind},
           {"node", part.node},
           {"state", states[static_cast<int>(part.state)]},
           {"epoch", part.epoch},
           {"losses", part.losses.size()},
-          {"sick", part.sick || part.state == actors::RoleState::kStopping},
-          {"starts_in_s", waits ? seconds_between(now, part.not_before) : 0.0},
+          {"sick", is_sick(part)},
+          {"starts_in_s", starts_in_s(part, now)},
           {"last_cause", part.last_cause}};
 }
 
@@ -266,13 +276,12 @@ std::string status_metrics(const StatusFacts& facts) {
   out << "# TYPE troupe_role_figures_age_seconds gauge\n";
   for (const auto& [name, report] : facts.roles)
     of_role("troupe_role_figures_age_seconds", name, "", report.age_s);
+  out << "# TYPE troupe_role_sick gauge\n";
+  for (const actors::PlacedRole& part : facts.company.roles)
+    of_role("troupe_role_sick", part.name, "", is_sick(part));
   out << "# TYPE troupe_role_starts_in_seconds gauge\n";
-  for (const actors::PlacedRole& part : facts.company.roles) {
-    const json shown = part_json(part, facts.company.now);
-    of_role("troupe_role_starts_in_seconds", part.name,
-            std::string(",sick=\"") + (shown["sick"].get<bool>() ? "1" : "0") + "\"",
-            shown["starts_in_s"].get<double>());
-  }
+  for (const actors::PlacedRole& part : facts.company.roles)
+    of_role("troupe_role_starts_in_seconds", part.name, "", starts_in_s(part, facts.company.now));
   out << "# TYPE troupe_node_memory_bytes gauge\n";
   for (const auto& node : facts.company.nodes) {
     out << "troupe_node_memory_bytes{node=\"" << label(node.join.name) << "\"} " << node.memory

@@ -125,8 +125,11 @@ TEST(StatusText, ASickEngineIsShownWithTheCauseAndTheTimeUntilItsNextStart) {
       << page;
   EXPECT_TRUE(has(page, "reference/0 waits for a node\n")) << page;
   EXPECT_FALSE(has(page, "generator/0 is")) << "it is up";
-  EXPECT_TRUE(has(status_metrics(facts),
-                  "troupe_role_starts_in_seconds{role=\"generator/1\",sick=\"1\"} 18.5\n"));
+  const std::string metrics = status_metrics(facts);
+  EXPECT_TRUE(has(metrics, "troupe_role_starts_in_seconds{role=\"generator/1\"} 18.5\n"))
+      << metrics;
+  EXPECT_TRUE(has(metrics, "troupe_role_sick{role=\"generator/1\"} 1\n")) << metrics;
+  EXPECT_TRUE(has(metrics, "troupe_role_sick{role=\"generator/0\"} 0\n")) << metrics;
 }
 
 TEST(StatusText, ALostNodeIsShownWithItsLastLines) {
