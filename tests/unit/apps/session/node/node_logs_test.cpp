@@ -40,7 +40,7 @@ class NodeLogsTest : public ::testing::Test {
     logs_.reset();  // writes what waits
     return text_of(folder_.path() / "gpu1.log");
   }
-  test::TempFolder folder_;
+  ::troupe::test::TempFolder folder_;
   std::unique_ptr<NodeLogs> logs_ = std::make_unique<NodeLogs>(folder_.path());
 };
 
