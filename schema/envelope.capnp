@@ -118,5 +118,8 @@ struct Envelope {
     whole @55 :Common.Whole $hostOnly;
     setAside @56 :Data.SetAside;
     loaded @57 :Common.Loaded;
+    drainNode @58 :Node.DrainNode;
+    drainGenerator @59 :Generator.DrainGenerator;
+    putLog @60 :Node.PutLog;
   }
 }

@@ -36,6 +36,13 @@ struct WeightLocation {
   key @4 :Text;       # a receiver sends it first, as proof that it may read
 }
 
+# To the controller: this generator gets no more tickets. Answered once it samples none, or after
+# `waitMs`.
+struct DrainGenerator {
+  name @0 :Text;
+  waitMs @1 :UInt32;
+}
+
 struct UpdateWeights {
   version @0 :UInt64;
   source @1 :WeightLocation;

@@ -44,6 +44,23 @@ struct Joined {
 struct Beat {
   count @0 :UInt64;
   node @1 :Text;
+  memory @2 :UInt64;               # bytes that its process has in main memory; 0: not known
+  reports @3 :List(RoleReport);    # of its roles, without spans
+}
+
+# Lines that a node has printed, for the company's log of it. A sender repeats them until they are
+# acknowledged.
+struct PutLog {
+  node @0 :Text;
+  first @1 :UInt64;     # number of the first line; a node counts its lines from 0
+  lines @2 :List(Text);
+  dropped @3 :UInt64;   # lines before the first that were not kept, since the last message
+}
+
+# Takes a node out of the run: it gets no new work, and is dismissed when it has none.
+struct DrainNode {
+  node @0 :Text;    # "gpu1" or "node/gpu1"
+  waitMs @1 :UInt32; # how long its generators may finish what they sample; then it is moved
 }
 
 struct Setting {
@@ -100,6 +117,7 @@ struct RoleReport {
   spans @13 :List(Span);
   nextSpan @14 :UInt64;        # `spansAfter` of the next query
   waitsFor @15 :Text;          # peer whose answer has been outstanding longest, "" if none
+  ageS @16 :Float64;           # seconds since the report was made, when it was sent
 }
 
 struct QueryStatus {}

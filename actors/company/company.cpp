@@ -60,7 +60,9 @@ void Company::tend_processes() {
   const core::TimePoint now = context_.timers->now();
   for (const LocalProcesses::Ended& ended : processes_.collect(now)) {
     const core::Error cause{ErrorCode::kPeerLost, "its process " + ended.how};
-    if (!ended.joined && !dismissing_) hooks_.note(lost_text(ended.node, cause));
+    const bool expected = dismissing_ || drains_.knows(ended.node);
+    if (!ended.joined && !expected)
+      hooks_.note(lost_text(ended.node, cause) + last_words(last_lines_of(ended.node)));
     if (ended.over_and_over) {
       fail_run({ErrorCode::kResources,
                 "the process of " + ended.node + " cannot be kept up: it " + ended.how});
@@ -78,9 +80,19 @@ void Company::tend_processes() {
 
 async::task<core::Result<Joined>> Company::on(Join request) {
   if (dismissing_) co_return core::fail(ErrorCode::kPeerLost, "the run has ended");
+  const bool drained = drains_.is_back(request);
+  if (drained) {
+    request.roles.clear();
+    request.hosted.clear();
+  }
   if (auto in = membership_.join(request, context_.timers->now()); !in) {
     hooks_.note("refused: " + in.error().message);
     co_return in.failure();
+  }
+  if (drained) {
+    context_.scope->spawn("dismiss " + request.name, dismiss(request.name));
+  } else {
+    drains_.forget(request.name);
   }
   const bool ours = processes_.has(request.name);
   processes_.joined(request.name);
@@ -135,10 +147,19 @@ void Company::end_leftovers() {
 }
 
 async::task<core::Result<Ack>> Company::on(Beat request) {
-  if (!membership_.beat(request.node, context_.timers->now())) {
+  if (!membership_.beat(request, context_.timers->now())) {
     co_return core::fail(ErrorCode::kPeerLost,
                          "the company has given " + request.node + " up; join again");
   }
+  co_return Ack{};
+}
+
+async::task<core::Result<Ack>> Company::on(PutLog request) {
+  const Member* const member = membership_.find(request.node);
+  if (member == nullptr) {
+    co_return core::fail(ErrorCode::kPeerLost, "the company does not have " + request.node);
+  }
+  if (hooks_.log) hooks_.log(std::move(request), member->join.pid);
   co_return Ack{};
 }
 
@@ -200,8 +221,12 @@ void Company::give_up(const std::string& node, const core::Error& cause) {
   if (member == nullptr) return admission_.forget(node);
   // Expected ends are not reported.
   if (!member->join.roles.empty() && !dismissing_) {
-    hooks_.note(cause.message.ends_with("it has stopped") ? node + " has left"
-                                                          : lost_text(node, cause));
+    const bool expected = cause.message.ends_with("it has stopped") || drains_.is_expected(node);
+    if (expected) {
+      hooks_.note(node + " has left");
+    } else {
+      note_lost(*member, cause);
+    }
   }
   membership_.remove(node);
   admission_.forget(node);
@@ -225,6 +250,17 @@ void Company::give_up(const std::string& node, const core::Error& cause) {
     introduced_.erase(name);
   }
   changed_.notify_all();
+}
+
+std::vector<std::string> Company::last_lines_of(const std::string& node) const {
+  return hooks_.last_lines ? hooks_.last_lines(node) : std::vector<std::string>();
+}
+
+void Company::note_lost(const Member& member, const core::Error& cause) {
+  const std::string& node = member.join.name;
+  LostNode lost{node, member.join.host, cause.message, context_.timers->now(), last_lines_of(node)};
+  hooks_.note(lost_text(node, cause) + last_words(lost.last_lines));
+  lost_nodes_.add(std::move(lost));
 }
 
 void Company::start_due_roles() {
@@ -305,7 +341,8 @@ async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core
 
 // The rest of a stop that the placement knows of.
 async::task<void> Company::take_down(std::string role, std::uint64_t epoch, core::Error cause) {
-  hooks_.note(role + " is started again: " + cause.message);
+  const bool moves = placement_.find(role)->moves;
+  hooks_.note(role + (moves ? " is taken down: " : " is started again: ") + cause.message);
   hooks_.role_lost(role, cause);
   const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
   StopRole stop{role, epoch};
@@ -372,47 +409,6 @@ void Company::fail_run(const core::Error& error) {
   if (std::exchange(failed_, true)) return;
   hooks_.hopeless(error);
   changed_.notify_all();
-}
-
-CompanyView Company::view() const {
-  const core::TimePoint now = context_.timers->now();
-  const auto seconds = [&](core::TimePoint since) {
-    return std::chrono::duration<double>(now - since).count();
-  };
-  CompanyView view;
-  for (const auto& [name, member] : membership_.members()) {
-    view.nodes.push_back({member.join, health_name(member.health), seconds(member.last_heard),
-                          seconds(member.joined)});
-  }
-  for (const auto& [name, placed] : placement_.roles())
-    view.roles.push_back(placed);
-  view.brought = brought_;
-  return view;
-}
-
-async::task<core::Result<void>> Company::await_up(std::vector<std::string> kinds,
-                                                  async::Deadline deadline) {
-  const auto why_not = [this](const std::string& kind) -> std::string {
-    for (const auto& [name, placed] : placement_.roles()) {
-      const bool failed = placed.kind == kind && placed.state != RoleState::kUp;
-      if (failed && !placed.last_cause.empty()) return " (" + placed.last_cause + ")";
-    }
-    return "";
-  };
-  for (;;) {
-    const bool all = std::all_of(kinds.begin(), kinds.end(),
-                                 [&](const std::string& kind) { return placement_.all_up(kind); });
-    if (all) co_return core::Result<void>();
-    if (failed_) co_return core::fail(ErrorCode::kClosed, "the run has ended");
-    if (!co_await changed_.wait(deadline)) {
-      std::string missing;
-      for (const std::string& kind : kinds) {
-        if (!placement_.all_up(kind))
-          missing += (missing.empty() ? "" : ", ") + kind + why_not(kind);
-      }
-      co_return core::fail(ErrorCode::kDeadline, "these roles did not come up: " + missing);
-    }
-  }
 }
 
 async::task<void> Company::end_run() {

@@ -6,7 +6,9 @@
 
 #include "actors/company/admission.hpp"
 #include "actors/company/adoption.hpp"
+#include "actors/company/drains.hpp"
 #include "actors/company/local_processes.hpp"
+#include "actors/company/lost_nodes.hpp"
 #include "actors/company/membership.hpp"
 #include "actors/company/role_placement.hpp"
 #include "actors/protocol/messages_rewards.hpp"
@@ -44,10 +46,14 @@ struct CompanyView {
     Join join;
     std::string health;
     double silent_s = 0, age_s = 0;
+    std::uint64_t memory = 0;               // bytes of its process in main memory; 0: not known
+    std::vector<wire::RoleReport> reports;  // of its roles, as of its last sign of life
   };
+  core::TimePoint now{};
   std::vector<Node> nodes;
   std::vector<PlacedRole> roles;
   std::map<std::string, std::string> brought;  // node by role, for roles that guests brought
+  std::vector<LostNode> lost;                  // oldest first
 };
 
 // What the company calls, on its strand.
@@ -70,6 +76,12 @@ struct CompanyHooks {
   std::function<async::task<core::Result<RewardsChanged>>(AttachReward)> attach;
   std::function<async::task<core::Result<RewardsChanged>>(ReweightReward)> reweight;
   std::function<async::task<core::Result<RewardsChanged>>(DetachReward)> detach;
+  // Keeps what a node has printed; `pid`: of its process. Must be quick. Null: nothing is kept.
+  std::function<void(PutLog, std::uint32_t pid)> log;
+  // What the node has printed last, oldest first. Must be quick. Null: nothing is known.
+  std::function<std::vector<std::string>(const std::string& node)> last_lines;
+  // Has the controller of the run take a generator out of work. Null: it has none to finish.
+  std::function<async::task<core::Result<Ack>>(DrainGenerator)> drain;
 };
 
 class Company {
@@ -89,6 +101,8 @@ class Company {
   async::task<core::Result<Joined>> on(Join request);
   // A repeated request counts as one more heartbeat.
   async::task<core::Result<Ack>> on(Beat request);
+  // Lines that are there already are left out of a repeated request.
+  async::task<core::Result<Ack>> on(PutLog request);
   // A repeated request gets the state of that moment.
   async::task<core::Result<Status>> on(QueryStatus request);
 
@@ -102,6 +116,10 @@ class Company {
   // Detaches a reward. Answers after its last group is scored, and then dismisses the guest that
   // brought it. Refuses a repeated request: the reward is gone.
   async::task<core::Result<RewardsChanged>> on(DetachReward request);
+
+  // Takes a node out of the run and dismisses it; it is not started again. A repeated request waits
+  // as the first does, and is acknowledged when the node has left.
+  async::task<core::Result<Ack>> on(DrainNode request);
 
   // From the transport, posted to the strand.
   void on_arrived(const wire::Hello& hello, const std::string& origin);
@@ -147,9 +165,16 @@ class Company {
   std::uint64_t introduced(const std::string& name) const;  // its epoch; 0 when it is not there
   async::task<void> give_up_soon(std::string node, std::uint64_t epoch, core::Error cause);
   void give_up(const std::string& node, const core::Error& cause);
+  std::vector<std::string> last_lines_of(const std::string& node) const;
+  void note_lost(const Member& member, const core::Error& cause);
   void lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause);
   void fail_run(const core::Error& error);
   async::task<core::Result<void>> dismiss(std::string node);
+  core::Result<std::string> node_named(const std::string& name) const;
+  core::Result<void> begin_drain(const std::string& node);
+  async::task<void> drain(std::string node, core::Duration wait);
+  async::task<void> take_away(std::string role, std::uint64_t epoch, core::Duration wait);
+  async::task<void> see_off(std::string node);
 
   RoleContext context_;
   CompanyOptions options_;
@@ -159,6 +184,8 @@ class Company {
   RolePlacement placement_;
   Adoption adoption_;
   LocalProcesses processes_;
+  Drains drains_;
+  LostNodes lost_nodes_;
   std::map<std::string, std::uint64_t> introduced_;  // epoch by name, of those that are there
   std::map<std::string, std::string> brought_;       // node by role, for roles of guests
   bool no_room_ = false;                             // the disk is too full to start a process

@@ -28,7 +28,7 @@ std::vector<LocalProcesses::Ended> LocalProcesses::collect(core::TimePoint now) 
     if (process == nullptr) continue;
     const bool joined = process->joined;
     process->running = process->joined = false;
-    ++process->failures;
+    if (!process->retired) ++process->failures;
     process->start_at =
         now + limits::kRestartAfter * (1 << std::min<std::uint64_t>(process->failures, 5));
     ended.push_back({exit.node, exit.cause, joined, process->failures > limits::kRestarts_max});
@@ -50,7 +50,7 @@ std::vector<std::string> LocalProcesses::kill_late(core::TimePoint now) {
 
 core::Result<void> LocalProcesses::start_due(core::TimePoint now) {
   for (Process& process : processes_) {
-    if (process.running || now < process.start_at) continue;
+    if (process.running || process.retired || now < process.start_at) continue;
     process.adopted =
         !std::exchange(process.sought, true) &&
         launcher_.adopt(process.node.name, process.node.kinds, admission_.issue_pass());
@@ -67,8 +67,16 @@ core::Result<void> LocalProcesses::start_due(core::TimePoint now) {
 }
 
 bool LocalProcesses::has(const std::string& node) const {
-  return std::any_of(processes_.begin(), processes_.end(),
-                     [&](const Process& process) { return process.node.name == node; });
+  return std::any_of(processes_.begin(), processes_.end(), [&](const Process& process) {
+    return process.node.name == node && (process.running || !process.retired);
+  });
+}
+
+void LocalProcesses::retire(const std::string& node) {
+  Process* const process = find(node);
+  if (process == nullptr) return;
+  process->retired = true;
+  if (process->running && !process->joined) launcher_.kill(node);
 }
 
 void LocalProcesses::joined(const std::string& node) {

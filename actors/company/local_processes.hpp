@@ -57,7 +57,10 @@ class LocalProcesses {
   // Starts those that are due. Error: the launcher's; that process is due again a little later.
   core::Result<void> start_due(core::TimePoint now);
 
+  // True for a node of this host, until it was retired and its process has ended.
   bool has(const std::string& node) const;
+  // No process of the node is started any more; one that has not joined is killed.
+  void retire(const std::string& node);
   void joined(const std::string& node);
   // Does nothing for a node of another host.
   void kill(const std::string& node);
@@ -72,6 +75,7 @@ class LocalProcesses {
     bool joined = false;
     bool sought = false;         // a process of an earlier head was looked for
     bool adopted = false;        // the running process is one
+    bool retired = false;        // it is not started any more
     std::uint64_t failures = 0;  // ends since a process of the node last joined
   };
   Process* find(const std::string& node);

@@ -33,10 +33,11 @@ core::Result<void> Membership::join(const Join& join, core::TimePoint now) {
   return {};
 }
 
-bool Membership::beat(const std::string& name, core::TimePoint now) {
-  Member* const member = core::find_value(members_, name);
+bool Membership::beat(const Beat& beat, core::TimePoint now) {
+  Member* const member = core::find_value(members_, beat.node);
   if (member == nullptr || member->health == NodeHealth::kFrozen) return false;
   member->last_beat = now;
+  member->figures.take(beat, now);
   return true;
 }
 

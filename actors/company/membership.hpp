@@ -10,7 +10,7 @@
 // `look` is called late, the delay does not count as silence of any node.
 #pragma once
 
-#include "actors/protocol/messages_node.hpp"
+#include "actors/company/node_figures.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/result.hpp"
@@ -38,6 +38,7 @@ struct Member {
   core::TimePoint last_beat{};   // as the node sent it, or as a late look moved it
   core::TimePoint last_heard{};  // that, or bytes that came later
   NodeHealth health = NodeHealth::kAlive;
+  NodeFigures figures{};
 };
 
 class Membership {
@@ -50,7 +51,7 @@ class Membership {
   // kOverloaded (kNodes_max nodes).
   core::Result<void> join(const Join& join, core::TimePoint now);
   // Records a heartbeat. False: the node has not joined, or is frozen.
-  bool beat(const std::string& name, core::TimePoint now);
+  bool beat(const Beat& beat, core::TimePoint now);
   void remove(const std::string& name) { members_.erase(name); }
 
   struct Change {

@@ -41,6 +41,7 @@ void RolePlacement::want(std::string kind, std::string name, std::string bound, 
 
 void RolePlacement::node_in(const std::string& node, std::vector<std::string> kinds) {
   nodes_[node] = std::move(kinds);
+  drained_.erase(node);
 }
 
 std::vector<std::string> RolePlacement::node_out(const std::string& node,
@@ -58,9 +59,10 @@ std::vector<std::string> RolePlacement::node_out(const std::string& node,
   return gone;
 }
 
-bool RolePlacement::has_candidate(const std::string& kind) const {
+bool RolePlacement::has_candidate(const std::string& kind, const std::string& but_for) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
     const auto& [node, kinds] = entry;
+    if (node == but_for || is_drained(node)) return false;
     const core::TimePoint* const struck = core::find_value(strikes_, {node, kind});
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end() &&
            (struck == nullptr || *struck != core::TimePoint::max());
@@ -73,7 +75,7 @@ std::string RolePlacement::place_for(const PlacedRole& placed, core::TimePoint n
   std::string best;
   std::size_t fewest = 0;
   for (const auto& [node, kinds] : nodes_) {
-    if (!placed.bound.empty() && placed.bound != node) continue;
+    if (is_drained(node) || (!placed.bound.empty() && placed.bound != node)) continue;
     if (std::find(kinds.begin(), kinds.end(), placed.kind) == kinds.end()) continue;
     const core::TimePoint* const struck = core::find_value(strikes_, {node, placed.kind});
     if (struck != nullptr && now < *struck) continue;
@@ -123,6 +125,7 @@ bool RolePlacement::up(const std::string& name, std::uint64_t epoch) {
   PlacedRole* const placed = of_epoch(name, epoch);
   if (placed == nullptr || placed->state != RoleState::kStarting) return false;
   placed->state = RoleState::kUp;
+  placed->sick = false;
   return true;
 }
 
@@ -134,6 +137,12 @@ bool RolePlacement::stop(const std::string& name, std::uint64_t epoch, const cor
   return true;
 }
 
+bool RolePlacement::move(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
+  if (!stop(name, epoch, cause)) return false;
+  of_epoch(name, epoch)->moves = true;
+  return true;
+}
+
 bool RolePlacement::lost(const std::string& name,
                          std::uint64_t epoch,
                          const core::Error& cause,
@@ -141,9 +150,14 @@ bool RolePlacement::lost(const std::string& name,
   PlacedRole* const found = of_epoch(name, epoch);
   if (found == nullptr || found->state == RoleState::kWanted) return false;
   PlacedRole& placed = *found;
-  const bool sick = std::exchange(placed.state, RoleState::kWanted) == RoleState::kStopping;
+  const bool taken_down = std::exchange(placed.state, RoleState::kWanted) == RoleState::kStopping;
   placed.node.clear();
-  if (sick) {
+  if (std::exchange(placed.moves, false)) {
+    placed.not_before = now;
+    return true;
+  }
+  placed.sick = taken_down;
+  if (taken_down) {
     placed.not_before = now + sick_pause(placed, now);
     return true;
   }
@@ -165,6 +179,7 @@ void RolePlacement::retire(const std::string& name) {
   if (placed == nullptr) return;
   placed->state = RoleState::kWanted;
   placed->node.clear();
+  placed->moves = false;
 }
 
 std::optional<PlacedRole> RolePlacement::hopeless(core::TimePoint now) const {

@@ -5,8 +5,9 @@
 //          -> (a node has it from an earlier head) ---^  -> stopping -> lost
 //
 // A role that is taken down because it is sick is started again after kRestartAfter, and then at
-// most once every kSickPause_min, doubling to kSickPause_max; that does not count as a loss.
-// A role that is lost kRestarts_max times within kRestartWindow is worn out. If no other node may
+// most once every kSickPause_min, doubling to kSickPause_max; that does not count as a loss. Nor
+// does that it is moved from a drained node, which gets no role any more until it joins again. A
+// role that is lost kRestarts_max times within kRestartWindow is worn out. If no other node may
 // play it and no other role stands in for it, the run ends with the last cause; otherwise the role
 // rests for kRestartRest. A node that cannot play a kind of role is not asked for it again for some
 // time, at the longest until it joins again.
@@ -20,6 +21,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,8 @@ struct PlacedRole {
   std::deque<core::TimePoint> losses{};
   core::TimePoint last_sick{};  // when it was last taken down as sick, or starts again after that
   core::Duration sick_pause{};  // the least time from then to its next start when sick again
+  bool sick = false;            // it was last taken down as sick, and has not been up since
+  bool moves = false;           // it is being taken down to start elsewhere
   std::string last_cause{};
 };
 
@@ -62,8 +66,13 @@ class RolePlacement {
   void strike(const std::string& node, const std::string& kind, core::TimePoint until) {
     strikes_[{node, kind}] = until;
   }
-  // True when a node that has joined may be asked to play this kind, now or later.
-  bool has_candidate(const std::string& kind) const;
+  // True when a node other than `but_for` that has joined may be asked to play this kind, now or
+  // later.
+  bool has_candidate(const std::string& kind, const std::string& but_for = "") const;
+
+  // The node gets no role any more, until it joins again.
+  void drain(const std::string& node) { drained_.insert(node); }
+  bool is_drained(const std::string& node) const { return drained_.contains(node); }
 
   // The roles that can be started now. Each becomes `starting` on its node, with a new epoch.
   std::vector<PlacedRole> start_due(core::TimePoint now);
@@ -75,6 +84,8 @@ class RolePlacement {
   // A role that is up is being taken down for this cause; nobody starts it again before `lost` is
   // called. False when it is not up, or in another epoch.
   bool stop(const std::string& name, std::uint64_t epoch, const core::Error& cause);
+  // The same for a role that starts again elsewhere as soon as it is lost.
+  bool move(const std::string& name, std::uint64_t epoch, const core::Error& cause);
   // A start failed, or a role that was up went away. False when that epoch had already ended.
   bool lost(const std::string& name,
             std::uint64_t epoch,
@@ -104,6 +115,7 @@ class RolePlacement {
   std::map<std::string, std::vector<std::string>> nodes_;  // offered kinds by node
   // Until when a node is not asked for a kind of role; by node and kind.
   std::map<std::pair<std::string, std::string>, core::TimePoint> strikes_;
+  std::set<std::string> drained_;  // nodes
 };
 
 }  // namespace troupe::actors

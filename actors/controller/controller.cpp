@@ -114,6 +114,14 @@ void Controller::peer_lost(const std::string& name, const core::Error& error) {
   }
 }
 
+async::task<core::Result<Ack>> Controller::on(DrainGenerator request) {
+  const std::chrono::milliseconds wait(request.wait_ms);
+  const auto deadline = async::Deadline::after(*run_.context.timers, wait);
+  auto drained = fleet_.drain(std::move(request.name), deadline);
+  co_await std::move(drained);
+  co_return Ack{};
+}
+
 async::task<core::Result<Status>> Controller::on(QueryStatus) {
   co_return Status{snapshot_json(snapshot())};
 }

@@ -68,6 +68,9 @@ class Controller {
     return rewards_.detach(std::move(request));
   }
 
+  // A repeated request waits as the first does.
+  async::task<core::Result<Ack>> on(DrainGenerator request);
+
   // Any number of askers may wait; a repeated request is one more.
   async::task<core::Result<Published>> on(AwaitPublished request) {
     return updates_.await_published(std::move(request));

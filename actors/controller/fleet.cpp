@@ -31,7 +31,8 @@ Fleet::Fleet(RunState& run, std::function<void(const experience::Ticket&)> retir
     : run_(run),
       retired_(std::move(retired)),
       router_(std::int64_t{2} * run.plan.samples,
-              static_cast<std::uint32_t>(limits::kGeneratorGroups_max)) {}
+              static_cast<std::uint32_t>(limits::kGeneratorGroups_max)),
+      landed_(*run.context.timers) {}
 
 void Fleet::begin() {
   look_alone();
@@ -99,6 +100,7 @@ void Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
   Flight flight = std::move(place.mapped());
   const std::uint64_t update = flight.work.ticket.update;
   router_.ended(flight.generator, flight.work);
+  landed_.notify_all();
   if (reply) {
     failures_.succeeded(flight.work.ticket, flight.generator);
     generators_.at(flight.generator).sick = false;
@@ -245,9 +247,23 @@ void Fleet::lost(const std::string& name, const std::string& cause) {
     return true;
   });
   router_.down(name);
+  landed_.notify_all();
   run_.listener.on_peer(name, false, cause);
   look_alone();
   dispatch();
+}
+
+async::task<void> Fleet::drain(std::string name, async::Deadline deadline) {
+  Generator* const generator = core::find_value(generators_, name);
+  if (generator == nullptr || !generator->up) co_return;
+  generator->leaves = true;
+  const std::uint64_t life = generator->life;
+  router_.leave(name);
+  look_alone();
+  dispatch();  // others may have more at a time now
+  while (router_.groups(name) > 0 && generators_.at(name).life == life) {
+    if (!co_await landed_.wait(deadline)) break;
+  }
 }
 
 // Treats the generator as lost, because a call to it failed or because it must be restarted.
@@ -276,7 +292,8 @@ std::size_t Fleet::generators_able() const {
   return static_cast<std::size_t>(
       std::count_if(generators_.begin(), generators_.end(), [](const auto& entry) {
         const Generator& generator = entry.second;
-        return generator.up && !generator.sick && (generator.holds || generator.misses == 0);
+        return generator.up && !generator.sick && !generator.leaves &&
+               (generator.holds || generator.misses == 0);
       }));
 }
 

@@ -47,6 +47,8 @@ class Fleet {
   // `epoch`: of this start of the generator; passed on to `restart`.
   void up(const std::string& name, std::uint64_t epoch);
   void lost(const std::string& name, const std::string& cause);
+  // Gives the generator no more tickets; answers once it samples none, is lost, or at the deadline.
+  async::task<void> drain(std::string name, async::Deadline deadline);
   bool knows(const std::string& name) const { return generators_.contains(name); }
 
   // The newest weights; every generator gets them, now or when it comes up.
@@ -62,7 +64,8 @@ class Fleet {
 
   std::size_t waiting() const noexcept { return queue_.size(); }
   std::size_t generators_up() const noexcept { return router_.generators(); }
-  // The generators that can work: up, not sick, and with weights (or no failed try to take any).
+  // The generators that can work: up, not sick or drained, and with weights (or no failed try to
+  // take any).
   std::size_t generators_able() const;
   std::vector<GeneratorLine> lines() const;
 
@@ -77,6 +80,7 @@ class Fleet {
     std::uint64_t misses = 0;    // weights in a row that it could not take, restarts included
     std::uint64_t refusals = 0;  // of tickets in a row while it had none
     bool sick = false;           // restarted, and nothing succeeded since
+    bool leaves = false;         // it is drained
     bool again = false;          // a timer to send the weights again is running
   };
   struct Flight {  // a ticket that a generator samples
@@ -116,6 +120,7 @@ class Fleet {
   FailureBook failures_;
   std::map<std::string, Generator> generators_;  // those that were ever up
   std::map<std::uint64_t, Flight> flights_;
+  async::Notifier landed_;  // a flight has ended, or a generator is lost
   std::uint64_t last_flight_ = 0;
   std::optional<Published> latest_;
   bool is_alone_ = false;    // no generator is able to work

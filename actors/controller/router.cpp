@@ -33,8 +33,12 @@ void Router::block(const std::string& name, bool blocked) {
   if (Line* const line = core::find_value(lines_, name)) line->blocked = blocked;
 }
 
+void Router::leave(const std::string& name) {
+  if (Line* const line = core::find_value(lines_, name)) line->leaves = true;
+}
+
 bool Router::has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const {
-  return line.holds && *line.holds >= work.version_min && !line.blocked &&
+  return line.holds && *line.holds >= work.version_min && !line.blocked && !line.leaves &&
          line.groups[0] + line.groups[1] < groups_max_ &&
          line.groups[static_cast<std::size_t>(work.kind)] < capacity;
 }
@@ -86,7 +90,8 @@ std::uint32_t Router::groups(const std::string& name) const {
 bool Router::others_for(const TicketWork& work, const std::set<std::string>& names) const {
   return std::any_of(lines_.begin(), lines_.end(), [&](const auto& entry) {
     const auto& holds = entry.second.holds;
-    return holds && *holds >= work.version_min && !names.contains(entry.first);
+    return holds && *holds >= work.version_min && !entry.second.leaves &&
+           !names.contains(entry.first);
   });
 }
 

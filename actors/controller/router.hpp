@@ -27,6 +27,8 @@ class Router {
   void holds(const std::string& name, core::Version version);
   // `blocked`: the generator refused work for now; false: it takes work again.
   void block(const std::string& name, bool blocked);
+  // The generator gets no ticket any more, until it comes up again.
+  void leave(const std::string& name);
 
   // The generator for a ticket, none of `avoid`; nothing when none has room. `capacity`: groups of
   // this kind that one generator may have at a time.
@@ -46,6 +48,7 @@ class Router {
   struct Line {  // a generator and its load
     std::optional<core::Version> holds;
     bool blocked = false;
+    bool leaves = false;
     std::int64_t samples = 0;
     std::array<std::uint32_t, 2> groups{};  // by kind
   };

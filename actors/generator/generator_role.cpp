@@ -216,6 +216,8 @@ wire::Amounts GeneratorRole::amounts() const {
           {"tokens", static_cast<double>(tokens_)},
           {"running", static_cast<double>(counters_.running_sequences)},
           {"waiting", static_cast<double>(book_.asked() + book_.held())},
+          {"kv_blocks", static_cast<double>(counters_.total_blocks)},
+          {"kv_blocks_used", static_cast<double>(counters_.total_blocks - counters_.free_blocks)},
           {"preempted", static_cast<double>(counters_.preempted)},
           {"prefix_hit_tokens", static_cast<double>(counters_.prefix_hit_tokens)},
           {"resting", resting_ ? 1.0 : 0.0}};

@@ -1,5 +1,6 @@
 #include "actors/node/hosted_roles.hpp"
 
+#include "actors/limits.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/at_exit.hpp"
 
@@ -8,7 +9,11 @@ namespace troupe::actors {
 using core::Result;
 
 HostedRoles::HostedRoles(async::Executor strand, async::Timers& timers, Ports ports)
-    : strand_(strand), ports_(std::move(ports)), scope_(std::move(strand)), changed_(timers) {}
+    : strand_(strand),
+      timers_(timers),
+      ports_(std::move(ports)),
+      scope_(std::move(strand)),
+      changed_(timers) {}
 
 // Marks a start or stop of a role as under way until the returned object is destroyed.
 auto HostedRoles::begin_change() {
@@ -63,7 +68,10 @@ async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {
     config_ = spawn.config;
     auto made = co_await host(std::move(spawn));
     if (!made) co_return made.failure();
-    hosted_[name] = Hosted{role, std::move(*made)};
+    Hosted hosted;
+    hosted.role = role;
+    hosted.host = std::move(*made);
+    hosted_[name] = std::move(hosted);
   }
   ports_.note("started " + name);
   co_return Result<void>();
@@ -94,6 +102,7 @@ async::task<void> HostedRoles::stop_one(std::string role, std::uint64_t epoch) {
   if (found == hosted_.end()) co_return;
   if (epoch != 0 && found->second.role.epoch > epoch) co_return;
   const auto change = begin_change();
+  found->second.stops = true;
   ended_[role] = found->second.role.epoch;
   co_await found->second.host->stop();
   hosted_.erase(found);
@@ -112,6 +121,35 @@ async::task<void> HostedRoles::stop_here() {
   }
   auto joined = co_await scope_.join();
   static_cast<void>(joined);  // stops have no errors
+}
+
+void HostedRoles::ask_for_figures(const Hosted& hosted) {
+  const auto figures = hosted.figures;
+  const core::TimePoint now = timers_.now();
+  if (hosted.stops || figures->asking) return;
+  if (figures->report && now - figures->asked < limits::kFiguresEvery) return;
+  figures->asking = true;
+  figures->asked = now;
+  hosted.host->report_to([figures, strand = strand_, timers = &timers_](wire::RoleReport report) {
+    const core::TimePoint made = timers->now();
+    async::post(strand, [figures, made, report = std::move(report)]() mutable {
+      figures->report = std::move(report);
+      figures->made = made;
+      figures->asking = false;
+    });
+  });
+}
+
+std::vector<wire::RoleReport> HostedRoles::reports() {
+  std::vector<wire::RoleReport> reports;
+  for (const auto& [name, hosted] : hosted_) {
+    ask_for_figures(hosted);
+    if (!hosted.figures->report || reports.size() == limits::kHostedRoles_max) continue;
+    reports.push_back(*hosted.figures->report);
+    const core::Duration age = timers_.now() - hosted.figures->made;
+    reports.back().age_s = std::chrono::duration<double>(age).count();
+  }
+  return reports;
 }
 
 std::vector<HostedRole> HostedRoles::list() const {

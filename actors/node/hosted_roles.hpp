@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,14 +49,26 @@ class HostedRoles {
   // Waits until no start or stop is under way. May be awaited on any executor.
   async::task<void> settle();
 
+  // The newest report of each role, with its age. Asks the roles for the next ones, which come as
+  // soon as their strands are free: a role that is stuck keeps its last report. On the strand.
+  std::vector<wire::RoleReport> reports();
+
   // The roles that are here, and the configuration that the last of them was started with.
   std::vector<HostedRole> list() const;
   const std::string& config() const noexcept { return config_; }
 
  private:
+  struct Figures {
+    std::optional<wire::RoleReport> report;
+    core::TimePoint made{};   // when the report was
+    core::TimePoint asked{};  // when the role was last asked for one
+    bool asking = false;      // it has not answered
+  };
   struct Hosted {
     HostedRole role;
     std::unique_ptr<cluster::RoleHost> host;
+    std::shared_ptr<Figures> figures = std::make_shared<Figures>();
+    bool stops = false;
   };
   auto begin_change();
   async::task<core::Result<void>> start_here(Spawn spawn);
@@ -65,8 +78,10 @@ class HostedRoles {
   async::task<void> stop_here();
   async::task<core::Result<std::unique_ptr<cluster::RoleHost>>> host(Spawn spawn);
   void failed(const std::string& role, const core::Error& error);
+  void ask_for_figures(const Hosted& hosted);
 
   const async::Executor strand_;
+  async::Timers& timers_;
   const Ports ports_;
   async::Scope scope_;  // starts and stops under way
   std::map<std::string, Hosted> hosted_;

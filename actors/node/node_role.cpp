@@ -2,6 +2,7 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/containment.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
 
@@ -35,12 +36,18 @@ async::task<void> NodeRole::attend() {
     }
   }
   ports_.in(*joined);
+  if (ports_.log != nullptr) context_.scope->spawn("log", send_log());
   // One at a time: a node that does not hear the company is not there for it, and falls silent.
   const RoleContext context = context_.with_deadline(cluster::limits::kLinkAnswer_max);
   for (std::uint64_t count = 1;; ++count) {
     co_await async::sleep_for(*context_.timers, limits::kBeatEvery);
-    const Beat beat{self_.name, count};
-    auto heard = co_await ask(context, "company/0", beat);
+    Beat beat;
+    beat.node = self_.name;
+    beat.count = count;
+    beat.memory = ports_.memory();
+    beat.reports = ports_.roles->reports();
+    auto asked = ask(context, "company/0", std::move(beat));
+    auto heard = co_await std::move(asked);
     if (heard) {
       ports_.heard();
       continue;
@@ -51,6 +58,30 @@ async::task<void> NodeRole::attend() {
       continue;
     }
     co_return ports_.left(heard.error());
+  }
+}
+
+// One message at a time, and not many a second: the link is there for other things. Lines that have
+// not arrived are sent again, to the next head if need be.
+async::task<void> NodeRole::send_log() {
+  const RoleContext context = context_.with_deadline(cluster::limits::kLinkAnswer_max);
+  for (;;) {
+    co_await async::sleep_for(*context_.timers, limits::kLogEvery_node);
+    LogBacklog::Batch batch = ports_.log->next();
+    if (batch.lines.empty()) continue;
+    const std::uint64_t after = batch.first + batch.lines.size();
+    PutLog request;
+    request.node = self_.name;
+    request.first = batch.first;
+    request.lines = std::move(batch.lines);
+    request.dropped = batch.dropped;
+    auto asked = ask(context, "company/0", std::move(request));
+    auto answer = co_await std::move(asked);
+    if (answer) {
+      ports_.log->arrived(after);
+    } else if (is_loss(answer.error().code)) {
+      co_return;  // `attend` finds out, too
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-// The node role joins a company, sends it heartbeats, and starts and stops the roles of its process
+// The node role joins a company, sends it heartbeats with the figures of its roles, and what the
+// process prints, and starts and stops the roles of its process
 // when the company asks. It tells the company which roles are there from an earlier head, and stops
 // those that the company does not keep. Its strand has a thread of its own, so that no role delays
 // a heartbeat. Owned by the process, which makes another one for each company that it joins; what
@@ -6,6 +7,7 @@
 #pragma once
 
 #include "actors/node/hosted_roles.hpp"
+#include "actors/node/log_backlog.hpp"
 
 #include <atomic>
 #include <functional>
@@ -23,6 +25,10 @@ struct NodePorts {
   // Called when the node has joined the company, and whenever the company answers a heartbeat.
   std::function<void(const Joined&)> in;
   std::function<void()> heard = [] {};
+  // Bytes of the process in main memory; 0: not known.
+  std::function<std::uint64_t()> memory = [] { return std::uint64_t{0}; };
+  // What the process prints, for the company. Null: nothing is sent.
+  LogBacklog* log = nullptr;
 };
 
 class NodeRole {
@@ -43,6 +49,7 @@ class NodeRole {
 
  private:
   async::task<void> attend();
+  async::task<void> send_log();
 
   RoleContext context_;
   Join self_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "runtime/wire/role_report.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -44,12 +45,35 @@ struct Join {
   std::string config;              // the configuration that these were started with
 };
 
-// A heartbeat, every kBeatEvery. Error kPeerLost: the company has given the node up, so the node
-// ends or joins again.
+// A heartbeat, every kBeatEvery, with the node's figures. Error kPeerLost: the company has given
+// the node up, so the node ends or joins again.
 struct Beat {
   using Reply = Ack;
   std::string node;
   std::uint64_t count = 0;
+  std::uint64_t memory = 0;               // bytes of its process in main memory; 0: not known
+  std::vector<wire::RoleReport> reports{};  // of its roles, without spans
+  core::Result<void> check() const;       // kData: more roles than a node can have
+};
+
+// Lines that the node has printed. `first`: number of the first line; `dropped`: how many before it
+// were not kept since the last message. Error kData: too many or too long for one message.
+struct PutLog {
+  using Reply = Ack;
+  std::string node;
+  std::uint64_t first = 0;
+  std::vector<std::string> lines;
+  std::uint64_t dropped = 0;
+  core::Result<void> check() const;
+};
+
+// Takes a node out of the run and dismisses it. Its generators may finish what they sample for
+// `wait_ms`; then that is moved. Answers once the node has left. Errors: kNotFound naming the nodes
+// that there are; kInvalidArgument saying why the run needs the node, and what to do instead.
+struct DrainNode {
+  using Reply = Ack;
+  std::string node;  // "gpu1" or "node/gpu1"
+  std::uint32_t wait_ms = 0;
 };
 
 // Asks for weights newer than `held`. Answers as soon as there are any; after kNewsWait with the
@@ -65,6 +89,15 @@ struct Status {
 };
 struct QueryStatus {
   using Reply = Status;
+};
+
+// ---- to the controller
+
+// The generator gets no more tickets. Answers once it samples none, or after `wait_ms`.
+struct DrainGenerator {
+  using Reply = Ack;
+  std::string name;
+  std::uint32_t wait_ms = 0;
 };
 
 // ---- to a node

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -72,6 +73,13 @@ MemoryFacts memory_facts() {
   if (limit == 0) limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
   if (limit > 0 && limit < facts.total_bytes) facts.limit_bytes = limit;
   return facts;
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  std::uint64_t all = 0, resident = 0;
+  const bool read = static_cast<bool>(in >> all >> resident);
+  return read ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
 DiskFacts disk_facts(std::filesystem::path path) {

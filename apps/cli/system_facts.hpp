@@ -25,6 +25,8 @@ int usable_cores();
 // The number of threads that a flag asks for, where 0 means all usable cores.
 int cores_for(std::int64_t threads);
 MemoryFacts memory_facts();
+// Of this process, in main memory.
+std::uint64_t resident_bytes();
 // Of the file system that holds `path` or its nearest existing parent.
 DiskFacts disk_facts(std::filesystem::path path);
 

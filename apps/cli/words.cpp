@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <mutex>
+#include <utility>
 
 namespace troupe::app {
 namespace {
@@ -17,6 +19,15 @@ std::string message_text(std::string_view message) {
   const std::string what(message.substr(0, inside ? message.npos : cut));
   if (cut == message.npos || inside) return "error: " + what + "\n";
   return "error: " + what + "\n  hint: " + std::string(message.substr(cut + 2)) + "\n";
+}
+
+// One for the process, as its standard output is.
+std::mutex ear_mutex;
+std::function<void(const std::string&)> ear;
+
+void tell_ear(const std::string& text) {
+  const std::lock_guard lock(ear_mutex);
+  if (ear) ear(text);
 }
 
 }  // namespace
@@ -35,8 +46,19 @@ std::string error_text(const core::Error& error) {
 }
 
 void say(const std::string& text) {
+  tell_ear(text);
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);
+}
+
+void warn(const std::string& text) {
+  tell_ear("warning: " + text);
+  std::fprintf(stderr, "warning: %s\n", text.c_str());
+}
+
+void overhear(std::function<void(const std::string&)> to) {
+  const std::lock_guard lock(ear_mutex);
+  ear = std::move(to);
 }
 
 }  // namespace troupe::app

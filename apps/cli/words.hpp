@@ -1,8 +1,10 @@
-// The words of a command line, and text for the user. On the main thread.
+// The words of a command line, and text for the user. On the main thread where nothing else is
+// said.
 #pragma once
 
 #include "runtime/core/result.hpp"
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -18,7 +20,13 @@ bool wants_help(Words words);
 // its message.
 std::string error_text(const core::Error& error);
 
-// Prints `text` and a newline on standard output and flushes it.
+// Prints `text` and a newline on standard output and flushes it. Any thread.
 void say(const std::string& text);
+// The same on standard error, with "warning: " in front.
+void warn(const std::string& text);
+
+// From now on `ear` is also given what `say` and `warn` print. It must be quick and may be called
+// on any thread. Null: nobody is.
+void overhear(std::function<void(const std::string&)> ear);
 
 }  // namespace troupe::app

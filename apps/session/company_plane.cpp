@@ -49,6 +49,7 @@ Result<void> CompanyPlane::start() {
   TROUPE_TRY_ASSIGN(socket, exchange_->listen());
   nodes_ = std::make_unique<LocalNodes>(socket, options_.run_folder / "nodes",
                                         options_.config.cluster.head_wait_s > 0);
+  logs_ = std::make_unique<NodeLogs>(options_.run_folder / "nodes");
   nodes_->end_others(company_options().local_nodes);
   TROUPE_TRY(own_io_.run(start_company()));
   StatusParts parts;
@@ -123,6 +124,13 @@ actors::CompanyHooks CompanyPlane::company_hooks() {
     return status_->ask_controller(std::move(it));
   };
   hooks.detach = [this](actors::DetachReward it) { return status_->ask_controller(std::move(it)); };
+  hooks.log = [this](actors::PutLog lines, std::uint32_t pid) {
+    logs_->put(std::move(lines), pid, timers_.now());
+  };
+  hooks.last_lines = [this](const std::string& node) { return logs_->last_lines(node); };
+  hooks.drain = [this](actors::DrainGenerator it) {
+    return status_->ask_controller(std::move(it));
+  };
   return hooks;
 }
 
@@ -211,7 +219,9 @@ void CompanyPlane::attach_here(RunSession& session) {
   session_ = &session;
   if (hopeless_) return session.end(*hopeless_);
   for (const auto& [name, placed] : company_->placement().roles()) {
-    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp) role_up(name);
+    const bool stays = !company_->placement().is_drained(placed.node);
+    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp && stays)
+      role_up(name);
   }
   for (const auto& [role, node] : company_->view().brought)
     role_up(role);
@@ -239,6 +249,7 @@ CompanyPlane::~CompanyPlane() {
   }
   company_host_.reset();
   company_.reset();
+  logs_.reset();
   status_.reset();
   own_io_.join();
   role_io_.join();

@@ -7,6 +7,7 @@
 #include "apps/session/control_plane.hpp"
 #include "apps/session/core_plan.hpp"
 #include "apps/session/node/local_nodes.hpp"
+#include "apps/session/node/node_logs.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/run_gateway.hpp"
 #include "apps/session/status_service.hpp"
@@ -84,6 +85,7 @@ class CompanyPlane final : public ControlPlane {
   actors::Admission admission_;
   std::unique_ptr<cluster::Exchange> exchange_;
   std::unique_ptr<LocalNodes> nodes_;
+  std::unique_ptr<NodeLogs> logs_;  // used on the company's strand
   std::unique_ptr<net::Gateway> gateway_;
   std::unique_ptr<StatusService> status_;
   std::shared_ptr<actors::Company> company_;

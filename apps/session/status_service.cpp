@@ -60,6 +60,8 @@ async::task<Result<void>> StatusService::watch() {
   moved_ = timers_.now();
   for (;;) {
     co_await async::sleep_for(timers_, limits::kStatusEvery);
+    auto view = co_await parts_.view();
+    view_ = std::move(view);
     co_await ask_all();
     watch_progress();
   }
@@ -73,38 +75,50 @@ async::task<void> StatusService::ask_all() {
   }
   names.insert({"controller/0", "data/0"});
   std::erase_if(roles_, [&](const auto& one) { return !names.contains(one.first); });
-  std::map<std::string, std::string> places;  // node by role, for the trace alone
-  if (trace_) {
-    const auto view = co_await parts_.view();
-    for (const actors::PlacedRole& placed : view.roles)
-      places[placed.name] = placed.node;
-  }
+  std::map<std::string, std::string> places;  // node by role, for the trace
+  for (const actors::PlacedRole& placed : view_.roles)
+    places[placed.name] = placed.node;
+  std::vector<async::task<Result<void>>> all;
   for (const std::string& name : names) {
     const auto place = places.find(name);
-    std::string node = place == places.end() ? "head" : place->second;
-    co_await ask_one(name, std::move(node));
+    all.push_back(ask_one(name, place == places.end() ? "head" : place->second));
   }
+  auto asked = co_await async::all(std::move(all));
+  static_cast<void>(asked);  // who does not answer is lost or slow; the company reports that
 }
 
-async::task<void> StatusService::ask_one(std::string role, std::string node) {
+async::task<Result<void>> StatusService::ask_one(std::string role, std::string node) {
   const auto deadline = async::Deadline::after(timers_, actors::limits::kSuspectAfter);
   const auto known = roles_.find(role);
   const std::uint64_t after = known == roles_.end() ? 0 : known->second.next_span;
   auto frame = wire::query_role_frame(context_.transport->new_request(deadline), after);
   auto answer = co_await context_.transport->call(role, std::move(frame), deadline);
-  if (!answer) co_return;  // the role is lost or slow; the company reports that
+  if (!answer) co_return Result<void>();
   auto report = wire::read_role_report(*answer);
-  if (!report) co_return;
+  if (!report) co_return Result<void>();
+  const auto now_known = roles_.find(role);
+  const bool twice = now_known != roles_.end() && now_known->second.next_span != after;
+  if (twice) report->spans.clear();  // another round had them meanwhile
   together_.add(role, report->spans);
   if (trace_) {
     trace_->add(node, role, report->spans);
   }
   report->spans.clear();
+  at_[role] = timers_.now();
   roles_[role] = std::move(*report);
+  co_return Result<void>();
+}
+
+RoleReports StatusService::newest(const actors::CompanyView& view) const {
+  RoleReports reports = roles_;
+  for (auto& [role, report] : reports)
+    report.age_s = std::chrono::duration<double>(timers_.now() - at_.at(role)).count();
+  return newest_reports(std::move(reports), view);
 }
 
 void StatusService::watch_progress() {
-  const double progress = progress_of(roles_);
+  const RoleReports roles = newest(view_);
+  const double progress = progress_of(roles);
   const core::TimePoint now = timers_.now();
   if (progress != last_progress_) {
     last_progress_ = progress;
@@ -112,7 +126,7 @@ void StatusService::watch_progress() {
   } else if (now - moved_ >= limits::kNoProgress) {
     moved_ = now;
     parts_.note("no progress for " + std::to_string(limits::kNoProgress.count() / 1000) +
-                " s: " + who_waits(roles_));
+                " s: " + who_waits(roles));
   }
 }
 
@@ -128,8 +142,8 @@ async::task<std::string> StatusService::controller_state() {
 async::task<StatusFacts> StatusService::facts_of(actors::CompanyView view) {
   StatusFacts facts;
   facts.controller = co_await controller_state();
+  facts.roles = newest(view);
   facts.company = std::move(view);
-  facts.roles = roles_;
   const auto counters = parts_.exchange->counters();
   facts.frames = counters.frames_in + counters.frames_out;
   facts.bytes = counters.bytes_in + counters.bytes_out;

@@ -1,12 +1,14 @@
-// The status service of a run: every kStatusEvery it asks all roles for reports, from which it
-// answers `troupe status`, /status and /metrics; it writes the trace if configured, and when
-// nothing progresses for kNoProgress it notes which role waits for which. Role "status/0", on its
-// own strand; owned by the control plane.
+// The status service of a run. It answers `troupe status`, /status and /metrics from the figures
+// that come with the nodes' signs of life, so a frozen node delays nothing. Every kStatusEvery it
+// also asks all roles, at once, for the spans of their time (of the head's own roles: for all
+// figures); it writes the trace if configured, and when nothing progresses for kNoProgress it notes
+// which role waits for which. Role "status/0", on its own strand; owned by the control plane.
 #pragma once
 
 #include "actors/company/company.hpp"
 #include "actors/protocol/ask.hpp"
 #include "apps/session/busy_together.hpp"
+#include "apps/session/role_figures.hpp"
 #include "apps/session/status_text.hpp"
 #include "apps/session/trace_file.hpp"
 #include "runtime/async/io_threads.hpp"
@@ -78,7 +80,8 @@ class StatusService {
   async::task<core::Result<void>> start();
   async::task<core::Result<void>> watch();
   async::task<void> ask_all();
-  async::task<void> ask_one(std::string role, std::string node);
+  async::task<core::Result<void>> ask_one(std::string role, std::string node);
+  RoleReports newest(const actors::CompanyView& view) const;
   void watch_progress();
   async::task<std::string> controller_state();
   async::task<StatusFacts> facts_of(actors::CompanyView view);
@@ -103,7 +106,9 @@ class StatusService {
   std::set<std::string> up_;
 
   // On the service's strand.
-  std::map<std::string, wire::RoleReport> roles_;
+  RoleReports roles_;                          // as they answered
+  std::map<std::string, core::TimePoint> at_;  // when, by role
+  actors::CompanyView view_;                   // of this round
   double last_progress_ = -1;
   core::TimePoint moved_{};  // time of the last progress, or of the last note about none
   bool closed_ = false;

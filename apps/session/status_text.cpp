@@ -4,8 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <sstream>
+#include <utility>
 
 namespace troupe::app {
 namespace {
@@ -38,7 +41,45 @@ json role_json(const StatusFacts& facts, const wire::RoleReport& report) {
           {"idle_s", object(report.idle_s)},
           {"wall_s", report.wall_s},
           {"waits_for", report.waits_for},
+          {"age_s", report.age_s},
           {"amounts", object(report.amounts)}};
+}
+
+double seconds_between(core::TimePoint from, core::TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+// It was taken down for its errors, or is being.
+bool is_sick(const actors::PlacedRole& part) {
+  return part.sick || (part.state == actors::RoleState::kStopping && !part.moves);
+}
+
+// 0 for a role that is up, or that may start at once.
+double starts_in_s(const actors::PlacedRole& part, core::TimePoint now) {
+  const bool waits = part.state == actors::RoleState::kWanted && part.not_before > now;
+  return waits ? seconds_between(now, part.not_before) : 0.0;
+}
+
+// A wanted role, as the company places it.
+json part_json(const actors::PlacedRole& part, core::TimePoint now) {
+  const char* const states[] = {"wanted", "starting", "up", "stopping"};
+  return {{"name", part.name},
+          {"kind", part.kind},
+          {"node", part.node},
+          {"state", states[static_cast<int>(part.state)]},
+          {"epoch", part.epoch},
+          {"losses", part.losses.size()},
+          {"sick", is_sick(part)},
+          {"starts_in_s", starts_in_s(part, now)},
+          {"last_cause", part.last_cause}};
+}
+
+json lost_json(const actors::LostNode& node, core::TimePoint now) {
+  return {{"name", node.name},
+          {"host", node.host},
+          {"cause", node.cause},
+          {"ago_s", seconds_between(node.when, now)},
+          {"last_lines", node.last_lines}};
 }
 
 std::string label(const std::string& text) {
@@ -74,6 +115,51 @@ void print_roles(std::string& page, const json& roles) {
           static_cast<unsigned long long>(role.value("frames_in", 0ull)),
           static_cast<unsigned long long>(role.value("frames_out", 0ull)), 100 * shares.busy,
           why.c_str());
+  }
+}
+
+// The roles that are not up, and why.
+void print_absent(std::string& page, const json& parts) {
+  bool any = false;
+  for (const json& part : parts) {
+    const std::string state = part.value("state", ""), cause = part.value("last_cause", "");
+    if (state == "up") continue;
+    if (!std::exchange(any, true)) page += "\n";
+    page += part.value("name", "");
+    if (const double wait = part.value("starts_in_s", 0.0); wait > 0) {
+      print(page, " is started again in %.1f s", wait);
+    } else {
+      page += state == "wanted" ? " waits for a node" : state == "starting" ? " starts" : " stops";
+    }
+    if (part.value("sick", false)) page += "; it was sick";
+    page += (cause.empty() ? "" : ": " + cause) + "\n";
+  }
+}
+
+void print_engines(std::string& page, const json& roles) {
+  bool any = false;
+  for (const json& role : roles) {
+    const json amounts = role.value("amounts", json::object());
+    if (!amounts.contains("kv_blocks")) continue;
+    if (!std::exchange(any, true)) {
+      print(page, "\n%-18s %8s %8s %10s %6s %9s\n", "engine", "running", "waiting", "tokens/s",
+            "KV", "figures");
+    }
+    const double blocks = std::max(amounts.value("kv_blocks", 0.0), 1.0);
+    print(page, "%-18s %8.0f %8.0f %10.1f %5.0f%% %5.1f s old\n", role.value("name", "").c_str(),
+          amounts.value("running", 0.0), amounts.value("waiting", 0.0),
+          amounts.value("tokens_per_s", 0.0), 100 * amounts.value("kv_blocks_used", 0.0) / blocks,
+          role.value("age_s", 0.0));
+  }
+}
+
+void print_lost(std::string& page, const json& lost) {
+  for (const json& node : lost) {
+    print(page, "\nlost %.1f s ago: %s (%s): ", node.value("ago_s", 0.0),
+          node.value("name", "").c_str(), node.value("host", "").c_str());
+    page += node.value("cause", "") + "\n";
+    for (const json& line : node.value("last_lines", json::array()))
+      page += "  | " + line.get<std::string>() + "\n";
   }
 }
 
@@ -125,25 +211,22 @@ std::string status_json(const StatusFacts& facts) {
                      {"offers", node.join.roles},
                      {"health", node.health},
                      {"silent_s", node.silent_s},
+                     {"memory_bytes", node.memory},
                      {"age_s", node.age_s}});
   }
   json roles = json::array();
   for (const auto& [name, report] : facts.roles)
     roles.push_back(role_json(facts, report));
   json parts = json::array();
-  for (const actors::PlacedRole& part : facts.company.roles) {
-    const char* const states[] = {"wanted", "starting", "up", "stopping"};
-    parts.push_back({{"name", part.name},
-                     {"kind", part.kind},
-                     {"node", part.node},
-                     {"state", states[static_cast<int>(part.state)]},
-                     {"epoch", part.epoch},
-                     {"losses", part.losses.size()},
-                     {"last_cause", part.last_cause}});
-  }
+  for (const actors::PlacedRole& part : facts.company.roles)
+    parts.push_back(part_json(part, facts.company.now));
+  json lost = json::array();
+  for (const actors::LostNode& node : facts.company.lost)
+    lost.push_back(lost_json(node, facts.company.now));
   json object = {{"nodes", std::move(nodes)},
                  {"cast", std::move(parts)},
                  {"roles", std::move(roles)},
+                 {"lost", std::move(lost)},
                  {"transport",
                   {{"frames", facts.frames},
                    {"bytes", facts.bytes},
@@ -155,7 +238,7 @@ std::string status_json(const StatusFacts& facts) {
     object["run"] = json::parse(facts.controller, nullptr, false);
     if (object["run"].is_object()) object["run"].erase("weights");  // its key is for nodes alone
   }
-  return object.dump();
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string status_metrics(const StatusFacts& facts) {
@@ -190,6 +273,20 @@ std::string status_metrics(const StatusFacts& facts) {
     for (const auto& [what, value] : report.amounts)
       of_role("troupe_role_amount", name, ",what=\"" + label(what) + "\"", value);
   }
+  out << "# TYPE troupe_role_figures_age_seconds gauge\n";
+  for (const auto& [name, report] : facts.roles)
+    of_role("troupe_role_figures_age_seconds", name, "", report.age_s);
+  out << "# TYPE troupe_role_sick gauge\n";
+  for (const actors::PlacedRole& part : facts.company.roles)
+    of_role("troupe_role_sick", part.name, "", is_sick(part));
+  out << "# TYPE troupe_role_starts_in_seconds gauge\n";
+  for (const actors::PlacedRole& part : facts.company.roles)
+    of_role("troupe_role_starts_in_seconds", part.name, "", starts_in_s(part, facts.company.now));
+  out << "# TYPE troupe_node_memory_bytes gauge\n";
+  for (const auto& node : facts.company.nodes) {
+    out << "troupe_node_memory_bytes{node=\"" << label(node.join.name) << "\"} " << node.memory
+        << "\n";
+  }
   out << "# TYPE troupe_node_silent_seconds gauge\n";
   for (const auto& node : facts.company.nodes) {
     out << "troupe_node_silent_seconds{node=\"" << label(node.join.name) << "\"} " << node.silent_s
@@ -204,20 +301,24 @@ std::string status_page(const std::string& text) {
   const json status = json::parse(text, nullptr, false);
   std::string page;
   if (!status.is_object()) return "the status cannot be read\n";
-  print(page, "%-22s %-20s %8s %5s %-8s %7s  %s\n", "node", "host", "pid", "cores", "health",
-        "silent", "offers");
+  print(page, "%-22s %-20s %8s %5s %9s %-8s %7s  %s\n", "node", "host", "pid", "cores", "memory",
+        "health", "silent", "offers");
   for (const json& node : status["nodes"]) {
     std::string offers;
     for (const json& kind : node["offers"]) {
       offers += (offers.empty() ? "" : ",") + kind.get<std::string>();
     }
     if (offers.empty()) continue;  // joined only to ask something, as `troupe status` does
-    print(page, "%-22s %-20s %8u %5u %-8s %5.1f s  %s\n", node.value("name", "").c_str(),
-          node.value("host", "").c_str(), node.value("pid", 0u), node.value("cores", 0u),
+    const double mib = static_cast<double>(node.value("memory_bytes", 0ull)) / (1 << 20);
+    print(page, "%-22s %-20s %8u %5u %5.0f MiB %-8s %5.1f s  %s\n", node.value("name", "").c_str(),
+          node.value("host", "").c_str(), node.value("pid", 0u), node.value("cores", 0u), mib,
           node.value("health", "").c_str(), node.value("silent_s", 0.0), offers.c_str());
   }
   page += "\n";
   print_roles(page, status["roles"]);
+  print_engines(page, status["roles"]);
+  if (status.contains("cast")) print_absent(page, status["cast"]);
+  if (status.contains("lost")) print_lost(page, status["lost"]);
   if (status.contains("run")) print_run(page, status["run"]);
   return page;
 }

@@ -2,20 +2,18 @@
 // text for people. Pure.
 #pragma once
 
-#include "actors/company/company.hpp"
-#include "runtime/wire/role_report.hpp"
+#include "apps/session/role_figures.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <map>
 #include <string>
 
 namespace troupe::app {
 
 struct StatusFacts {
   actors::CompanyView company;
-  std::map<std::string, wire::RoleReport> roles;  // the newest report of each
-  std::string controller;                         // its snapshot as JSON; "" when it did not answer
+  RoleReports roles;           // the newest report of each, with its age
+  std::string controller;      // its snapshot as JSON; "" when it did not answer
   double busy_together_s = 0;  // generators and policy busy at once, in all sessions so far
   double watched_s = 0;        // since the session began
   std::uint64_t frames = 0, bytes = 0, refused = 0, stray = 0;

@@ -2,13 +2,22 @@
 // leaves. On the main thread, which it blocks.
 #pragma once
 
+#include "actors/node/log_backlog.hpp"
 #include "actors/protocol/ask.hpp"
+#include "apps/cli/words.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/node_process.hpp"
 
 #include <unistd.h>
 
 namespace troupe::app {
+
+// What this process says from now on, for the company.
+inline std::shared_ptr<actors::LogBacklog> overheard() {
+  auto log = std::make_shared<actors::LogBacklog>();
+  overhear([log](const std::string& text) { log->put(text); });
+  return log;
+}
 
 // Sends a request from an admitted node to the company role.
 template <class Request>

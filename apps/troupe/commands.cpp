@@ -52,6 +52,7 @@ constexpr const char* kCommandsHelp =
     "  status --join RUN                 who is in, who plays what, who waits for whom\n"
     "  attach reward --join RUN ...      add a reward; detach and re-weight change it\n"
     "  node --join HOST:PORT ...         play roles for it, from this or another host\n"
+    "  node drain NAME --join RUN        take a node out once its work is done or moved\n"
     "\n"
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"

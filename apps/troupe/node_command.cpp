@@ -86,7 +86,9 @@ Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
 }
 
 // Joins the company through a tunnel to its gateway, and stays until the node ends.
-Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
+Result<NodeEnd> stay(const JoinTarget& target,
+                     const NodeSelf& self,
+                     const std::shared_ptr<actors::LogBacklog>& log) {
   async::IoThreads io(1);
   NodeCalls calls;
   calls.maker = [&io, &target] {
@@ -96,6 +98,7 @@ Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
         });
   };
   calls.note = say;
+  calls.log = log;
   calls.end_now = &start_over;
   calls.find_again = [&io, &target] { return enter_company(io, target); };
   calls.once_in = [&](NodeGuest) -> Result<bool> {
@@ -113,12 +116,13 @@ bool is_final(ErrorCode code) {
 Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   const core::Failure interrupted = core::fail(ErrorCode::kInterrupted, "interrupted");
+  const auto log = overheard();
   ReentryWaits waits;
   std::string last;
   bool taken = false;  // the company has a node of this name
   std::chrono::steady_clock::time_point since;
   for (;;) {
-    auto end = stay(target, self);
+    auto end = stay(target, self, log);
     // The name may be held by an earlier connection of this node, which the company soon drops. If
     // it stays taken, another node has it.
     if (end || end.error().code != ErrorCode::kInvalidArgument) {
@@ -132,7 +136,7 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
                                                 "; give this node another --name");
     }
     if (end && *end == NodeEnd::kDismissed) {
-      say("the company has ended; so does " + self.name);
+      say("the company has dismissed " + self.name + "; it ends");
       return {};
     }
     if (end && *end == NodeEnd::kStopped) return interrupted;
@@ -148,6 +152,7 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
 }  // namespace
 
 Result<void> run_node(Words words) {
+  if (!words.empty() && words[0] == "drain") return run_drain(words.subspan(1));
   NodeOptions options;
   std::vector<Flag> flags = options.join.flags();
   flags[0].required = false;
@@ -160,7 +165,8 @@ Result<void> run_node(Words words) {
   }
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe node: plays roles for a running company. Starts in "
-                                "any order: it waits for the company.",
+                                "any order: it waits for the company. `troupe node drain NAME` "
+                                "takes a node out of a run.",
                                 flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   NodeSelf self;

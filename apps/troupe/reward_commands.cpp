@@ -102,6 +102,7 @@ std::string number_text(double value) {
 // accepted the reward.
 Result<NodeEnd> stay(const AttachOptions& options,
                      core::TeamRunner& team,
+                     const std::shared_ptr<actors::LogBacklog>& log,
                      const SayRunning& running,
                      bool& in) {
   TROUPE_TRY_ASSIGN(source, source_of(options, team));
@@ -114,6 +115,7 @@ Result<NodeEnd> stay(const AttachOptions& options,
   std::unique_ptr<cluster::RoleHost> role;
   NodeCalls calls;
   calls.note = say;
+  calls.log = log;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
     auto factory = reward_factory(std::move(source), seconds_of(options.deadline_s));
     const std::string name = "reward/" + options.name;
@@ -144,11 +146,12 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
   const core::Failure interrupted =
       core::fail(ErrorCode::kInterrupted,
                  "interrupted; groups that needed reward " + options.name + " are sampled again");
+  const auto log = overheard();
   bool in = false;
   std::string last;
   ReentryWaits waits;
   for (;;) {
-    auto end = stay(options, *team, running, in);
+    auto end = stay(options, *team, log, running, in);
     if (end && *end == NodeEnd::kStopped) return interrupted;
     if (end && *end == NodeEnd::kDismissed) {
       say("reward " + options.name + " is needed no more: it was detached, or the run has ended");

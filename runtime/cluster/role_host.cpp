@@ -3,6 +3,8 @@
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/check.hpp"
 
+#include <limits>
+
 namespace troupe::cluster {
 
 using core::Result;
@@ -69,7 +71,7 @@ async::task<Result<Frame>> RoleHost::handle(Frame request) {
   }
   if (kind == wire::HostRequest::kQueryRole) {
     TROUPE_CO_TRY_ASSIGN(spans_after, wire::read_query_role(request));
-    co_return wire::role_report_frame(answer, role_report(spans_after));
+    co_return wire::role_report_frame(answer, role_report(spans_after, 1));
   }
   // Posted, so that the acknowledgement goes out first.
   if (hooks_.shutdown_asked) {
@@ -78,7 +80,15 @@ async::task<Result<Frame>> RoleHost::handle(Frame request) {
   co_return wire::ack_frame(answer);
 }
 
-wire::RoleReport RoleHost::role_report(std::uint64_t spans_after) const {
+void RoleHost::report_to(std::function<void(wire::RoleReport)> told) const {
+  async::post(endpoint_->strand(), [this, told = std::move(told)] {
+    if (!role_) return;
+    constexpr auto kNoSpans = std::numeric_limits<std::uint64_t>::max();
+    told(role_report(kNoSpans, 0));
+  });
+}
+
+wire::RoleReport RoleHost::role_report(std::uint64_t spans_after, std::size_t asking) const {
   const auto seconds = [](core::Duration span) {
     return std::chrono::duration<double>(span).count();
   };
@@ -88,7 +98,7 @@ wire::RoleReport RoleHost::role_report(std::uint64_t spans_after) const {
   report.state = reported_ ? "failed" : role_->state();
   report.actor = endpoint_->actor();
   report.epoch = endpoint_->identity().epoch;
-  report.inbox = static_cast<std::uint32_t>(endpoint_->inbox() - 1);  // without this request itself
+  report.inbox = static_cast<std::uint32_t>(endpoint_->inbox() - asking);
   report.pending = static_cast<std::uint32_t>(endpoint_->pending_calls());
   report.frames_in = endpoint_->frames_in();
   report.frames_out = endpoint_->frames_out();

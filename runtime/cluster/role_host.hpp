@@ -71,6 +71,10 @@ class RoleHost {
   async::task<core::Result<void>> start(Factory factory);
   async::task<void> stop();
 
+  // Has `told` called with a report of the role, without spans, on the role's strand, as soon as
+  // that is free. Not after `stop` was called.
+  void report_to(std::function<void(wire::RoleReport)> told) const;
+
   const PeerName& name() const noexcept { return endpoint_->identity().self; }
   std::uint64_t epoch() const noexcept { return endpoint_->identity().epoch; }
   core::Activity& activity() noexcept { return activity_; }
@@ -79,7 +83,8 @@ class RoleHost {
   async::task<core::Result<void>> start_here(Factory factory);
   async::task<void> stop_here();
   async::task<core::Result<wire::Frame>> handle(wire::Frame request);
-  wire::RoleReport role_report(std::uint64_t spans_after) const;
+  // `asking`: requests in the inbox that ask for this report.
+  wire::RoleReport role_report(std::uint64_t spans_after, std::size_t asking) const;
   void report(const core::Error& error);
 
   const std::shared_ptr<Endpoint> endpoint_;

@@ -36,6 +36,7 @@ struct RoleReport {
   std::vector<Span> spans;
   std::uint64_t next_span = 0;  // the `spans_after` for the next query
   std::string waits_for;        // the peer whose answer is outstanding longest; or ""
+  double age_s = 0;             // since it was made, when it was sent
 };
 
 Frame query_role_frame(const Header& header, std::uint64_t spans_after);

@@ -299,6 +299,8 @@ class NodeProcess {
       standing_.in(std::chrono::milliseconds(joined.head_wait_ms));
     };
     ports.heard = [this] { standing_.heard(); };
+    ports.memory = &resident_bytes;
+    ports.log = calls_.log.get();
     return ports;
   }
 

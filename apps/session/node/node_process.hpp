@@ -79,6 +79,8 @@ struct NodeCalls {
   // Called on the main thread before the node is taken down.
   std::function<void(NodeGuest)> before_end;
   std::function<void(const std::string&)> note;
+  // What the process prints, sent to the company. Null: nothing is.
+  std::shared_ptr<actors::LogBacklog> log{};
   // Ends this process at once, because a job of its device is wedged. Null: it is not looked at.
   std::function<void()> end_now;
 };

@@ -10,6 +10,7 @@
 #include "actors/reward/reward_role.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/end_tokens.hpp"
+#include "apps/cli/words.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
@@ -21,7 +22,6 @@
 #include "runtime/weights/shared_publisher.hpp"
 
 #include <charconv>
-#include <cstdio>
 
 namespace troupe::app {
 namespace {
@@ -58,7 +58,7 @@ Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
     if (!one.only_warns) {
       return core::fail(ErrorCode::kConfig, text + "; copy what the run has");
     }
-    std::fprintf(stderr, "warning: %s\n", text.c_str());
+    warn(text);
   }
   return {};
 }

@@ -118,9 +118,27 @@ class CompanyStage final : public NodeLauncher {
   void heal() { network_.heal(); }
 
   // A node that nobody here started comes in.
-  void guest(const std::string& node, const std::vector<std::string>& kinds) {
-    time_.schedule(time_.now(), [this, node, kinds] { begin_life(node, kinds); });
+  void guest(const std::string& node,
+             const std::vector<std::string>& kinds,
+             std::uint32_t pid = 0) {
+    time_.schedule(time_.now(), [this, node, kinds, pid] { begin_life(node, kinds, pid); });
   }
+  // Somebody wants the node to leave; the answer is there once it has. Its generators need `work`
+  // to finish.
+  cluster::testing::Later<core::Result<Ack>> drain(const std::string& node,
+                                                   core::Duration work = {},
+                                                   std::uint32_t wait_ms = 60'000) {
+    work_ = work;
+    return {strand_, company_->on(DrainNode{node, wait_ms})};
+  }
+  const std::vector<std::string>& drained() const { return drained_; }  // as the run is told
+  bool is_here(const std::string& node) { return running(node) != nullptr; }
+
+  // A node's process prints something.
+  void print(const std::string& node, const std::string& text) { running(node)->log.put(text); }
+  // What came of it, with the numbers of the lines.
+  using Lines = std::vector<std::pair<std::uint64_t, std::string>>;
+  const Lines& printed() const { return printed_; }
   Refusals& refusals() { return refusals_; }
   std::size_t asked(const std::string& what) const {
     return static_cast<std::size_t>(
@@ -161,6 +179,7 @@ class CompanyStage final : public NodeLauncher {
         : name(std::move(called)), maker(stage.time_, stage.rng_, name, stage.refusals_) {}
     std::string name;
     SlowMaker maker;
+    LogBacklog log;
     std::uint64_t epoch = 0;
     bool crashed = false;
     std::unique_ptr<HostedRoles> roles;
@@ -197,7 +216,21 @@ class CompanyStage final : public NodeLauncher {
       hopeless_ = error.message;
     };
     hooks.fence = [](const std::string&, const core::Error&) {};
+    hooks.log = [this](PutLog put, std::uint32_t) {
+      for (std::size_t i = 0; i < put.lines.size(); ++i)
+        printed_.emplace_back(put.first + i, put.lines[i]);
+    };
+    hooks.last_lines = [](const std::string&) { return std::vector<std::string>{"a", "b"}; };
+    hooks.drain = [this](DrainGenerator request) {
+      drained_.push_back(request.name);
+      return finish(std::min<core::Duration>(work_, milliseconds(request.wait_ms)));
+    };
     return hooks;
+  }
+
+  async::task<core::Result<Ack>> finish(core::Duration work) {
+    co_await async::sleep_for(time_, work);
+    co_return Ack{};
   }
 
   Life* running(const std::string& node) {
@@ -208,7 +241,7 @@ class CompanyStage final : public NodeLauncher {
   }
 
   // The process and all that is in it; the company hears of it late, by socket and by wait.
-  void crash(Life& life) {
+  void crash(Life& life, const std::string& how = "crashed") {
     if (std::exchange(life.crashed, true)) return;
     network_.thaw(life.name);
     network_.crash(life.name);
@@ -219,8 +252,7 @@ class CompanyStage final : public NodeLauncher {
       tell_lost(role, place.epoch);
     }
     life.stopped = std::make_unique<Done>(life.strand, stop_node(&life));
-    pending_exits_.push_back(
-        {time_.now() + milliseconds(rng_.next_below(150)), {life.name, "crashed"}});
+    pending_exits_.push_back({time_.now() + milliseconds(rng_.next_below(150)), {life.name, how}});
   }
 
   void tell_lost(const std::string& name, std::uint64_t epoch) {
@@ -264,6 +296,8 @@ class CompanyStage final : public NodeLauncher {
       time_.schedule(time_.now(), [this, life] { crash(*life); });
     };
     ports.in = [](const Joined&) {};
+    ports.memory = [] { return std::uint64_t{4096}; };
+    ports.log = &life->log;
     return ports;
   }
 
@@ -275,7 +309,9 @@ class CompanyStage final : public NodeLauncher {
                    [this, node, kinds] { begin_life(node, kinds); });
     return {};
   }
-  void begin_life(const std::string& node, const std::vector<std::string>& kinds) {
+  void begin_life(const std::string& node,
+                  const std::vector<std::string>& kinds,
+                  std::uint32_t pid = 0) {
     if (over_) return;
     if (doomed_) {
       pending_exits_.push_back({time_.now(), {node, "ended with status 1"}});
@@ -286,12 +322,17 @@ class CompanyStage final : public NodeLauncher {
     auto life = std::make_unique<Life>(node, *this);
     life->epoch = epochs_;
     life->strand = (*joined)->strand();
-    life->host = std::make_unique<cluster::RoleHost>(*joined, cluster::RoleHost::Hooks{});
+    cluster::RoleHost::Hooks hooks;
+    hooks.shutdown_asked = [this, dismissed = life.get()](const cluster::PeerName&) {
+      time_.schedule(time_.now(), [this, dismissed] { crash(*dismissed, "ended with status 0"); });
+    };
+    life->host = std::make_unique<cluster::RoleHost>(*joined, std::move(hooks));
     Life* const made = life.get();
     made->roles = std::make_unique<HostedRoles>(made->strand, time_, hosted_ports(made));
     Join self;
     self.name = node;
     self.host = "here";
+    self.pid = pid;
     self.arithmetic = self.build = "same";
     self.roles = kinds;
     auto factory = factory_of<NodeRole>([this, made, self](RoleContext context) {
@@ -333,6 +374,9 @@ class CompanyStage final : public NodeLauncher {
   std::vector<std::pair<core::TimePoint, Exit>> pending_exits_;
   std::vector<std::string> notes_;
   std::uint64_t epochs_ = 0;
+  core::Duration work_{};
+  std::vector<std::string> drained_;
+  Lines printed_;
   bool over_ = false;
   bool doomed_ = false;
   std::string hopeless_;

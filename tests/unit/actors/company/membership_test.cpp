@@ -8,6 +8,12 @@
 namespace troupe::actors {
 namespace {
 
+Beat beat_of(const std::string& node) {
+  Beat beat;
+  beat.node = node;
+  return beat;
+}
+
 using std::chrono::milliseconds;
 
 Join node(const std::string& name) {
@@ -28,7 +34,7 @@ class MembershipTest : public ::testing::Test {
     for (std::int64_t now = from; now <= until; now += 50) {
       if (now % 250 == 0) {
         for (const auto& name : beating)
-          members.beat(name, at(now));
+          members.beat(beat_of(name), at(now));
       }
       if (now % 100 != 0) continue;
       for (auto& change : members.look(at(now)))
@@ -89,14 +95,14 @@ TEST_F(MembershipTest, SilenceIsSuspectAfterOneSecondAndFrozenAfterTwo) {
   EXPECT_EQ(changes[1].health, NodeHealth::kFrozen);
   EXPECT_DOUBLE_EQ(changes[1].silent_s, 2.0);
   // It was given up: a late sign of life does not bring it back.
-  EXPECT_FALSE(members.beat("node/a", at(3'100)));
+  EXPECT_FALSE(members.beat(beat_of("node/a"), at(3'100)));
 }
 
 TEST_F(MembershipTest, ASuspectThatIsHeardAgainIsAlive) {
   ASSERT_TRUE(members.join(node("node/a"), at(0)));
   auto changes = pass(0, 1'500, {});
   ASSERT_EQ(changes.size(), 1u);
-  EXPECT_TRUE(members.beat("node/a", at(1'550)));
+  EXPECT_TRUE(members.beat(beat_of("node/a"), at(1'550)));
   changes = pass(1'600, 1'600, {});
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].health, NodeHealth::kAlive);
@@ -107,7 +113,7 @@ TEST_F(MembershipTest, TheCompanysOwnPauseIsNobodysSilence) {
   EXPECT_TRUE(pass(0, 1'000, {"node/a"}).empty());
   // Nobody looks for an hour, nor hears anything.
   EXPECT_TRUE(members.look(at(3'601'000)).empty());
-  EXPECT_TRUE(members.beat("node/a", at(3'601'050)));
+  EXPECT_TRUE(members.beat(beat_of("node/a"), at(3'601'050)));
   // The node's real silence counts from then on.
   const auto changes = pass(3'601'100, 3'604'000, {});
   ASSERT_EQ(changes.size(), 2u);

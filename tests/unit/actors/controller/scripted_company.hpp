@@ -84,6 +84,7 @@ class ScriptedCompany {
   void at(core::Duration after, std::function<void()> what) {
     time_.schedule(time_.now() + after, std::move(what));
   }
+  void note(const std::string& event) { events_.push_back(event); }
   bool alive(const std::string& name) const { return lives_.contains(name); }
   void tell_up(const std::string& name) { controller_->peer_up(name); }
   void tell_lost(const std::string& name) {
@@ -180,6 +181,7 @@ class ScriptedCompany {
     auto reply = co_await controller_->on(std::move(request));
     events_.push_back(what + (reply ? words_of(*reply) : ": " + reply.error().message));
   }
+  static std::string words_of(const Ack&) { return ""; }
   static std::string words_of(const RewardsChanged& changed) {
     return " holds from u" + std::to_string(changed.from_update);
   }

@@ -1,4 +1,5 @@
 // Messages keep every field on their way through a frame, and refuse what cannot be meant.
+#include "actors/limits.hpp"
 #include "actors/protocol/frames.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
@@ -208,6 +209,28 @@ TEST(Codec, RewardSetsKeepTheirMembers) {
   EXPECT_EQ(through_a_frame(RewardsChanged{3, 17}).from_update, 17u);
 }
 
+TEST(Codec, LinesOfALogKeepTheirNumbersAndTooManyAreRefused) {
+  PutLog message{"node/a", 17, {"one", ""}, 3};
+  const PutLog read = through_a_frame(message);
+  EXPECT_EQ(read.first, 17u);
+  EXPECT_EQ(read.lines, message.lines);
+  EXPECT_EQ(read.dropped, 3u);
+  const auto is_refused = [](const auto& sent) {
+    using Message = std::decay_t<decltype(sent)>;
+    auto frame = to_frame(header(), sent);
+    return frame && !from_frame<Message>(*frame);
+  };
+  message.lines.assign(1, std::string(limits::kLogBatch_bytes_max, 'x'));
+  EXPECT_FALSE(is_refused(message));
+  message.lines[0] += 'x';
+  EXPECT_TRUE(is_refused(message));
+  message.lines.assign(limits::kLogBatch_lines_max + 1, "");
+  EXPECT_TRUE(is_refused(message));
+  Beat beat;
+  beat.reports.resize(limits::kHostedRoles_max + 1);
+  EXPECT_TRUE(is_refused(beat));
+}
+
 TEST(Codec, AWeightThatIsNoNumberIsRefused) {
   for (const double weight : {std::numeric_limits<double>::infinity(), std::nan("")}) {
     auto frame = to_frame(header(), AttachReward{"f", "reward/f", weight});
@@ -293,7 +316,20 @@ TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
   EXPECT_EQ(read.build, join.build);
   EXPECT_EQ(read.roles, join.roles);
   EXPECT_EQ(through_a_frame(Joined{99, "node/a"}).run_id, 99u);
-  EXPECT_EQ(through_a_frame(Beat{"node/a", 7}).count, 7u);
+  Beat beat{"node/a", 7, 4096};
+  beat.reports.resize(2);
+  beat.reports[1].name = "generator/1";
+  beat.reports[1].age_s = 0.5;
+  beat.reports[1].amounts = {{"tokens", 3}};
+  const Beat heard = through_a_frame(beat);
+  EXPECT_EQ(heard.count, 7u);
+  EXPECT_EQ(heard.memory, 4096u);
+  ASSERT_EQ(heard.reports.size(), 2u);
+  EXPECT_EQ(heard.reports[1].name, "generator/1");
+  EXPECT_EQ(heard.reports[1].age_s, 0.5);
+  EXPECT_EQ(heard.reports[1].amounts, beat.reports[1].amounts);
+  EXPECT_EQ(through_a_frame(DrainNode{"a", 3000}).wait_ms, 3000u);
+  EXPECT_EQ(through_a_frame(DrainGenerator{"generator/1", 3000}).name, "generator/1");
   EXPECT_EQ(through_a_frame(Status{"{}"}).json, "{}");
   EXPECT_EQ(through_a_frame(StopRole{"generator/0"}).name, "generator/0");
   const Spawn spawn = through_a_frame(

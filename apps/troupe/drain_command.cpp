@@ -1,0 +1,36 @@
+// `troupe node drain NAME`: takes a node out of a run that goes on.
+#include "actors/limits.hpp"
+#include "apps/troupe/ask_company.hpp"
+#include "apps/troupe/commands.hpp"
+
+#include <cmath>
+
+namespace troupe::app {
+
+core::Result<void> run_drain(Words words) {
+  JoinFlags join;
+  double wait_s = 60;
+  std::vector<Flag> flags = join.flags();
+  flags.push_back({"--wait-s", &wait_s,
+                   "seconds for its generators to finish what they sample; the rest is moved",
+                   false, 0, 86400});
+  const std::string name = words.empty() || words[0].starts_with("-") ? "" : words[0];
+  TROUPE_TRY_ASSIGN(
+      outcome, parse_flags("troupe node drain: takes the node NAME out of a run. It gets no new "
+                           "work; when it has none, it is dismissed and not started again.",
+                           flags, name.empty() ? words : words.subspan(1)));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (name.empty()) {
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "troupe node drain: which node? Give its name first, as in `troupe node drain "
+        "gpu1 --join RUN`; `troupe status --join RUN` lists them");
+  }
+  const std::chrono::milliseconds wait(std::llround(wait_s * 1000));
+  actors::DrainNode request{name, static_cast<std::uint32_t>(wait.count())};
+  TROUPE_TRY(ask_company(join, std::move(request), wait + actors::limits::kSpawnDeadline));
+  say("node " + name + " has left the run");
+  return {};
+}
+
+}  // namespace troupe::app
