@@ -1,8 +1,8 @@
-// What happens to the groups of the ticket books, as values that the group log keeps: issued, taken,
-// scored, given reference log-probs, failed. A book that gets the same events again in their order
-// holds the same groups. As a record, an event is a CBOR map; ids and log-probs are byte strings of
-// little-endian 4-byte numbers, one after the other for all samples. docs/run_folder.md lists the
-// keys.
+// What happens to the groups of the ticket books, as values that the group log keeps: issued,
+// taken, scored, given reference log-probs, failed. A book that gets the same events again in their
+// order holds the same groups. As a record, an event is a CBOR map; ids and log-probs are byte
+// strings of little-endian 4-byte numbers, one after the other for all samples. docs/run_folder.md
+// lists the keys.
 #pragma once
 
 #include "actors/data/book_group.hpp"

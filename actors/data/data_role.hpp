@@ -39,8 +39,8 @@ struct DataRoleOptions {
   ScoringOptions scoring;
   store::Disk* disk = &store::system_disk();  // where checkpoints are
   GroupLogOptions log;
-  // What decides the results of an evaluation: data, samples, temperature. One in the log that began
-  // with other settings is made again.
+  // What decides the results of an evaluation: data, samples, temperature. One in the log that
+  // began with other settings is made again.
   std::string evaluation_settings;
   // Called on the role's strand with the progress of the awaited groups, at each change.
   std::function<void(const GroupCounts&)> watched;

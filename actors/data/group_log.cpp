@@ -107,9 +107,8 @@ class Reader {
     for (auto& [number, changed] : sets_) {
       if (changed.committed <= next()) run_.sets.push_back(std::move(changed.set));
     }
-    std::erase_if(run_.evaluations, [this](std::uint64_t one) {
-      return experience::step_of(one) > next();
-    });
+    std::erase_if(run_.evaluations,
+                  [this](std::uint64_t one) { return experience::step_of(one) > next(); });
     return std::move(run_);
   }
 
@@ -136,7 +135,8 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
   Reader reader(first_update);
   bool belongs = true;
   for (const std::uint64_t step : steps) {
-    // Step 0 has the evaluations of the model as it was given; those of a checkpoint came before it.
+    // Step 0 has the evaluations of the model as it was given; those of a checkpoint came before
+    // it.
     if (step <= first_update && first_update > 0) continue;
     TROUPE_TRY_ASSIGN(events, read_events(log, step));
     EventTickets tickets(events.list);

@@ -2,8 +2,9 @@
 // checkpoint, one file for each update and the evaluations after it. What was sampled and scored is
 // on disk before the policy learns from it, or an evaluation counts. A run that goes on from a
 // checkpoint so learns again from the same groups without sampling them, with the same bits; open
-// tickets keep their groups, evaluations their results. What was in an engine only is sampled again. Owned by the data role, used on its strand; files are read and written on the
-// role's device queue. Bounded by ckpt.log_bytes_max, at which a checkpoint is made.
+// tickets keep their groups, evaluations their results. What was in an engine only is sampled
+// again. Owned by the data role, used on its strand; files are read and written on the role's
+// device queue. Bounded by ckpt.log_bytes_max, at which a checkpoint is made.
 #pragma once
 
 #include "actors/data/book_events.hpp"
@@ -27,10 +28,10 @@ namespace troupe::actors {
 // What a log holds for a run that goes on after `first_update` updates.
 struct LoggedRun {
   std::uint64_t first_update = 0;
-  std::uint64_t updates = 0;         // from first_update on, without a gap
-  std::uint64_t groups = 0;          // of these, taken
-  std::vector<TicketIssued> issued;  // the last attempt of each slot
-  std::vector<SetRewards> sets;      // changes of rewards, by number
+  std::uint64_t updates = 0;            // from first_update on, without a gap
+  std::uint64_t groups = 0;             // of these, taken
+  std::vector<TicketIssued> issued;     // the last attempt of each slot
+  std::vector<SetRewards> sets;         // changes of rewards, by number
   std::set<std::uint64_t> evaluations;  // begun after first_update updates or later, by number
 
   std::uint64_t end() const noexcept { return first_update + updates; }

@@ -1,5 +1,5 @@
-// The groups of one update or evaluation as the experience log has them: what is learned from can be
-// learned from again, and what the rollout files show is what the log holds. Pure.
+// The groups of one update or evaluation as the experience log has them: what is learned from can
+// be learned from again, and what the rollout files show is what the log holds. Pure.
 #pragma once
 
 #include "actors/data/ticket_book.hpp"
