@@ -117,6 +117,22 @@ TEST_F(GroupLogTest, NothingIsReadyBeforeItIsOnDisk) {
   EXPECT_EQ(states(stage, 0), States{"ready"});
 }
 
+// A batch is synced every 50 ms, and at once when the policy waits for it.
+TEST_F(GroupLogTest, WhoeverWaitsDoesNotWaitForABatch) {
+  DataStage stage(options());
+  stage.reward("reward/right", numbers_times(1));
+  const auto tickets = stage.issue(0, 1);
+  stage.run(1s);
+  const core::TimePoint begin = stage.now();
+  ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
+  EXPECT_EQ(states(stage, 0), States{"ready"});
+  EXPECT_LT(stage.now() - begin, limits::kLogEvery / 2);
+  stage.issue(1, 1);
+  EXPECT_EQ(stage.amount("logged_events"), 3) << "nobody waits for this one";
+  stage.run(limits::kLogEvery + 1ms);
+  EXPECT_EQ(stage.amount("logged_events"), 4);
+}
+
 TEST_F(GroupLogTest, FilesBehindAGapOrADamagedEndAreRemoved) {
   {
     DataStage stage(options());
