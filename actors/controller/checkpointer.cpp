@@ -69,11 +69,14 @@ async::task<core::Result<void>> Checkpointer::save_once(std::uint64_t done, bool
   const auto whole = run_.whole_step();
   run_.listener.on_phase("checkpoint");
   const core::TimePoint begin = run_.context.timers->now();
+  run_.grace.begin(Grace::Step::kSave, begin);
   auto saved = co_await write(done, models);
   if (saved) {
     saved_ = done;
     pace_.saved(begin, run_.context.timers->now());
+    run_.grace.end(run_.context.timers->now());
   }
+  run_.grace.skip();
   save_failed_ = !saved;
   co_return saved;
 }
@@ -102,6 +105,7 @@ async::task<core::Result<void>> Checkpointer::write(std::uint64_t done, bool mod
 // Reports only the loss of learned state as kPeerLost, after which the run goes on from its last
 // checkpoint. For any other role that stayed away too long the code becomes kDeadline.
 async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
+  if (run_.given_up) co_return core::fail(std::move(error));
   if (state_lost_) {
     error.code = ErrorCode::kPeerLost;
     co_return core::fail(std::move(error));

@@ -14,7 +14,8 @@ Controller::Controller(RoleContext context, RunPlan plan, RunListener& listener)
       rewards_(run_),
       issuer_(run_, fleet_, rewards_),
       checkpointer_(run_),
-      updates_(run_, fleet_, issuer_, checkpointer_) {}
+      stop_(run_, fleet_, rewards_, checkpointer_),
+      updates_(run_, fleet_, issuer_, checkpointer_, stop_) {}
 
 async::task<core::Result<void>> Controller::run() {
   core::Result<void> ended;
@@ -49,7 +50,7 @@ async::task<core::Result<void>> Controller::company() {
     ended = co_await async::with_scope(&Controller::begin_company, this);
   }
   if (!ended) updates_.end_after_update(ended.error());
-  while (!ended && run_.whole_steps > 0 && !checkpointer_.state_lost())
+  while (!ended && run_.whole_steps > 0 && !checkpointer_.state_lost() && !run_.given_up)
     co_await run_.changed.wait(async::Deadline::none());
   co_return ended;
 }
@@ -58,27 +59,10 @@ async::task<core::Result<void>> Controller::begin_company(async::Scope& scope, C
   self->run_.scope = &scope;
   self->fleet_.begin();
   scope.spawn("", self->issuer_.run());
-  scope.spawn("", self->watch_stop());
+  scope.spawn("", self->stop_.watch());
   scope.spawn("", self->rewards_.await_absent());
   self->run_.changed.notify_all();
   co_return core::Result<void>();
-}
-
-// When a stop is asked for, the update loop ends the run after its update. This ends the run at
-// once if no generator or reward is there to finish the update with.
-async::task<core::Result<void>> Controller::watch_stop() {
-  for (;;) {
-    co_await async::sleep_for(*run_.context.timers, limits::kLookEvery);
-    if (!run_.listener.stop_requested()) continue;
-    if (run_.awaited && fleet_.generators_able() == 0) break;
-    if (run_.issued == run_.done && rewards_.awaits()) break;
-  }
-  const std::uint64_t committed = run_.committed;
-  if (checkpointer_.unsaved()) TROUPE_CO_TRY(co_await checkpointer_.save(committed, false));
-  co_return core::fail(
-      core::ErrorCode::kInterrupted,
-      "stopped as asked, with nobody to go on with for update " + std::to_string(committed + 1) +
-          "; run the same command again to go on from update " + std::to_string(committed));
 }
 
 void Controller::end(core::Error error) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "actors/controller/checkpointer.hpp"
+#include "actors/controller/early_stop.hpp"
 #include "actors/controller/fleet.hpp"
 #include "actors/controller/reward_service.hpp"
 #include "actors/controller/run_state.hpp"
@@ -95,7 +96,6 @@ class Controller {
   static async::task<core::Result<void>> live(async::Scope& scope, Controller* self);
   static async::task<core::Result<void>> begin_company(async::Scope& scope, Controller* self);
   async::task<core::Result<void>> company();
-  async::task<core::Result<void>> watch_stop();
   static async::task<core::Result<void>> fail_with(core::Error error);
 
   RunState run_;
@@ -103,6 +103,7 @@ class Controller {
   RewardService rewards_;
   TicketIssuer issuer_;
   Checkpointer checkpointer_;
+  EarlyStop stop_;
   UpdateLoop updates_;
   std::optional<core::Error> early_;  // an error from before the run began
 };

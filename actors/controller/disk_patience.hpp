@@ -30,7 +30,9 @@ inline async::task<core::Result<void>> patiently(
     if (!waits || run->listener.stop_requested()) co_return done;
     ++run->counts["disk full"];
     note(what + ": " + done.error().message + "; the run goes on when there is room");
-    co_await async::sleep_for(*run->context.timers, pause);
+    const core::TimePoint again = run->context.timers->now() + pause;
+    while (run->context.timers->now() < again && !run->listener.stop_requested())
+      co_await async::sleep_for(*run->context.timers, limits::kLookEvery);
   }
 }
 

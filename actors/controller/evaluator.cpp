@@ -9,8 +9,12 @@
 namespace troupe::actors {
 
 async::task<core::Result<void>> Evaluator::run(std::uint64_t done) {
-  TROUPE_CO_TRY(co_await evaluate(done, true));
-  co_return co_await evaluate(done, false);
+  run_.grace.begin(Grace::Step::kEvaluate, run_.context.timers->now());
+  if (run_.plan.evaluations_due(done) > 1) TROUPE_CO_TRY(co_await evaluate(done, true));
+  TROUPE_CO_TRY(co_await evaluate(done, false));
+  if (done < run_.known) run_.grace.skip();
+  run_.grace.end(run_.context.timers->now());
+  co_return core::Result<void>();
 }
 
 async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool greedy) {

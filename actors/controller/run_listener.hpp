@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -81,6 +82,10 @@ class RunListener {
   virtual core::Result<void> check_place() const { return {}; }
   // True once the user asked to stop.
   virtual bool stop_requested() const = 0;
+  // When the work of the run must be over, if the stop that was asked for has a limit.
+  virtual std::optional<core::TimePoint> stop_deadline() const { return {}; }
+  // The run ends early, to keep that limit. `said`: what is kept, and what is done again.
+  virtual void on_given_up(const std::string& /*said*/) {}
 };
 
 }  // namespace troupe::actors

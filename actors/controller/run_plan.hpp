@@ -45,6 +45,9 @@ struct RunPlan {
   std::int32_t evaluation_samples = 1;
   float evaluation_temperature = 1;
   std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
+  // Of the two evaluations (greedy, then sampled) after the first update of a resumed run, those
+  // that were not made when it stopped.
+  std::uint64_t evaluations_owed = 0;
 
   std::uint32_t attempts_max = 4;    // failed groups of one slot at which the run ends
   std::uint32_t filtered_max = 100;  // filtered groups of one slot at which the run ends
@@ -66,6 +69,11 @@ struct RunPlan {
   }
   bool save_after(std::uint64_t done) const {
     return done == updates || (save_steps > 0 && done % save_steps == 0);
+  }
+  // How many evaluations are due after `done` updates, when the run gets there.
+  std::uint64_t evaluations_due(std::uint64_t done) const {
+    if (!evaluate_after(done)) return 0;
+    return done == first_update && done > 0 ? evaluations_owed : 2;
   }
   bool evaluate_after(std::uint64_t done) const {
     if (evaluation_groups == 0) return false;

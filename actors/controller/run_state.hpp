@@ -2,6 +2,7 @@
 // its changes. Owned by the controller, used on its strand.
 #pragma once
 
+#include "actors/controller/grace.hpp"
 #include "actors/controller/run_listener.hpp"
 #include "actors/controller/run_plan.hpp"
 #include "actors/controller/version_starts.hpp"
@@ -43,6 +44,8 @@ struct RunState {
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
   async::Scope* scope = nullptr;  // for coroutines beside the update loop; null without one
   int whole_steps = 0;            // steps under way that must not be broken off
+  Grace grace;                    // which step is under way, and how long it takes
+  bool given_up = false;          // there is no time to wait for them, or to save
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
 
   // Marks a step that must not be broken off: while the returned object lives, an error beside the

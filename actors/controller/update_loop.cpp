@@ -27,14 +27,13 @@ async::task<core::Result<void>> done_with(core::Result<void> result) {
 
 }  // namespace
 
-UpdateLoop::UpdateLoop(RunState& run,
-                       Fleet& fleet,
-                       TicketIssuer& issuer,
-                       Checkpointer& checkpointer)
+UpdateLoop::UpdateLoop(
+    RunState& run, Fleet& fleet, TicketIssuer& issuer, Checkpointer& checkpointer, EarlyStop& stop)
     : run_(run),
       fleet_(fleet),
       issuer_(issuer),
       checkpointer_(checkpointer),
+      stop_(stop),
       evaluator_(run, fleet, checkpointer),
       news_(*run.context.timers) {}
 
@@ -44,7 +43,7 @@ async::task<core::Result<void>> UpdateLoop::run() {
   TROUPE_CO_TRY(co_await publish(run_.done));
   const bool ahead = run_.plan.staleness_max > 0;
   if (ahead) issuer_.release(run_.done);
-  if (run_.done == 0 && run_.plan.evaluate_after(0)) TROUPE_CO_TRY(co_await evaluator_.run(0));
+  if (run_.plan.evaluations_due(run_.done) > 0) TROUPE_CO_TRY(co_await evaluator_.run(run_.done));
   issuer_.release(run_.done);
   while (run_.done < run_.plan.updates) {
     TROUPE_CO_TRY(co_await one_update(run_.done));
@@ -63,9 +62,13 @@ async::task<core::Result<void>> UpdateLoop::run() {
 }
 
 async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
-  if (run_.plan.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluator_.run(done));
+  // A run that has little time left to end makes the evaluation when it goes on.
+  const bool hurried = run_.listener.stop_deadline() && done >= run_.known;
+  if (run_.plan.evaluate_after(done) && (!hurried || done == run_.plan.updates))
+    TROUPE_CO_TRY(co_await evaluator_.run(done));
   if (done < run_.known) co_return false;
   const bool stop = run_.listener.stop_requested();
+  co_await stop_.pass();
   const bool best = run_.listener.is_best(done);
   const bool due = checkpointer_.due() || run_.listener.log_is_long();
   if (stop || run_.plan.save_after(done) || best || due) {
@@ -82,12 +85,15 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   const core::TimePoint generated = run_.context.timers->now();
 
   if (ending_) co_return core::fail(*ending_);
+  co_await stop_.pass();
   if (issuer_.sampled_again()) {
     co_return checkpointer_.misfit(run_.known);
   }
 
   const auto whole = run_.whole_step();
   run_.listener.on_phase("train");
+  if (update < run_.known) run_.grace.skip();
+  run_.grace.begin(Grace::Step::kTrain, generated);
   TrainUpdate train{update, run_.plan.groups};
   auto trained = co_await ask(run_.context, kPolicyRole, train);
   if (!trained) co_return update_failed(update, trained.error());
@@ -123,6 +129,8 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
     tokens += group.tokens;
   add("perf/tokens_per_s", static_cast<double>(tokens) / std::max(step_s, 1e-9));
   TROUPE_CO_TRY(co_await write_down(update, std::move(report)));
+  if (update < run_.known) run_.grace.skip();
+  run_.grace.end(run_.context.timers->now());
   co_return published;
 }
 
@@ -175,6 +183,7 @@ void UpdateLoop::report_groups(const GroupStatuses& statuses, UpdateReport& repo
 // Waits until every slot of the update has a group that can be learned from.
 async::task<core::Result<GroupStatuses>> UpdateLoop::collect(std::uint64_t update) {
   run_.listener.on_phase("generate");
+  run_.grace.begin(Grace::Step::kCollect, run_.context.timers->now());
   TROUPE_CO_TRY(co_await issuer_.await_issued(update));
   run_.awaited = update;
   watch_stragglers(update);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/controller/checkpointer.hpp"
+#include "actors/controller/early_stop.hpp"
 #include "actors/controller/evaluator.hpp"
 #include "actors/controller/fleet.hpp"
 #include "actors/controller/run_state.hpp"
@@ -18,7 +19,11 @@ namespace troupe::actors {
 
 class UpdateLoop {
  public:
-  UpdateLoop(RunState& run, Fleet& fleet, TicketIssuer& issuer, Checkpointer& checkpointer);
+  UpdateLoop(RunState& run,
+             Fleet& fleet,
+             TicketIssuer& issuer,
+             Checkpointer& checkpointer,
+             EarlyStop& stop);
 
   // Runs until the last update is done. kInterrupted: a stop was asked for.
   async::task<core::Result<void>> run();
@@ -51,6 +56,7 @@ class UpdateLoop {
   Fleet& fleet_;
   TicketIssuer& issuer_;
   Checkpointer& checkpointer_;
+  EarlyStop& stop_;
   Evaluator evaluator_;
   async::Notifier news_;  // a newer version was published
   std::function<void(const Published&)> told_;

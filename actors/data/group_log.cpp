@@ -205,7 +205,9 @@ async::task<core::Result<void>> GroupLog::durable() {
 // Ends early when somebody waits.
 async::task<void> GroupLog::pause(core::Duration span) {
   const async::Deadline deadline = async::Deadline::after(*context_.timers, span);
-  while (!urgent_ && co_await wake_.wait(deadline)) {
+  while (!urgent_) {
+    const bool woken = co_await wake_.wait(deadline);
+    if (!woken) break;
   }
   urgent_ = false;
 }

@@ -21,6 +21,7 @@ constexpr Bench kBenches[] = {
     {"push", "new weights from a trainer to an engine in another process", bench_push},
     {"attach", "rewards that come and go while a run goes on", bench_attach},
     {"overlap", "an asynchronous run against the longest of its sides", bench_overlap},
+    {"log", "bytes and time of the experience log for an update", bench_log},
     {"control", "processor time of a run's head for a sample", bench_control},
 };
 

@@ -21,5 +21,6 @@ core::Result<void> bench_push(Words words);    // error kNumeric: a token withou
 core::Result<void> bench_attach(Words words);  // error kData: a sample lost, doubled or misscored
 core::Result<void> bench_overlap(Words words);
 core::Result<void> bench_control(Words words);
+core::Result<void> bench_log(Words words);
 
 }  // namespace troupe::app

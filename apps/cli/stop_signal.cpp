@@ -3,22 +3,42 @@
 #include "apps/cli/stop_signal.hpp"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <array>
+#include <cstring>
 
 namespace troupe::app {
 namespace {
 
 std::atomic<bool> requested{false};
 std::atomic<void (*)()> forced_end{nullptr};
+std::atomic<unsigned> limit_s{0};          // of SIGTERM; 0: none
+std::atomic<core::Duration::rep> ends{0};  // when that is, on the steady clock; 0: never
+std::array<char, 512> words_at_end{};      // written before limit_s is set
 static_assert(std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<core::Duration::rep>::is_always_lock_free);
 
-extern "C" void on_stop_signal(int) {
-  if (requested.exchange(true)) {
-    if (void (*const hook)() = forced_end.load()) hook();
-    constexpr char kText[] = "\ntroupe: stopped at once\n";
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
-    ::_exit(130);
-  }
+[[noreturn]] void end_with(const char* words) {
+  if (void (*const hook)() = forced_end.load()) hook();
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words, std::strlen(words));
+  ::_exit(130);
+}
+
+extern "C" void on_stop_signal(int number) {
+  if (requested.exchange(true)) end_with("\ntroupe: stopped at once\n");
+  const unsigned seconds = limit_s.load();
+  if (number != SIGTERM || seconds == 0) return;
+  ::alarm(seconds);
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // what std::chrono::steady_clock reads
+  ends = (core::Duration(std::chrono::seconds(now.tv_sec + seconds)) + core::Duration(now.tv_nsec))
+             .count();
+}
+
+extern "C" void on_alarm(int) {
+  end_with(words_at_end.data());
 }
 
 }  // namespace
@@ -40,6 +60,30 @@ void before_forced_end(void (*hook)()) noexcept {
 void leave_stop_signal() {
   ::signal(SIGINT, SIG_DFL);
   ::signal(SIGTERM, SIG_DFL);
+}
+
+void limit_stop(unsigned seconds, const std::string& last_words) {
+  const std::string line = "\ntroupe: " + last_words + "\n";
+  limit_s = 0;
+  words_at_end.fill(0);
+  line.copy(words_at_end.data(), words_at_end.size() - 1);
+  struct sigaction action = {};
+  action.sa_handler = on_alarm;
+  ::sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGALRM, &action, nullptr);
+  limit_s = seconds;
+}
+
+std::optional<core::TimePoint> stop_deadline() noexcept {
+  const core::Duration::rep at = ends.load();
+  if (at == 0) return std::nullopt;
+  return core::TimePoint(core::Duration(at));
+}
+
+void end_at_once(const std::string& words) {
+  const std::string line = words + "\n";
+  end_with(line.c_str());
 }
 
 const std::atomic<bool>& stop_requested() noexcept {

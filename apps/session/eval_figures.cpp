@@ -137,6 +137,18 @@ Result<std::vector<EvalProblem>> read_problems(const std::filesystem::path& file
   return problems;
 }
 
+std::uint64_t evaluations_in(const std::filesystem::path& metrics, std::uint64_t done) {
+  std::ifstream in(metrics);
+  std::uint64_t rows = 0, evaluations = 0;
+  for (std::string line; std::getline(in, line);) {
+    const auto row = nlohmann::json::parse(line, nullptr, false);
+    if (!row.is_object() || row.value("step", std::uint64_t{0}) != done) continue;
+    ++rows;
+    evaluations += row.contains("time/eval") ? 1 : 0;
+  }
+  return rows == 0 ? 2 : std::min<std::uint64_t>(evaluations, 2);
+}
+
 Result<ProblemMeans> read_problem_means(const std::filesystem::path& file) {
   ProblemMeans means;
   TROUPE_TRY_ASSIGN(lines, lines_of(file));

@@ -57,6 +57,10 @@ core::Result<std::vector<EvalProblem>> read_problems(const std::filesystem::path
                                                      const std::string& rule,
                                                      const std::string& pattern);
 
+// How many of the two evaluations after `done` updates a run's metrics.jsonl has. A file without a
+// row of these updates, of a branch that begins with them, has both.
+std::uint64_t evaluations_in(const std::filesystem::path& metrics, std::uint64_t done);
+
 // The mean reward of each problem in a file eval/step_N.jsonl, in file order.
 struct ProblemMeans {
   std::vector<double> sampled, greedy;

@@ -1,4 +1,4 @@
-// The time limits of the status service as constants; the configuration cannot change them.
+// The time limits of a run's session as constants; the configuration cannot change them.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -4,7 +4,9 @@
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
+#include "apps/session/limits.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -306,6 +308,21 @@ bool RunReporter::log_is_long() const {
 
 bool RunReporter::stop_requested() const {
   return app::stop_requested().load();
+}
+
+std::optional<core::TimePoint> RunReporter::stop_deadline() const {
+  auto end = app::stop_deadline();
+  const core::Duration all = std::chrono::seconds(config_.run.grace_s);
+  if (end) *end -= std::min<core::Duration>(all / 4, limits::kGraceMargin);
+  return end;
+}
+
+void RunReporter::on_given_up(const std::string& said) {
+  {
+    const std::lock_guard lock(mutex_);
+    files_.log.info(said);
+  }
+  end_at_once(said);
 }
 
 }  // namespace troupe::app

@@ -68,6 +68,10 @@ class RunReporter final : public actors::RunListener {
   bool log_is_long() const override;
   core::Result<void> check_place() const override { return folder_.check_here(); }
   bool stop_requested() const override;
+  // A little before SIGTERM's limit, so that the roles can be stopped.
+  std::optional<core::TimePoint> stop_deadline() const override;
+  // Ends the process.
+  void on_given_up(const std::string& said) override;
 
   // Records the metrics `figures`, measured after `done` updates, in a row of their own; shows
   // `line` to the user.

@@ -62,8 +62,9 @@ Result<void> RunSession::run() {
   for (bool told = false; !outcome_.wait_for(actors::limits::kLookEvery);) {
     if (++looks % kPlaceLooks == 0) look_at_place();
     if (stop_requested() && !std::exchange(told, true)) {
-      parts_.listener->on_note(
-          "stopping after this update, with a checkpoint; Ctrl-C again ends at once");
+      parts_.listener->on_note(stop_deadline() ? "stopping within run.grace_s; Ctrl-C ends at once"
+                                               : "stopping after this update, with a checkpoint; "
+                                                 "Ctrl-C again ends at once");
     }
   }
   Result<void> ended = outcome_.wait();

@@ -6,6 +6,7 @@
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/company_plane.hpp"
+#include "apps/session/eval_figures.hpp"
 #include "apps/session/loopback_plane.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/role_devices.hpp"
@@ -103,6 +104,7 @@ class Training {
     if (start.checkpoint) {
       parts.checkpoint = start.checkpoint->folder.string();
       parts.plan.first_update = done_ = start.checkpoint->step;
+      parts.plan.evaluations_owed = 2 - evaluations_in(start.folder.metrics_file(), done_);
     }
     parts.plan.restarts = !loopback();
     parts.plan.failed = failed_;
@@ -236,6 +238,10 @@ core::Result<void> train(config::Methods method, Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());  // before anything is written
+  limit_stop(
+      static_cast<unsigned>(config.run.grace_s),
+      "stopped at the end of run.grace_s; the same command goes on from the newest checkpoint "
+      "and what was sampled since");
   if (method == config::kPpo) return Training(std::move(config), builder.origins()).run();
   return run_supervised(std::move(config), builder.origins());
 }

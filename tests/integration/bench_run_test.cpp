@@ -1,5 +1,5 @@
-// `troupe bench overlap` and `control` start whole runs of a tiny model: their accounts are
-// complete and possible. Nothing is asserted of times.
+// `troupe bench overlap` and `control` start whole runs of a tiny model, `log` writes an experience
+// log: their accounts are complete and possible. Nothing is asserted of times.
 #include "exact_support.hpp"
 
 namespace troupe::test {
@@ -36,6 +36,25 @@ TEST(BenchRun, ControlCountsWholeUpdates) {
   EXPECT_GT(run.line["us_per_sample"].get<double>(), 0);
   EXPECT_GT(run.line["reward_node_mb"].get<double>(), 0);
   EXPECT_GT(run.line["head_mb"].get<double>(), 0);
+}
+
+// A token has an id, a log-prob, four letters and a log-prob of the reference, each 4 bytes.
+TEST(BenchRun, LogCountsTheBytesOfTokens) {
+  for (const bool reference : {true, false}) {
+    std::vector<std::string> words = {"bench", "log",          "--groups", "2",     "--samples",
+                                      "2",     "--new-tokens", "2000",     "--json"};
+    if (!reference) words.push_back("--no-reference");
+    const ProgramRun run = run_troupe(words);
+    ASSERT_EQ(run.status, 0) << run.output;
+    ASSERT_TRUE(run.line.is_object()) << run.output;
+    const double bytes = run.line["bytes_per_token"].get<double>(), least = reference ? 16 : 12;
+    EXPECT_GT(bytes, least);
+    EXPECT_LT(bytes, least + 0.5);
+    EXPECT_DOUBLE_EQ(run.line["update_s"].get<double>(), 8000 / 20e3);
+    for (const char* cost :
+         {"cpu_ms", "put_ms", "sync_wait_ms", "read_back_ms", "cpu_share_of_core", "wall_share"})
+      EXPECT_GT(run.line[cost].get<double>(), 0) << cost;
+  }
 }
 
 }  // namespace troupe::test

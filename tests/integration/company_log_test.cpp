@@ -57,7 +57,8 @@ TEST(CompanyLog, AnAsynchronousRunThatIsKilledGoesOnWithItsGroups) {
 // 12 rows: before the first update, after 4 and perhaps after 8 all problems were evaluated.
 TEST(CompanyLog, EvaluationsBeforeTheKillAreNotMadeAgain) {
   const TinyRun files;
-  const std::vector<std::string> words = evaluated_run(files) + {"--cluster.head_wait_s", "0"};
+  const std::vector<std::string> words =
+      evaluated_run(files) + std::vector<std::string>{"--cluster.head_wait_s", "0"};
   {
     CompanyRun killed(files, "run", words);
     ASSERT_TRUE(killed.await_steps(12)) << killed.output();
@@ -75,6 +76,32 @@ TEST(CompanyLog, EvaluationsBeforeTheKillAreNotMadeAgain) {
   ASSERT_EQ(calm.wait(), 0) << calm.output();
   EXPECT_EQ(metric_rows(files / "run"), metric_rows(files / "calm"));
   expect_same_bits(files / "calm", files / "run", 40);
+}
+
+// The last record of the third update is torn, as after a crash of the host: its group, and those
+// of later updates, are sampled again, and each update's rollouts are there once.
+TEST(CompanyLog, ATornLogGivesTheSameRolloutsOnce) {
+  const TinyRun files;
+  const std::vector<std::string> words = {"--ckpt.save_steps", "1000", "--cluster.head_wait_s",
+                                          "0"};
+  {
+    CompanyRun killed(files, "run", words);
+    ASSERT_TRUE(killed.await_steps(5)) << killed.output();
+    killed.signal(SIGKILL);
+    EXPECT_EQ(killed.wait(), 128 + SIGKILL);
+    EXPECT_TRUE(killed.all_nodes_gone());
+    const auto third = killed.folder() / "experience" / "step_000003.log";
+    std::filesystem::resize_file(third, std::filesystem::file_size(third) - 5);
+  }
+  CompanyRun again(files, "run", words);
+  ASSERT_EQ(again.wait(), 0) << again.output();
+  EXPECT_NE(again.log().find("groups of 3 updates after the checkpoint"), std::string::npos)
+      << again.log();
+  EXPECT_EQ(again.log().find("from memory"), std::string::npos) << again.log();
+  expect_clean_ledger(again.folder());
+  CompanyRun calm(files, "calm", words);
+  ASSERT_EQ(calm.wait(), 0) << calm.output();
+  expect_same_bits(files / "calm", files / "run", 10);
 }
 
 // Without the hashes nobody can tell whether it was sampled from the same model and data.

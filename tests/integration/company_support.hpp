@@ -150,7 +150,8 @@ inline void expect_same_bits(const std::filesystem::path& a,
                              const std::filesystem::path& b,
                              int steps) {
   auto metrics = metrics_of(a), others_metrics = metrics_of(b);
-  EXPECT_EQ(metrics.size(), static_cast<std::size_t>(steps));
+  // Beside the updates there may be evaluations of the model as it was given.
+  EXPECT_EQ(metrics.size() - metrics.count(0), static_cast<std::size_t>(steps));
   for (auto* rows : {&metrics, &others_metrics}) {
     for (auto& [step, row] : *rows)
       row.erase("async/generators");  // how many there were

@@ -214,7 +214,8 @@ core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
   std::uint32_t crc = 0;
   for (std::uint64_t i = 0; i < problems.size(); ++i) {
     TROUPE_TRY_ASSIGN(problem, problems.at(i));
-    crc = core::crc32c(problem.tokens.data(), problem.tokens.size() * sizeof(problem.tokens[0]), crc);
+    crc =
+        core::crc32c(problem.tokens.data(), problem.tokens.size() * sizeof(problem.tokens[0]), crc);
     for (const std::string* text : {&problem.text, &problem.label, &problem.columns})
       crc = core::text_crc32c(*text, crc);
   }

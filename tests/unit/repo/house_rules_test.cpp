@@ -214,6 +214,23 @@ TEST(HouseRules, NothingInTheCompanyReadsTheWallClock) {
   }
 }
 
+// g++ 12 awaits it whatever stands before (ADR 0001).
+TEST(HouseRules, NoLoopAwaitsBehindAnAndOrAnOr) {
+  const std::regex awaits("\\b(while|for) \\(.*(&&|\\|\\|).*co_await");
+  EXPECT_TRUE(std::regex_search("  while (!urgent && co_await wake.wait(end)) {", awaits));
+  auto all = kCode;
+  all.push_back("tests");
+  for (const auto& file : sources(all)) {
+    std::string before;
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      const bool found = std::regex_search(before + file.lines[i], awaits);
+      EXPECT_FALSE(found && !starts_with(file.path, "tests/unit/repo")) << place(file, i);
+      const bool goes_on = file.lines[i].ends_with("&&") || file.lines[i].ends_with("||");
+      before = goes_on ? file.lines[i] : "";
+    }
+  }
+}
+
 TEST(HouseRules, EverySchemaHasAnId) {
   for (const auto& entry : fs::directory_iterator(root() / "schema")) {
     if (entry.path().extension() != ".capnp") continue;

@@ -186,6 +186,8 @@ class Hearer final : public RunListener {
     co_return std::filesystem::path("/saved");
   }
   bool stop_requested() const override { return stop; }
+  std::optional<core::TimePoint> stop_deadline() const override { return deadline; }
+  void on_given_up(const std::string& said) override { given_up.push_back(said); }
   void on_peer(const std::string& name, bool up, const std::string&) override {
     events_.push_back(name + (up ? " up" : " lost"));
   }
@@ -211,6 +213,8 @@ class Hearer final : public RunListener {
   int failed = 0;
   std::vector<std::uint32_t> faults;  // numbers of the failed groups of a slot, as they came
   bool stop = false;
+  std::optional<core::TimePoint> deadline;  // of the stop
+  std::vector<std::string> given_up;
 
  private:
   Events& events_;
