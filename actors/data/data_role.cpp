@@ -278,15 +278,24 @@ async::task<core::Result<Loaded>> DataRole::on(LoadState request) {
 
 async::task<core::Result<Ack>> DataRole::on(SetRewards request) {
   TROUPE_CO_TRY_ASSIGN(added, sets_.add(request));
-  if (!added) co_return Ack{};
-  log_.on_event(SetChanged{request, committed_updates_});
+  if (added) log_.on_event(SetChanged{request, committed_updates_});
   for (const std::string& name : request.lost) {
     book_.lose(name, request.set);
     evaluation_book_.lose(name, request.set);
   }
   changed_.notify_all();
-  static_cast<void>(co_await log_.durable());
+  TROUPE_CO_TRY(co_await logged());
   co_return Ack{};
+}
+
+// Waits until all that has happened is in the log; a full disk only delays it.
+async::task<core::Result<void>> DataRole::logged() {
+  const async::Deadline deadline = async::Deadline::after(*context_.timers, context_.call_deadline);
+  for (;;) {
+    auto kept = co_await log_.durable();
+    if (kept || deadline.remaining(*context_.timers) <= core::Duration::zero()) co_return kept;
+    co_await async::sleep_for(*context_.timers, limits::kDiskPause_min);
+  }
 }
 
 // True when an open group needs the reward, or the next update, whose tickets may still be issued
@@ -309,13 +318,8 @@ async::task<core::Result<Ack>> DataRole::on(DrainReward request) {
       // From now on a reissued slot gets a set without it.
       sets_.retire(request.name);
       // The reward goes when this is answered: its scores must be on disk by then.
-      for (;;) {
-        const auto kept = co_await log_.durable();
-        if (kept) co_return Ack{};
-        if (deadline.remaining(*context_.timers) <= core::Duration::zero())
-          co_return core::fail(kept.error());
-        co_await async::sleep_for(*context_.timers, limits::kDiskPause_min);
-      }
+      TROUPE_CO_TRY(co_await logged());
+      co_return Ack{};
     }
   } while (co_await changed_.wait(deadline));
   co_return core::fail(ErrorCode::kDeadline, "groups still wait for reward " + request.name);

@@ -88,6 +88,7 @@ class DataRole {
   RewardSetPtr rewards_for(std::uint64_t update) const;
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
+  async::task<core::Result<void>> logged();
   bool needed(const std::string& reward) const;
   // The error of a scorer that the update's groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(std::uint64_t update) const;

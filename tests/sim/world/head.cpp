@@ -103,11 +103,12 @@ actors::CompanyHooks Head::company_hooks() {
   hooks.attach = [this](actors::AttachReward it) { return ask_controller(std::move(it)); };
   hooks.reweight = [this](actors::ReweightReward it) { return ask_controller(std::move(it)); };
   hooks.detach = [this](actors::DetachReward it) { return ask_controller(std::move(it)); };
+  hooks.drain = [this](actors::DrainGenerator it) { return ask_controller(std::move(it)); };
   return hooks;
 }
 
 template <class Request>
-async::task<core::Result<actors::RewardsChanged>> Head::ask_controller(Request request) {
+async::task<core::Result<typename Request::Reply>> Head::ask_controller(Request request) {
   actors::RoleContext context;
   context.transport = status_;
   context.timers = &stage_.time;
@@ -115,6 +116,17 @@ async::task<core::Result<actors::RewardsChanged>> Head::ask_controller(Request r
       async::run_apart(asks_.get(), actors::ask(context, "controller/0", std::move(request)));
   auto answer = co_await std::move(asked);
   co_return answer;
+}
+
+// As the command that takes a node out of a run.
+async::task<void> Head::drain(Head* self, std::string node) {
+  actors::RoleContext context;
+  context.transport = self->status_;
+  context.timers = &self->stage_.time;
+  actors::DrainNode request{node, 3000};
+  auto asked = actors::ask(context, "company/0", std::move(request));
+  auto answer = co_await std::move(asked);
+  self->stage_.truth.census.count("event", answer ? "drained" : "not drained");
 }
 
 // ---- the exchange ------------------------------------------------------------------------------

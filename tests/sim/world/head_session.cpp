@@ -252,7 +252,9 @@ void Head::attach_session() {
   if (session_ == nullptr) return;
   if (hopeless_) return end_run(*hopeless_);
   for (const auto& [name, placed] : company_->placement().roles()) {
-    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp) role_up(name);
+    const bool stays = !company_->placement().is_drained(placed.node);
+    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp && stays)
+      role_up(name);
   }
   for (const auto& [role, node] : company_->view().brought)
     role_up(role);

@@ -46,6 +46,7 @@ actors::Join Node::join() const {
   actors::Join join;
   join.name = self_.name;
   join.host = join.host_id = self_.host;
+  join.pid = static_cast<std::uint32_t>(process_.number());
   join.cores = 2;
   join.arithmetic = join.build = "same";
   join.roles = self_.kinds;

@@ -108,6 +108,9 @@ Fault draw_fault(Dice& dice, const WorldPlan& plan, Kind kind) {
       fault.what = dice.one_in(2) ? "step" : "log-probs";
       fault.code = dice.one_of(kLivingErrors);
       break;
+    case Kind::kDrain:
+      fault.target = dice.one_of(plan.far_nodes);
+      break;
     case Kind::kWriteCrash:
       fault.times = 1 + dice.below(30);
       break;
@@ -122,13 +125,15 @@ void draw_faults(Dice& dice, WorldPlan& plan) {
       Kind::kCrash,  Kind::kCrash,     Kind::kFreeze,     Kind::kHostCrash, Kind::kHostFreeze,
       Kind::kCut,    Kind::kCutOneWay, Kind::kFlap,       Kind::kSlow,      Kind::kError,
       Kind::kError,  Kind::kError,     Kind::kHeadFreeze, Kind::kDiskFull,  Kind::kRepeat,
-      Kind::kRepeat, Kind::kReset,     Kind::kWriteCrash, Kind::kSick};
+      Kind::kRepeat, Kind::kReset,     Kind::kWriteCrash, Kind::kSick,      Kind::kDrain};
   const std::uint64_t count = 3 + dice.below(3);
   if (dice.one_in(5)) plan.faults.push_back(draw_fault(dice, plan, Kind::kHeadCrash));
   while (plan.faults.size() < count) {
     const Kind kind = dice.one_of(kKinds);
     // At least two kinds.
     if (plan.faults.size() == 1 && plan.faults[0].kind == kind) continue;
+    // At least two generators stay.
+    if (kind == Kind::kDrain && plan.has(kind)) continue;
     plan.faults.push_back(draw_fault(dice, plan, kind));
   }
   std::sort(plan.faults.begin(), plan.faults.end(),
@@ -155,10 +160,23 @@ std::string seconds(core::Duration span) {
 }  // namespace
 
 const char* kind_name(Kind kind) {
-  constexpr const char* kNames[] = {"crash",      "freeze",      "host crash",  "host freeze",
-                                    "cut",        "cut one way", "flap",        "reset",
-                                    "slow link",  "error",       "full disk",   "repeated requests",
-                                    "head crash", "head freeze", "sick engine", "crash in a write"};
+  constexpr const char* kNames[] = {"crash",
+                                    "freeze",
+                                    "host crash",
+                                    "host freeze",
+                                    "cut",
+                                    "cut one way",
+                                    "flap",
+                                    "reset",
+                                    "slow link",
+                                    "error",
+                                    "full disk",
+                                    "repeated requests",
+                                    "head crash",
+                                    "head freeze",
+                                    "sick engine",
+                                    "drain",
+                                    "crash in a write"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -167,6 +185,11 @@ std::string Fault::text() const {
   if (!target.empty()) text += " " + target;
   if (!what.empty()) text += " " + what + " " + std::string(core::error_name(code));
   return text + " x" + std::to_string(times) + " for " + seconds(span);
+}
+
+bool WorldPlan::has(Fault::Kind kind) const {
+  return std::any_of(faults.begin(), faults.end(),
+                     [kind](const Fault& fault) { return fault.kind == kind; });
 }
 
 bool WorldPlan::replaces_prompts() const {
@@ -180,7 +203,7 @@ bool WorldPlan::replaces_prompts() const {
 
 bool WorldPlan::faults_spare_rewards() const {
   return std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
-    return fault.kind == Kind::kError || fault.kind == Kind::kSick ||
+    return fault.kind == Kind::kError || fault.kind == Kind::kSick || fault.kind == Kind::kDrain ||
            fault.kind == Kind::kDiskFull || fault.kind == Kind::kRepeat ||
            fault.kind == Kind::kSlow || fault.kind == Kind::kCrash || fault.kind == Kind::kFreeze;
   });

@@ -31,6 +31,7 @@ struct Fault {
     kHeadCrash,   // the head's process; the same command comes `span` later
     kHeadFreeze,
     kSick,        // an engine's calls fail with `code` until its role is started again
+    kDrain,       // a far node is asked to leave
     kWriteCrash,  // of the process that does the `times`-th write from then on, in the middle of it
   };
   Kind kind = Kind::kCrash;
@@ -69,6 +70,7 @@ struct WorldPlan {
   bool replaces_prompts() const;
   // Whether nothing happens to the far host, where the attached reward is, and to the head.
   bool faults_spare_rewards() const;
+  bool has(Fault::Kind kind) const;
   bool asynchronous() const { return staleness_max > 0; }
   std::string text() const;
 };

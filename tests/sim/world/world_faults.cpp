@@ -91,6 +91,9 @@ void World::inject(const Fault& fault) {
     case Kind::kSick:
       truth_.sicken(fault.target, fault.what, fault.code);
       break;
+    case Kind::kDrain:
+      if (head_lives()) head_->take_out(fault.target);
+      break;
     case Kind::kDiskFull:
       disk_.set_full(true);
       after(fault.span, [this] { disk_.set_full(false); });
