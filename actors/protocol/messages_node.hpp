@@ -51,9 +51,9 @@ struct Beat {
   using Reply = Ack;
   std::string node;
   std::uint64_t count = 0;
-  std::uint64_t memory = 0;               // bytes of its process in main memory; 0: not known
+  std::uint64_t memory = 0;                 // bytes of its process in main memory; 0: not known
   std::vector<wire::RoleReport> reports{};  // of its roles, without spans
-  core::Result<void> check() const;       // kData: more roles than a node can have
+  core::Result<void> check() const;         // kData: more roles than a node can have
 };
 
 // Lines that the node has printed. `first`: number of the first line; `dropped`: how many before it
