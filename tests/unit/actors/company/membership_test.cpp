@@ -65,7 +65,7 @@ TEST_F(MembershipTest, BytesStandInForBeatsForAMinute) {
       changes.push_back(change);
     if (now == 30'000) {
       EXPECT_TRUE(changes.empty());
-      EXPECT_TRUE(members.beat("node/a", at(1'000)));  // sent long ago, arrives now
+      EXPECT_TRUE(members.beat(beat_of("node/a"), at(1'000)));  // sent long ago, arrives now
     }
   }
   ASSERT_EQ(changes.size(), 2u);
