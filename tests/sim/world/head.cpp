@@ -118,17 +118,6 @@ async::task<core::Result<typename Request::Reply>> Head::ask_controller(Request 
   co_return answer;
 }
 
-// As the command that takes a node out of a run.
-async::task<void> Head::drain(Head* self, std::string node) {
-  actors::RoleContext context;
-  context.transport = self->status_;
-  context.timers = &self->stage_.time;
-  actors::DrainNode request{node, 3000};
-  auto asked = actors::ask(context, "company/0", std::move(request));
-  auto answer = co_await std::move(asked);
-  self->stage_.truth.census.count("event", answer ? "drained" : "not drained");
-}
-
 // ---- the exchange ------------------------------------------------------------------------------
 
 void Head::introduced(Node& node, const wire::Hello& hello) {

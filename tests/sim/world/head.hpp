@@ -52,10 +52,6 @@ class Head final : public actors::NodeLauncher {
   }
   void connection_lost(Process& of);
   void role_ended(Process& of, const cluster::Identity& role);
-  // Asks that the node leaves the run.
-  void take_out(const std::string& node) {
-    if (asks_) asks_->spawn("drain", drain(this, node));
-  }
   // A local process ended.
   void exited(const std::string& node, const std::string& how) { exits_.push_back({node, how}); }
 
@@ -89,7 +85,6 @@ class Head final : public actors::NodeLauncher {
   static async::task<void> unwind(Head* self);
   template <class Request>
   async::task<core::Result<typename Request::Reply>> ask_controller(Request request);
-  static async::task<void> drain(Head* self, std::string node);
 
   void end_run(core::Error error);
   void tell(std::function<void(actors::Controller&)> what);

@@ -105,11 +105,13 @@ void SimDisk::lose_unsynced() {
 }
 
 bool SimDisk::interrupts(const Process& process, const std::string& path, std::string_view added) {
+  if (ended_.contains(process.number())) return true;
   if (writes_left_ == 0 || --writes_left_ > 0) return false;
   if (!added.empty() && !full_) {
     files_[path].now += added.substr(0, added.size() / 2);
     if (torn_) sync(path);
   }
+  ended_.insert(process.number());
   std::exchange(crash_, nullptr)(process);
   return true;
 }

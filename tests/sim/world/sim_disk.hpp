@@ -41,13 +41,15 @@ class SimDisk {
   void lose_unsynced();
 
   // The process that does the `writes`-th write from now on ends in the middle of it: `crash` kills
-  // it. Of what it adds to a file, one half is written. `torn`: that half is synced.
+  // it at this moment of virtual time. Of what it adds to a file, one half is written. `torn`: that
+  // half is synced.
   void crash_in(std::uint64_t writes, bool torn, std::function<void(const Process&)> crash) {
     writes_left_ = writes;
     torn_ = torn;
     crash_ = std::move(crash);
   }
-  // True when this write, sync or removal is the one. It is not to be done then.
+  // True when this write, sync or removal is the one, or a later one of that process. It is not to
+  // be done then.
   bool interrupts(const Process& process,
                   const std::string& path = {},
                   std::string_view added = {});
@@ -58,6 +60,7 @@ class SimDisk {
   bool full_ = false, torn_ = false;
   std::uint64_t writes_left_ = 0;
   std::function<void(const Process&)> crash_;
+  std::set<std::uint64_t> ended_;  // numbers of processes
 };
 
 // The disk as the roles of one process see it.

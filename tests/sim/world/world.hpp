@@ -62,6 +62,9 @@ class World {
   void cut(bool there, bool back, bool cut);
   void after(core::Duration span, std::function<void()> what);
 
+  void drain(const std::string& name);
+  static async::task<void> ask_to_leave(World* self, Node* node, std::string name);
+
   void begin_guest(double weight);
   void guest_step(RewardStep step);
   static async::task<void> ask_company(World* self, Node* node, RewardStep step);

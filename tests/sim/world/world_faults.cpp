@@ -1,5 +1,9 @@
 // The faults of a world.
+#include "actors/protocol/ask.hpp"
+#include "actors/protocol/messages_node.hpp"
 #include "tests/sim/world/world.hpp"
+
+#include <boost/asio/co_spawn.hpp>
 
 #include <algorithm>
 
@@ -10,7 +14,11 @@ using Kind = Fault::Kind;
 
 namespace {
 constexpr double kSlowLink = 200'000;  // bytes a second
+
+void rethrow(std::exception_ptr error) {
+  if (error) std::rethrow_exception(error);
 }
+}  // namespace
 
 void World::each_far(const std::function<void(Node&)>& what) {
   for (const auto& node : nodes_) {
@@ -92,7 +100,7 @@ void World::inject(const Fault& fault) {
       truth_.sicken(fault.target, fault.what, fault.code);
       break;
     case Kind::kDrain:
-      if (head_lives()) head_->take_out(fault.target);
+      drain(fault.target);
       break;
     case Kind::kDiskFull:
       disk_.set_full(true);
@@ -110,9 +118,27 @@ void World::inject(const Fault& fault) {
       break;
     case Kind::kWriteCrash:
       disk_.crash_in(fault.times, fault.times % 3 == 0,
-                     [this, span = fault.span](const Process& of) { crash_in_write(of, span); });
+                     [this, span = fault.span](const Process& of) {
+                       after(0ms, [this, span, &of] { crash_in_write(of, span); });
+                     });
       break;
   }
+}
+
+// The command that takes a node out of a run; it may come in the wrong moment.
+void World::drain(const std::string& name) {
+  Node* const node = living("node/reward");
+  if (node == nullptr || !node->is_in() || node->context().transport == nullptr) return;
+  boost::asio::co_spawn(node->context().scope->executor(), ask_to_leave(this, node, name), rethrow);
+}
+
+async::task<void> World::ask_to_leave(World* self, Node* node, std::string name) {
+  const actors::RoleContext context = node->context().with_deadline(20s);
+  actors::DrainNode request{name, 3000};
+  auto asked = actors::ask(context, "company/0", std::move(request));
+  auto answer = co_await std::move(asked);
+  self->truth_.census.count("event", answer ? "drained" : "not drained");
+  self->note(name + (answer ? " is drained" : " is not drained: " + answer.error().message));
 }
 
 // In every second seed its host crashes, with the local nodes; else those wait for the next head.
