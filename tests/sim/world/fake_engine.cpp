@@ -41,15 +41,11 @@ class FakeSteps final : public engine::StepComputer {
     for (const engine::DrawJob& job : step.jobs()) {
       const engine::GroupRequest& request = job.group->request;
       const std::size_t place = job.group->at(job.sample).out.tokens.size();
-      const std::uint64_t sample = mix(request.seed, static_cast<std::uint64_t>(job.sample));
-      const std::uint64_t length = 1 + sample % facts_.length_max;
-      const std::uint64_t hash = mix(mix(sample, place), weights.version());
       engine::Draw draw;
-      draw.token = place + 1 >= length
-                       ? kEnd
-                       : kFirstToken + static_cast<std::int32_t>(hash % (kVocab - kFirstToken));
+      draw.token = drawn_token(request.seed, static_cast<std::size_t>(job.sample), place,
+                               weights.version(), facts_.length_max);
       draw.logprob = strange ? std::numeric_limits<float>::quiet_NaN()
-                             : -0.001f * static_cast<float>(hash % 1000);
+                             : -0.001f * static_cast<float>(mix(place, request.seed) % 1000);
       draws_.push_back(draw);
     }
     return std::span<const engine::Draw>(draws_);
@@ -150,6 +146,17 @@ class FakeSubscriber final : public weights::WeightSubscriber {
 };
 
 }  // namespace
+
+std::int32_t drawn_token(std::uint64_t seed,
+                         std::size_t sample,
+                         std::size_t place,
+                         core::Version version,
+                         std::uint64_t length_max) {
+  const std::uint64_t own = mix(seed, static_cast<std::uint64_t>(sample));
+  if (place + 1 >= 1 + own % length_max) return kEnd;
+  const std::uint64_t hash = mix(mix(own, place), version);
+  return kFirstToken + static_cast<std::int32_t>(hash % (kVocab - kFirstToken));
+}
 
 const model::ParamStore& no_params() {
   static const model::ParamStore params(smallest());

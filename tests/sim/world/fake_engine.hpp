@@ -21,6 +21,13 @@ struct EngineFacts {
   std::uint64_t length_max = 24;
 };
 
+// The token at `place` of a sample of the ticket with that seed, drawn with these weights.
+std::int32_t drawn_token(std::uint64_t seed,
+                         std::size_t sample,
+                         std::size_t place,
+                         core::Version version,
+                         std::uint64_t length_max = EngineFacts{}.length_max);
+
 const model::ParamStore& no_params();
 // Weights of the smallest model; the same for the same version.
 std::shared_ptr<const model::PackedWeights> weights_of(core::Version version);

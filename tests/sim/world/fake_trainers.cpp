@@ -1,14 +1,18 @@
 // Hashes in place of weights.
 #include "tests/sim/world/fake_trainers.hpp"
 
+#include "runtime/core/rng.hpp"
 #include "tests/sim/world/fake_engine.hpp"
 
 #include <sstream>
+#include <vector>
 
 namespace troupe::sim {
 namespace {
 
 using core::Result;
+
+constexpr std::size_t kSamples_max = 8;  // of a group
 using learn::TokenValues;
 
 // The state and the time of both trainers.
@@ -121,6 +125,21 @@ class FakePolicyTrainer final : public OfBook<learn::PolicyTrainer> {
   const model::ParamStore* average() const override { return nullptr; }
 
  private:
+  // Whether the sample was drawn for this ticket, and not for another one of its slot.
+  bool drawn_for(const experience::Ticket& ticket, const experience::Trajectory& sample) const {
+    const std::uint64_t seed =
+        core::derive_seed(book_.facts().seed, ticket.update, ticket.slot, ticket.attempt);
+    const std::vector<core::Version> versions(sample.versions.begin(), sample.versions.end());
+    for (std::size_t number = 0; number < kSamples_max; ++number) {
+      std::size_t place = 0;
+      while (place < sample.tokens.size() &&
+             sample.tokens[place] == drawn_token(seed, number, place, versions[place]))
+        ++place;
+      if (place == sample.tokens.size()) return true;
+    }
+    return false;
+  }
+
   // An update is trained on once, whole, in its turn, and holds no token that is too old.
   void check(const std::vector<experience::Group>& groups) {
     const TrainerFacts& facts = book_.facts();
@@ -138,6 +157,7 @@ class FakePolicyTrainer final : public OfBook<learn::PolicyTrainer> {
         truth.expect(sample.versions.oldest() >= oldest, name + " holds a token that is too old");
         truth.expect(sample.versions.newest() <= book_.version(),
                      name + " holds a token of weights that are still to be learned");
+        truth.expect(drawn_for(group.ticket, sample), name + " holds a sample of another ticket");
         truth.expect(sample.score.has_value(), name + " has a sample without a score");
         truth.expect(!facts.has_reference || sample.reference.size() == sample.tokens.size(),
                      name + " has no reference log-probs");

@@ -27,7 +27,8 @@ struct TrainerFacts {
   std::uint64_t staleness_max = 0;
   std::uint32_t groups = 0;
   bool has_critic = false, has_reference = false;
-  core::Duration step{};  // time of an update
+  core::Duration step{};   // time of an update
+  std::uint64_t seed = 0;  // of the run
 };
 
 std::uint64_t hash_of(const experience::Group& group);

@@ -20,8 +20,8 @@ namespace {
 constexpr core::Duration kRewardDeadline = 2s;
 
 TrainerFacts facts_of(const WorldPlan& plan, std::string role) {
-  return {std::move(role), plan.staleness_max, plan.groups,
-          plan.critic,     plan.reference,     plan.train};
+  return {std::move(role), plan.staleness_max, plan.groups, plan.critic,
+          plan.reference,  plan.train,         plan.seed};
 }
 
 }  // namespace

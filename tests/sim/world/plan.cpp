@@ -63,6 +63,7 @@ void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
   }
   fault.target = any_generator(dice, plan);
   fault.what = dice.one_of(kGeneratorCalls);
+  if (fault.what == "fetch" && dice.one_in(2)) fault.target = "all generators";
   fault.code = dice.one_of(kLivingErrors);
 }
 

@@ -36,7 +36,8 @@ struct Fault {
   };
   Kind kind = Kind::kCrash;
   core::Duration at{}, span{};
-  std::string target;  // of a process or role; "to" or "from" for one way
+  // Of a process or role, or "all generators"; "to" or "from" for one way.
+  std::string target;
   std::string what;    // of an error: which call fails
   core::ErrorCode code = core::ErrorCode::kInternal;
   std::uint64_t times = 1;

@@ -221,7 +221,7 @@ async::task<void> World::ask_company(World* self, Node* node, RewardStep step) {
   const actors::RoleContext context = node->context().with_deadline(20s);
   if (step.kind == RewardStep::Kind::kAttach) node->bring("reward/extra");
   core::Result<actors::RewardsChanged> changed = actors::RewardsChanged{};
-  self->truth_.promise.reset();
+  const auto before = std::exchange(self->truth_.promise, std::nullopt);
   if (step.kind == RewardStep::Kind::kAttach) {
     actors::AttachReward request{"extra", "reward/extra", step.weight};
     changed = co_await actors::ask(context, "company/0", std::move(request));
@@ -233,6 +233,11 @@ async::task<void> World::ask_company(World* self, Node* node, RewardStep step) {
     changed = co_await actors::ask(context, "company/0", std::move(request));
   }
   self->truth_.census.count("reward", changed ? "changed" : "refused");
+  // Of a request that comes twice, the refusal of the second may be heard first.
+  const bool attached = before && before->weight != 0 && !self->plan_.has(Fault::Kind::kRepeat);
+  self->truth_.expect(changed || !attached || step.kind != RewardStep::Kind::kDetach ||
+                          changed.error().code != core::ErrorCode::kInvalidArgument,
+                      "a reward that is attached cannot be detached");
   // A reward that is lost leaves its set, and a head that dies forgets.
   if (changed && self->plan_.faults_spare_rewards())
     self->truth_.promise = {changed->from_update, step.weight};

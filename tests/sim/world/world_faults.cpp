@@ -95,6 +95,8 @@ void World::inject(const Fault& fault) {
       break;
     case Kind::kError:
       truth_.arm(fault.target, fault.what, fault.code, fault.times);
+      for (std::size_t i = 0; fault.target == "all generators" && i <= plan_.far_nodes.size(); ++i)
+        truth_.arm("generator/" + std::to_string(i), fault.what, fault.code, fault.times);
       break;
     case Kind::kSick:
       truth_.sicken(fault.target, fault.what, fault.code);
