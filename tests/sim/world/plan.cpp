@@ -63,7 +63,10 @@ void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
   }
   fault.target = any_generator(dice, plan);
   fault.what = dice.one_of(kGeneratorCalls);
-  if (fault.what == "fetch" && dice.one_in(2)) fault.target = "all generators";
+  if (fault.what == "fetch" && dice.one_in(2)) {
+    fault.target = "all generators";
+    fault.times = 3 + dice.below(9);  // a generator itself tries three times
+  }
   fault.code = dice.one_of(kLivingErrors);
 }
 
