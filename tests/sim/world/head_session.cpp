@@ -55,6 +55,7 @@ async::task<Result<void>> Head::train(Head* self) {
     const std::uint64_t done_before = self->done_;
     outcome = co_await run_session(self);
     co_await end_session(self);
+    co_await async::sleep_for(self->stage_.time, 1us);  // a crash in a write strikes at this moment
     if (self->killed_) co_return Result<void>();
     if (!outcome && outcome.error().code == ErrorCode::kDiskFull) {
       self->stage_.truth.census.count("event", "a session waits for room");

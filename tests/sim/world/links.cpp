@@ -156,18 +156,11 @@ core::Result<void> Links::carry(const cluster::Endpoint& from,
                                        endpoint = there->second,
                                        frame] { arrive(connection, way, from, endpoint, frame); };
       const auto header = wire::read_header(frame);
-      if (repeated_ > 0 && header && rng_.next_uniform() < repeated_) {
+      if (repeated_ > 0 && header && !header->reply && rng_.next_uniform() < repeated_) {
         census_.count("repeated", wire::frame_kind(frame));
-        // To whoever has the name then; an answer may meet a later start of the asker.
         time_.schedule(time_.now() + core::Duration(rng_.next_below(1'500'000'000)),
-                       [this, connection, way, from = from.shared_from_this(), to, frame] {
-                         const auto& roles = connection->ends[1 - way]->roles();
-                         const auto place = roles.find(to);
-                         if (!connection->up || place == roles.end()) return;
-                         send(connection, way, frame.size_bytes(),
-                              [this, connection, way, from, endpoint = place->second, frame] {
-                                arrive(connection, way, from, endpoint, frame);
-                              });
+                       [this, connection, way, bytes = frame.size_bytes(), arrived] {
+                         if (connection->up) send(connection, way, bytes, arrived);
                        });
       }
       send(connection, way, frame.size_bytes(), std::move(arrived));
