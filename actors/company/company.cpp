@@ -178,8 +178,8 @@ async::task<core::Result<RewardsChanged>> Company::on(AttachReward request) {
 }
 
 async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
-  const auto bringer = brought_.find("reward/" + request.name);
-  const std::string node = bringer == brought_.end() ? "" : bringer->second;
+  const std::string* const bringer = core::find_value(brought_, "reward/" + request.name);
+  const std::string node = bringer == nullptr ? "" : *bringer;
   const std::uint64_t epoch = introduced(node);
   auto detached = hooks_.detach(std::move(request));
   auto changed = co_await std::move(detached);

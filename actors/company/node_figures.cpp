@@ -5,16 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 namespace troupe::actors {
 namespace {
 
-std::optional<double> tokens_of(const wire::RoleReport& report) {
-  const auto found = std::find_if(report.amounts.begin(), report.amounts.end(),
-                                  [](const auto& one) { return one.first == "tokens"; });
-  if (found == report.amounts.end()) return std::nullopt;
-  return found->second;
+const double* tokens_of(const wire::RoleReport& report) {
+  return wire::find_amount(report.amounts, "tokens");
 }
 
 }  // namespace
@@ -35,8 +31,8 @@ void NodeFigures::take(const Beat& beat, core::TimePoint now) {
 }
 
 void NodeFigures::add_rate(Role& role) {
-  const auto tokens = tokens_of(role.report);
-  if (!tokens) return;
+  const double* const tokens = tokens_of(role.report);
+  if (tokens == nullptr) return;
   Rate& rate = role.rate;
   if (rate.at == core::TimePoint{} || rate.epoch != role.report.epoch || *tokens < rate.tokens) {
     rate = {.at = role.made, .tokens = *tokens, .epoch = role.report.epoch};
@@ -54,7 +50,7 @@ std::vector<wire::RoleReport> NodeFigures::reports(core::TimePoint now) const {
     reports.push_back(role.report);
     wire::RoleReport& report = reports.back();
     report.age_s = std::chrono::duration<double>(now - role.made).count();
-    if (tokens_of(report)) report.amounts.emplace_back("tokens_per_s", role.rate.per_s);
+    if (tokens_of(report) != nullptr) report.amounts.emplace_back("tokens_per_s", role.rate.per_s);
   }
   return reports;
 }

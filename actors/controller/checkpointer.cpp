@@ -75,8 +75,9 @@ async::task<core::Result<void>> Checkpointer::save_once(std::uint64_t done, bool
     saved_ = done;
     pace_.saved(begin, run_.context.timers->now());
     run_.grace.end(run_.context.timers->now());
+  } else {
+    run_.grace.skip();
   }
-  run_.grace.skip();
   save_failed_ = !saved;
   co_return saved;
 }

@@ -254,9 +254,8 @@ void Fleet::lost(const std::string& name, const std::string& cause) {
 }
 
 async::task<void> Fleet::drain(std::string name, async::Deadline deadline) {
-  Generator* const generator = core::find_value(generators_, name);
+  const Generator* const generator = core::find_value(generators_, name);
   if (generator == nullptr || !generator->up) co_return;
-  generator->leaves = true;
   const std::uint64_t life = generator->life;
   router_.leave(name);
   look_alone();
@@ -290,9 +289,9 @@ async::task<void> Fleet::come_back(std::string name, std::uint64_t life) {
 
 std::size_t Fleet::generators_able() const {
   return static_cast<std::size_t>(
-      std::count_if(generators_.begin(), generators_.end(), [](const auto& entry) {
+      std::count_if(generators_.begin(), generators_.end(), [this](const auto& entry) {
         const Generator& generator = entry.second;
-        return generator.up && !generator.sick && !generator.leaves &&
+        return generator.up && !generator.sick && !router_.leaves(entry.first) &&
                (generator.holds || generator.misses == 0);
       }));
 }

@@ -80,7 +80,6 @@ class Fleet {
     std::uint64_t misses = 0;    // weights in a row that it could not take, restarts included
     std::uint64_t refusals = 0;  // of tickets in a row while it had none
     bool sick = false;           // restarted, and nothing succeeded since
-    bool leaves = false;         // it is drained
     bool again = false;          // a timer to send the weights again is running
   };
   struct Flight {  // a ticket that a generator samples

@@ -37,6 +37,11 @@ void Router::leave(const std::string& name) {
   if (Line* const line = core::find_value(lines_, name)) line->leaves = true;
 }
 
+bool Router::leaves(const std::string& name) const {
+  const Line* const line = core::find_value(lines_, name);
+  return line != nullptr && line->leaves;
+}
+
 bool Router::has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const {
   return line.holds && *line.holds >= work.version_min && !line.blocked && !line.leaves &&
          line.groups[0] + line.groups[1] < groups_max_ &&

@@ -29,6 +29,7 @@ class Router {
   void block(const std::string& name, bool blocked);
   // The generator gets no ticket any more, until it comes up again.
   void leave(const std::string& name);
+  bool leaves(const std::string& name) const;
 
   // The generator for a ticket, none of `avoid`; nothing when none has room. `capacity`: groups of
   // this kind that one generator may have at a time.

@@ -3,6 +3,8 @@
 #include "apps/cli/words.hpp"
 #include "runtime/core/check.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -11,6 +13,15 @@ namespace troupe::app {
 
 std::int64_t clock_ns() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+double processor_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 double median(std::vector<double> values) {

@@ -30,6 +30,9 @@ class Stopwatch {
 // Nanoseconds on the steady clock, which all processes of a machine share.
 std::int64_t clock_ns();
 
+// Processor time of this process so far, of all its threads, in seconds.
+double processor_seconds();
+
 // The middle one of `values`, or the mean of the middle two. `values` must not be empty.
 double median(std::vector<double> values);
 

@@ -15,8 +15,6 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/core/rng.hpp"
 
-#include <sys/resource.h>
-
 namespace troupe::app {
 namespace {
 
@@ -25,15 +23,6 @@ struct LogJob {
   double tokens_per_s = 20'000;
   bool reference = true;
 };
-
-double process_seconds() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 // Tokens of four characters of text each.
 std::vector<experience::Trajectory> random_samples(const LogJob& job, core::Rng& rng) {
@@ -91,7 +80,7 @@ class LogBench {
     std::vector<std::vector<experience::Trajectory>> groups;
     for (std::int64_t i = 0; i < job_.groups; ++i)
       groups.push_back(random_samples(job_, rng_));
-    const double began = process_seconds();
+    const double began = processor_seconds();
     Costs costs;
     actors::TicketBook book = empty_book();
     book.when_changed(log);
@@ -112,7 +101,7 @@ class LogBench {
     const actors::TicketBook::SetOf set_of = [this](std::uint64_t) { return sets_.first(); };
     TROUPE_CO_TRY(actors::logged_groups(empty_book(), update, std::move(events), book, set_of));
     costs.read = waiting.lap();
-    costs.processor = process_seconds() - began;
+    costs.processor = processor_seconds() - began;
     costs_.push_back(costs);
     co_return core::Result<void>();
   }

@@ -35,11 +35,7 @@ rusage own_usage() {
 
 // What this process has cost so far, without wall time.
 StepCost used_so_far() {
-  const rusage usage = own_usage();
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return {0.0, seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_minflt};
+  return {0.0, processor_seconds(), own_usage().ru_minflt};
 }
 
 // The median of each figure separately.

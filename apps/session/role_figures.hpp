@@ -12,6 +12,9 @@ namespace troupe::app {
 
 using RoleReports = std::map<std::string, wire::RoleReport>;  // by role
 
+// The node of each role that the run wants; "" while it has none.
+std::map<std::string, std::string> nodes_by_role(const actors::CompanyView& view);
+
 // `asked`: each with its age. A node speaks only for the roles that it has. Of two reports of the
 // same start of a role the younger counts, else the one of the later start; the rate of tokens
 // comes from the signs of life alone.

@@ -75,9 +75,7 @@ async::task<void> StatusService::ask_all() {
   }
   names.insert({"controller/0", "data/0"});
   std::erase_if(roles_, [&](const auto& one) { return !names.contains(one.first); });
-  std::map<std::string, std::string> places;  // node by role, for the trace
-  for (const actors::PlacedRole& placed : view_.roles)
-    places[placed.name] = placed.node;
+  const auto places = nodes_by_role(view_);  // for the trace
   std::vector<async::task<Result<void>>> all;
   for (const std::string& name : names) {
     const auto place = places.find(name);

@@ -57,6 +57,12 @@ RoleReport cut_to_fit(RoleReport report) {
 
 }  // namespace
 
+const double* find_amount(const Amounts& amounts, std::string_view name) {
+  const auto found = std::find_if(amounts.begin(), amounts.end(),
+                                  [&](const auto& one) { return one.first == name; });
+  return found == amounts.end() ? nullptr : &found->second;
+}
+
 Frame query_role_frame(const Header& header, std::uint64_t spans_after) {
   return frame_of(header, &EnvelopeBuilder::initQueryRole, Question{spans_after});
 }

@@ -8,12 +8,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace troupe::wire {
 
 using Amounts = std::vector<std::pair<std::string, double>>;
+// The amount of that name; null when there is none.
+const double* find_amount(const Amounts& amounts, std::string_view name);
 
 // A time span in which a role did one thing, in ns of the host's monotonic clock.
 struct Span {

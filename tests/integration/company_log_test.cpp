@@ -16,6 +16,14 @@ std::map<std::size_t, std::string> rollouts_of(const std::filesystem::path& run,
   return texts;
 }
 
+// Kills the head after so many updates; its nodes, which wait for no other, go with it.
+void kill_all(CompanyRun& run, std::size_t steps) {
+  ASSERT_TRUE(run.await_steps(steps)) << run.output();
+  run.signal(SIGKILL);
+  EXPECT_EQ(run.wait(), 128 + SIGKILL);
+  EXPECT_TRUE(run.all_nodes_gone());
+}
+
 std::size_t logged_steps(const std::filesystem::path& run) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(run / "experience"))
@@ -33,10 +41,7 @@ TEST(CompanyLog, AnAsynchronousRunThatIsKilledGoesOnWithItsGroups) {
   std::map<std::size_t, std::string> before;
   {
     CompanyRun killed(files, "run", flags);
-    ASSERT_TRUE(killed.await_steps(4)) << killed.output();
-    killed.signal(SIGKILL);
-    EXPECT_EQ(killed.wait(), 128 + SIGKILL);
-    EXPECT_TRUE(killed.all_nodes_gone());
+    kill_all(killed, 4);
     before = rollouts_of(killed.folder(), 4);
     EXPECT_GE(logged_steps(killed.folder()), 4u);
   }
@@ -61,10 +66,7 @@ TEST(CompanyLog, EvaluationsBeforeTheKillAreNotMadeAgain) {
       evaluated_run(files) + std::vector<std::string>{"--cluster.head_wait_s", "0"};
   {
     CompanyRun killed(files, "run", words);
-    ASSERT_TRUE(killed.await_steps(12)) << killed.output();
-    killed.signal(SIGKILL);
-    EXPECT_EQ(killed.wait(), 128 + SIGKILL);
-    EXPECT_TRUE(killed.all_nodes_gone());
+    kill_all(killed, 12);
   }
   CompanyRun again(files, "run", words);
   ASSERT_EQ(again.wait(), 0) << again.output();
@@ -86,10 +88,7 @@ TEST(CompanyLog, ATornLogGivesTheSameRolloutsOnce) {
                                           "0"};
   {
     CompanyRun killed(files, "run", words);
-    ASSERT_TRUE(killed.await_steps(5)) << killed.output();
-    killed.signal(SIGKILL);
-    EXPECT_EQ(killed.wait(), 128 + SIGKILL);
-    EXPECT_TRUE(killed.all_nodes_gone());
+    kill_all(killed, 5);
     const auto third = killed.folder() / "experience" / "step_000003.log";
     std::filesystem::resize_file(third, std::filesystem::file_size(third) - 5);
   }

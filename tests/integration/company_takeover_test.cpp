@@ -66,6 +66,33 @@ int updates_of_policy(const std::filesystem::path& run) {
   return -1;
 }
 
+// The last head found roles that fit the log, and kept them.
+void expect_that_roles_play_on(const CompanyRun& last) {
+  EXPECT_NE(last.log().find("policy/0 plays on"), std::string::npos) << last.log();
+  EXPECT_EQ(last.log().find("do not fit"), std::string::npos) << last.log();
+  EXPECT_EQ(last.log().find("is started again"), std::string::npos) << last.log();
+}
+
+// Kills two heads, after so many updates each; the processes of the first play on for the second.
+// Gives those processes.
+Pids kill_two_heads(const TinyRun& files,
+                    const Words& words,
+                    std::size_t first,
+                    std::size_t lives,
+                    std::size_t second) {
+  Pids found;
+  {
+    CompanyRun killed(files, "run", words);
+    kill_head(killed, first);
+    found = players(files / "run");
+  }
+  CompanyRun killed(files, "run", words);
+  EXPECT_TRUE(killed.await_steps(lives)) << killed.output();
+  EXPECT_EQ(players(files / "run"), found);
+  kill_head(killed, second);
+  return found;
+}
+
 // The run in "run" against one of these words that nothing disturbs.
 void expect_bits_of_a_calm_run(const TinyRun& files, const Words& words) {
   CompanyRun calm(files, "calm", words);
@@ -84,24 +111,11 @@ TEST_P(CompanyTakeover, TheNextHeadGoesOnWithTheSameProcesses) {
   const bool synchronous =
       std::find(words.begin(), words.end(), "--train.staleness_max") == words.end();
   const Rest rest(files / "run");
-  Pids first;
-  {
-    CompanyRun killed(files, "run", words);
-    kill_head(killed, 5);
-    first = players(files / "run");
-  }
-  {
-    CompanyRun killed(files, "run", words);
-    ASSERT_TRUE(killed.await_steps(10)) << killed.output();
-    EXPECT_EQ(players(files / "run"), first);
-    kill_head(killed, 12);
-  }
+  kill_two_heads(files, words, 5, 10, 12);
   CompanyRun last(files, "run", words);
   ASSERT_EQ(last.wait(), 0) << last.output();
-  EXPECT_NE(last.log().find("policy/0 plays on"), std::string::npos) << last.log();
+  expect_that_roles_play_on(last);
   EXPECT_NE(last.log().find("generator/0 plays on"), std::string::npos) << last.log();
-  EXPECT_EQ(last.log().find("do not fit"), std::string::npos) << last.log();
-  EXPECT_EQ(last.log().find("is started again"), std::string::npos) << last.log();
   EXPECT_TRUE(all_gone(files / "run", 10));
   expect_clean_ledger(last.folder());
   if (!synchronous) return;
@@ -122,25 +136,12 @@ TEST(CompanyTakeover, ThePolicyIsKeptPastEvaluations) {
   const TinyRun files;
   const Words words = evaluated_run(files);
   const Rest rest(files / "run");
-  Pids first;
-  {
-    CompanyRun killed(files, "run", words);
-    kill_head(killed, 12);
-    first = players(files / "run");
-  }
-  {
-    CompanyRun killed(files, "run", words);
-    ASSERT_TRUE(killed.await_steps(16)) << killed.output();
-    EXPECT_EQ(players(files / "run"), first);
-    kill_head(killed, 25);
-  }
+  const Pids first = kill_two_heads(files, words, 12, 16, 25);
   CompanyRun last(files, "run", words);
   ASSERT_TRUE(last.await_steps(26)) << last.output();
   EXPECT_EQ(players(files / "run"), first);
   ASSERT_EQ(last.wait(), 0) << last.output();
-  EXPECT_NE(last.log().find("policy/0 plays on"), std::string::npos) << last.log();
-  EXPECT_EQ(last.log().find("do not fit"), std::string::npos) << last.log();
-  EXPECT_EQ(last.log().find("is started again"), std::string::npos) << last.log();
+  expect_that_roles_play_on(last);
   const int learned = updates_of_policy(files / "run");
   EXPECT_GT(learned, 0);
   EXPECT_LE(learned, 40) << "each update was learned once";

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from tiny_model import make_tiny_model
 
 TROUPE = Path(os.environ["TROUPE_BUILD_DIR"]) / "troupe"
 SAMPLES = 12
@@ -29,20 +27,7 @@ def estimate_pass_at_k(n, c, k):
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("eval")
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(alphabet)} | {"<end>": 256}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>").save_pretrained(
-        folder / "model"
-    )
-    torch.manual_seed(1)
-    config = LlamaConfig(
-        vocab_size=257, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
-        eos_token_id=256, bos_token_id=256, initializer_range=0.2, tie_word_embeddings=False,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder / "model")
+    make_tiny_model(folder / "model")
     data = folder / "data.jsonl"
     data.write_text(
         "".join(

@@ -15,30 +15,12 @@ import cbor2
 import google_crc32c
 import numpy as np
 import pytest
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from tiny_model import make_tiny_model
 
 TROUPE = Path(os.environ["TROUPE_BUILD_DIR"]) / "troupe"
 STEPS, GROUPS, SAMPLES = 6, 4, 3
 FIRST_EVALUATION = 1 << 63
 FINISH = ["eos", "stop", "length", "aborted"]
-
-
-def make_model(folder):
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(alphabet)} | {"<end>": 256}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>").save_pretrained(folder)
-    torch.manual_seed(1)
-    config = LlamaConfig(
-        vocab_size=257, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
-        eos_token_id=256, bos_token_id=256, initializer_range=0.2, tie_word_embeddings=False,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return tokenizer
 
 
 def rows_of(path):
@@ -60,7 +42,7 @@ def records_of(path):
 class Run:
     def __init__(self, folder):
         self.folder = folder / "run"
-        self.tokenizer = make_model(folder / "model")
+        self.tokenizer = make_tiny_model(folder / "model")
         data = folder / "data.jsonl"
         data.write_text(
             "".join(json.dumps({"prompt": f"{i} is ", "answer": "a"}) + "\n" for i in range(10))

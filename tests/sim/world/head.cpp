@@ -15,14 +15,6 @@ namespace troupe::sim {
 
 using actors::Company;
 
-namespace {
-
-void rethrow(std::exception_ptr error) {
-  if (error) std::rethrow_exception(error);
-}
-
-}  // namespace
-
 Head::Head(Stage& stage, std::uint64_t number, std::uint64_t generation, Calls calls)
     : stage_(stage),
       process_(stage.time, "head", kHeadHost, number),

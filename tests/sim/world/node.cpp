@@ -12,14 +12,6 @@
 
 namespace troupe::sim {
 
-namespace {
-
-void rethrow(std::exception_ptr error) {
-  if (error) std::rethrow_exception(error);
-}
-
-}  // namespace
-
 Node::Node(Stage& stage, Self self, std::uint64_t number, Head& head, Calls calls)
     : stage_(stage),
       self_(std::move(self)),

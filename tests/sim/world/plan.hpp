@@ -38,7 +38,7 @@ struct Fault {
   core::Duration at{}, span{};
   // Of a process or role, or "all generators"; "to" or "from" for one way.
   std::string target;
-  std::string what;    // of an error: which call fails
+  std::string what;  // of an error: which call fails
   core::ErrorCode code = core::ErrorCode::kInternal;
   std::uint64_t times = 1;
   std::string text() const;

@@ -9,6 +9,7 @@
 #include "tests/sim/virtual_time.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,11 @@ using cluster::sim::SimDevice;
 using cluster::sim::SimNetwork;
 using cluster::sim::VirtualThreads;
 using cluster::sim::VirtualTime;
+
+// Ends a coroutine of the world whose error nobody else awaits.
+inline void rethrow(std::exception_ptr error) {
+  if (error) std::rethrow_exception(error);
+}
 
 class Process {
  public:

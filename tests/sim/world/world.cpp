@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::uint64_t kSteps = 50'000'000;
 
-void rethrow(std::exception_ptr error) {
-  if (error) std::rethrow_exception(error);
-}
-
 }  // namespace
 
 World::World(WorldPlan plan, bool traced)

@@ -15,9 +15,6 @@ using Kind = Fault::Kind;
 namespace {
 constexpr double kSlowLink = 200'000;  // bytes a second
 
-void rethrow(std::exception_ptr error) {
-  if (error) std::rethrow_exception(error);
-}
 }  // namespace
 
 void World::each_far(const std::function<void(Node&)>& what) {

@@ -32,6 +32,14 @@ Script::Sickness once(ErrorCode code) {
   };
 }
 
+// Every call of generator/0.
+Script::Sickness always(ErrorCode code) {
+  return [code](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
+    if (name == "generator/0") return code;
+    return std::nullopt;
+  };
+}
+
 void expect_all_trained_once(ScriptedCompany& company) {
   EXPECT_EQ(company.data().trained.size(), 5u * 8);
   for (const auto& [ticket, times] : company.data().trained) {
@@ -103,10 +111,7 @@ TEST(SickGenerator, WhatIsSickIsStartedAgainAndWhatIsNotIsNot) {
 TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWorks) {
   for (const ErrorCode code : {ErrorCode::kResources, ErrorCode::kData}) {
     Script script = sick_script(1, 2);
-    script.sick_tickets = [code](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
-      if (name == "generator/0") return code;
-      return std::nullopt;
-    };
+    script.sick_tickets = always(code);
     ScriptedCompany company(script);
     company.restart_sick_after(50ms);
     const auto outcome = company.play();
@@ -121,10 +126,7 @@ TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWo
 TEST(SickGenerator, OneThatRefusesAsFullThoughItHasNothingToDoIsStartedAgain) {
   Script script = sick_script(0, 2);
   script.token_time["generator/1"] = 50ms;
-  script.sick_tickets = [](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
-    if (name == "generator/0") return ErrorCode::kOverloaded;
-    return std::nullopt;
-  };
+  script.sick_tickets = always(ErrorCode::kOverloaded);
   ScriptedCompany company(script);
   company.restart_sick_after(50ms);
   const auto outcome = company.play();
