@@ -128,6 +128,8 @@ class Company {
   // Stops a role that no longer works and starts it again, on the same node or another, as if it
   // had been lost. Does nothing when `epoch` is not the role's present one.
   void restart(const std::string& role, std::uint64_t epoch, const core::Error& cause);
+  // The role was not to blame for its last failures and losses: it need not wait for them.
+  void clear(const std::string& role) { placement_.clear(role); }
 
   // Starts again what earlier heads left but does not go together: generators with weights of a
   // policy that is gone. Call before a session.

@@ -137,6 +137,15 @@ bool RolePlacement::stop(const std::string& name, std::uint64_t epoch, const cor
   return true;
 }
 
+void RolePlacement::clear(const std::string& name) {
+  PlacedRole* const placed = core::find_value(roles_, name);
+  if (placed == nullptr) return;
+  placed->losses.clear();
+  placed->sick_pause = core::Duration::zero();
+  placed->sick = false;
+  placed->not_before = {};
+}
+
 bool RolePlacement::move(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
   if (!stop(name, epoch, cause)) return false;
   of_epoch(name, epoch)->moves = true;

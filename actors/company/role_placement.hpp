@@ -92,6 +92,9 @@ class RolePlacement {
             const core::Error& cause,
             core::TimePoint now);
 
+  // The role was not to blame for its failures and losses: they are forgotten, and it may start.
+  void clear(const std::string& name);
+
   // The role was taken down on purpose: it is wanted again, and this does not count as a loss.
   void retire(const std::string& name);
 

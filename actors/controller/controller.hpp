@@ -86,6 +86,10 @@ class Controller {
   // and the cause; `peer_up` reports its next start. Without `restart` it is tried again.
   using Restart = std::function<void(const std::string&, std::uint64_t, const core::Error&)>;
   void when_sick(Restart restart) { fleet_.when_sick(std::move(restart)); }
+  // `cleared` is called on the strand with the name of a generator that was not to blame.
+  void when_cleared(std::function<void(const std::string&)> cleared) {
+    fleet_.when_cleared(std::move(cleared));
+  }
 
   // `told` is called on the strand with each version, before any generator hears of it.
   void when_published(std::function<void(const Published&)> told) {

@@ -28,6 +28,17 @@ class FailureBook {
     const auto* const tickets = core::find_value(in_a_row_, generator);
     return tickets == nullptr ? 0 : tickets->size();
   }
+  // Records that the generator was lost while it sampled the ticket; returns how often that
+  // happened so far.
+  std::size_t lost(const experience::Ticket& ticket, const std::string& generator) {
+    Failures& failures = tickets_[ticket];
+    failures.lost.insert(generator);
+    return ++failures.losses;
+  }
+  std::size_t losses(const experience::Ticket& ticket) const {
+    const Failures* const failures = core::find_value(tickets_, ticket);
+    return failures == nullptr ? 0 : failures->losses;
+  }
   // The ticket was sampled at this generator: forgets the failures of both.
   void succeeded(const experience::Ticket& ticket, const std::string& generator) {
     forget(ticket);
@@ -37,7 +48,15 @@ class FailureBook {
   // The generators at which the ticket failed; null when there are none.
   const std::set<std::string>* where(const experience::Ticket& ticket) const {
     const Failures* const failures = core::find_value(tickets_, ticket);
-    return failures == nullptr ? nullptr : &failures->at;
+    return failures == nullptr || failures->at.empty() ? nullptr : &failures->at;
+  }
+  // The generators that failed at the ticket, or were lost while they sampled it.
+  std::set<std::string> blamed(const experience::Ticket& ticket) const {
+    const Failures* const failures = core::find_value(tickets_, ticket);
+    if (failures == nullptr) return {};
+    std::set<std::string> names = failures->at;
+    names.insert(failures->lost.begin(), failures->lost.end());
+    return names;
   }
   // The ticket is of no interest any more, and no generator is blamed for it.
   void forget(const experience::Ticket& ticket) {
@@ -57,6 +76,8 @@ class FailureBook {
   struct Failures {
     std::size_t count = 0;
     std::set<std::string> at;
+    std::size_t losses = 0;
+    std::set<std::string> lost;
   };
   std::map<experience::Ticket, Failures> tickets_;
   std::map<std::string, std::set<experience::Ticket>> in_a_row_;  // by generator

@@ -24,6 +24,15 @@ core::Duration pause_after(std::uint64_t misses, std::uint64_t life, const std::
                         rng.next_uniform() * static_cast<double>(most.count()) / 2));
 }
 
+// How many groups a generator may have that samples a ticket whose generators were lost: a quarter
+// with each loss after the first, so that a ticket that ends its generators is alone after a few,
+// before its generator counts as one that cannot be kept running, and the others are sampled
+// without it. `room`: groups that a generator has of a kind.
+std::uint32_t groups_among(std::uint32_t room, std::size_t losses) {
+  if (losses < 2) return kAnyNumber;
+  return std::max<std::uint32_t>(room >> std::min<std::size_t>(2 * (losses - 1), 31), 1);
+}
+
 }  // namespace
 
 // A generator that holds a prompt's prefix is worth two groups of extra load.
@@ -63,19 +72,23 @@ void Fleet::dispatch() {
 }
 
 // Gives waiting tickets to generators. A ticket that failed waits for a generator where it has not
-// failed yet, if there is one; other tickets overtake it meanwhile.
+// failed yet, if there is one; one whose generators were lost, for one with little to do. Other
+// tickets overtake them meanwhile.
 void Fleet::assign(WorkKind kind) {
   using Offer = TicketQueue::Offer;
   const std::uint32_t room = capacity(kind);
   bool full = false;  // no generator has room, even for a ticket that may go anywhere
-  queue_.offer(kind, [&](const TicketWork& work) {
+  queue_.offer(kind, [&](const TicketWork& waiting) {
+    TicketWork work = waiting;
+    work.among = groups_among(room, failures_.losses(work.ticket));
     const std::set<std::string>* avoid = failures_.where(work.ticket);
     if (avoid != nullptr && !router_.others_for(work, *avoid)) avoid = nullptr;
-    if (full && avoid == nullptr) return failures_.empty() ? Offer::kEnough : Offer::kLeft;
+    const bool anywhere = avoid == nullptr && work.among == kAnyNumber;
+    if (full && anywhere) return failures_.empty() ? Offer::kEnough : Offer::kLeft;
     const auto name =
         avoid == nullptr ? router_.pick(work, room) : router_.pick(work, room, *avoid);
     if (!name) {
-      full = full || avoid == nullptr;
+      full = full || anywhere;
       return Offer::kLeft;
     }
     router_.sent(*name, work);
@@ -125,17 +138,18 @@ void Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
 void Fleet::failed(Flight flight, const core::Error& error) {
   const Reaction reaction = reaction_to(AskedFor::kSamples, error.code);
   if (is_loss(error.code)) {
-    ++run_.counts["generator lost"];
-    queue_.put(std::move(flight.work));
+    stranded(flight, router_.groups(flight.generator) == 0);
     gone(flight.generator, error);
   } else if (reaction == Reaction::kAgain) {
     ++run_.counts["generator full"];
-    queue_.put(std::move(flight.work));
     Generator& generator = generators_.at(flight.generator);
     // One that has nothing to do is not full.
     const bool idle = router_.groups(flight.generator) == 0;
-    if (idle && ++generator.refusals > limits::kRefusals_max)
-      return restart(flight.generator, error);
+    if (idle && ++generator.refusals > limits::kRefusals_max) {
+      generator.refusals = 0;
+      return blame(std::move(flight), error);
+    }
+    queue_.put(std::move(flight.work));
     router_.block(flight.generator, true);
     run_.scope->spawn("", unblock(flight.generator));
   } else if (error.code == ErrorCode::kDeadline && flight.cut) {
@@ -153,22 +167,40 @@ void Fleet::blame(Flight flight, const core::Error& error) {
   const std::size_t times = failures_.add(ticket, name);
   ++run_.counts["ticket failed"];
   if (times >= limits::kTicketFailures_max) {
-    ++run_.counts["ticket set aside"];
-    failures_.forget(ticket);
-    run_.scope->spawn(
-        "", set_aside(ticket, "it failed " + std::to_string(times) + " times, the last time at " +
-                                  name + ": " + error.message));
-    return;
+    return give_up(ticket, "it failed " + std::to_string(times) + " times, the last time at " +
+                               name + ": " + error.message);
   }
   const bool untried = router_.others_for(flight.work, *failures_.where(ticket));
   queue_.put(std::move(flight.work));
   const bool keeps_failing = failures_.at(name) >= limits::kGeneratorFailures_max;
-  const bool sick = reaction_to(AskedFor::kSamples, error.code) == Reaction::kRestarted;
+  const Reaction reaction = reaction_to(AskedFor::kSamples, error.code);
+  const bool sick = reaction == Reaction::kRestarted || reaction == Reaction::kAgain;
   if (sick || keeps_failing || !untried) {
     restart(name, error);
   } else {
     run_.listener.on_note(name + ": " + error.message + "; the group is sampled elsewhere");
   }
+}
+
+// Its generator was lost. It is sampled again, unless its generators are lost again and again, the
+// last one while it sampled nothing else.
+void Fleet::stranded(const Flight& flight, bool alone) {
+  ++run_.counts["generator lost"];
+  const std::size_t times = failures_.lost(flight.work.ticket, flight.generator);
+  if (!alone || times < limits::kTicketLosses_max) return queue_.put(flight.work);
+  give_up(flight.work.ticket, std::to_string(times) +
+                                  " times the generator that sampled it was lost, the last time " +
+                                  flight.generator + ", which sampled nothing else");
+}
+
+void Fleet::give_up(const experience::Ticket& ticket, std::string cause) {
+  ++run_.counts["ticket set aside"];
+  // One generator alone may fail at any ticket.
+  const std::set<std::string> cleared = failures_.blamed(ticket);
+  for (const std::string& name : cleared)
+    if (clear_ && cleared.size() > 1) clear_(name);
+  failures_.forget(ticket);
+  run_.scope->spawn("", set_aside(ticket, std::move(cause)));
 }
 
 async::task<core::Result<void>> Fleet::set_aside(experience::Ticket ticket, std::string cause) {
@@ -238,12 +270,11 @@ void Fleet::lost(const std::string& name, const std::string& cause) {
   if (generator == nullptr || !generator->up) return;
   generator->up = false;
   last_cause_ = name + ": " + cause;
+  const bool one = router_.groups(name) == 1;
   std::erase_if(flights_, [&](const auto& entry) {
     const Flight& flight = entry.second;
     if (flight.generator != name) return false;
-    if (flight.forgotten) return true;
-    ++run_.counts["generator lost"];
-    queue_.put(flight.work);
+    if (!flight.forgotten) stranded(flight, one);
     return true;
   });
   router_.down(name);

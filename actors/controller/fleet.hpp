@@ -7,7 +7,9 @@
 // An error of one generator does not end the run: the ticket goes to another, a generator that
 // keeps failing is restarted, and weights that did not arrive are sent again, with back-off and
 // with each new version. A ticket that failed kTicketFailures_max times (at different generators,
-// if there are several) is set aside: its group fails, and the slot gets another prompt. The run
+// if there are several) is set aside: its group fails, and the slot gets another prompt. So is one
+// whose generators were lost kTicketLosses_max times, the last one while it sampled that ticket
+// alone: after each loss but the first a ticket is sampled among a quarter as many others. The run
 // ends after kGeneratorWait without a generator that can work. A generator that was restarted
 // because it kept failing counts again after its first success.
 //
@@ -40,6 +42,10 @@ class Fleet {
   using Restart =
       std::function<void(const std::string& name, std::uint64_t epoch, const core::Error& cause)>;
   void when_sick(Restart restart) { restart_ = std::move(restart); }
+  // Called when what a generator did wrong turns out to be a ticket's fault.
+  void when_cleared(std::function<void(const std::string& name)> clear) {
+    clear_ = std::move(clear);
+  }
 
   // From now on the run has a scope for coroutines: work can begin.
   void begin();
@@ -96,6 +102,8 @@ class Fleet {
   void ended(std::uint64_t id, const core::Result<Generated>& reply);
   void failed(Flight flight, const core::Error& error);
   void blame(Flight flight, const core::Error& error);
+  void stranded(const Flight& flight, bool alone);
+  void give_up(const experience::Ticket& ticket, std::string cause);
   async::task<core::Result<void>> set_aside(experience::Ticket ticket, std::string cause);
   void gone(const std::string& name, const core::Error& cause);
   void restart(const std::string& name, const core::Error& cause);
@@ -114,6 +122,7 @@ class Fleet {
   RunState& run_;
   const std::function<void(const experience::Ticket&)> retired_;
   Restart restart_;
+  std::function<void(const std::string& name)> clear_;
   Router router_;
   TicketQueue queue_;
   FailureBook failures_;

@@ -44,7 +44,8 @@ bool Router::leaves(const std::string& name) const {
 
 bool Router::has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const {
   return line.holds && *line.holds >= work.version_min && !line.blocked && !line.leaves &&
-         line.groups[0] + line.groups[1] < groups_max_ &&
+         line.groups[0] + line.groups[1] <
+             std::min({groups_max_, work.among, *line.among.begin()}) &&
          line.groups[static_cast<std::size_t>(work.kind)] < capacity;
 }
 
@@ -71,6 +72,7 @@ void Router::sent(const std::string& name, const TicketWork& work) {
   Line& line = lines_.at(name);
   line.samples += work.samples;
   ++line.groups[static_cast<std::size_t>(work.kind)];
+  line.among.insert(work.among);
   if (const std::uint64_t key = prompt_key(work); key != 0) last_[key] = name;
 }
 
@@ -80,6 +82,7 @@ void Router::ended(const std::string& name, const TicketWork& work) {
   TROUPE_CHECK(groups > 0 && line.samples >= work.samples, "work ends once");
   line.samples -= work.samples;
   --groups;
+  line.among.erase(line.among.find(work.among));
 }
 
 std::int64_t Router::samples(const std::string& name) const {

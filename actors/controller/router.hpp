@@ -51,7 +51,8 @@ class Router {
     bool blocked = false;
     bool leaves = false;
     std::int64_t samples = 0;
-    std::array<std::uint32_t, 2> groups{};  // by kind
+    std::array<std::uint32_t, 2> groups{};           // by kind
+    std::multiset<std::uint32_t> among{kAnyNumber};  // `among` of each group, and no bound
   };
   bool has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const;
 

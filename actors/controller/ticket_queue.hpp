@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -18,12 +19,15 @@ namespace troupe::actors {
 
 enum class WorkKind { kEvaluation, kTraining };
 
+inline constexpr std::uint32_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
+
 struct TicketWork {
   experience::Ticket ticket{};
   WorkKind kind = WorkKind::kTraining;
   std::int32_t samples = 1;
   std::shared_ptr<const SamplingSpec> sampling;
   core::Version version_min = 0;
+  std::uint32_t among = kAnyNumber;  // groups that its generator may have, this one included
 };
 
 class TicketQueue {

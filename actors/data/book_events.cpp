@@ -1,11 +1,13 @@
 #include "actors/data/book_events.hpp"
 
-#include "actors/protocol/reward_member_json.hpp"
+#include "runtime/parse/cbor_items.hpp"
+#include "runtime/parse/cbor_writer.hpp"
 
 #include <bit>
 #include <cstring>
 #include <exception>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 namespace troupe::actors {
@@ -13,27 +15,76 @@ namespace {
 
 using experience::Ticket;
 using experience::Trajectory;
-using nlohmann::json;
+using parse::CborItem;
 
 static_assert(std::endian::native == std::endian::little, "records are written as memory has them");
 
-template <class T>
-void append_column(json::binary_t& bytes, const std::vector<T>& values) {
-  const auto* const from = reinterpret_cast<const std::uint8_t*>(values.data());
-  bytes.insert(bytes.end(), from, from + values.size() * sizeof(T));
-}
+// One record: a map of so many fields, the name of the event among them.
+class Record {
+ public:
+  Record(std::string& record, std::string_view event, std::size_t fields) : out_(record) {
+    out_.map(fields + 1);
+    text("event", event);
+  }
+  // `fields` are those that the event has beside its ticket.
+  Record(std::string& record, std::string_view event, const Ticket& ticket, std::size_t fields)
+      : Record(record, event, fields + 3) {
+    number("update", ticket.update);
+    number("slot", ticket.slot);
+    number("attempt", ticket.attempt);
+  }
+
+  void number(std::string_view key, std::uint64_t value) {
+    out_.text(key);
+    out_.number(value);
+  }
+  void boolean(std::string_view key, bool value) {
+    out_.text(key);
+    out_.boolean(value);
+  }
+  void text(std::string_view key, std::string_view value) {
+    out_.text(key);
+    out_.text(value);
+  }
+  // `one` writes the value of an element with the writer that it is given.
+  template <class Elements, class One>
+  void list(std::string_view key, const Elements& elements, One one) {
+    out_.text(key);
+    out_.list(elements.size());
+    for (const auto& element : elements)
+      one(out_, element);
+  }
+  void texts(std::string_view key, const std::vector<std::string>& values) {
+    list(key, values, [](auto& out, const std::string& value) { out.text(value); });
+  }
+  // The lists of all samples as one byte string; `of` gives a sample's.
+  template <class Samples, class Of>
+  void column(std::string_view key, const Samples& samples, Of of) {
+    std::size_t length = 0;
+    for (const auto& sample : samples)
+      length += std::as_bytes(std::span(of(sample))).size();
+    out_.text(key);
+    out_.bytes(length);
+    for (const auto& sample : samples)
+      out_.append(std::as_bytes(std::span(of(sample))));
+  }
+
+ private:
+  parse::CborWriter out_;
+};
 
 // Reads a column that holds the lists of all samples one after the other.
 template <class T>
 class Column {
  public:
-  explicit Column(const json& bytes) : rest_(bytes.get_binary()) {}
+  explicit Column(const CborItem& bytes) : rest_(bytes.bytes()) {}
 
-  std::vector<T> next(std::size_t count) {
+  std::vector<T> next(std::uint64_t count) {
     if (count > rest_.size() / sizeof(T)) throw std::out_of_range("a column is too short");
     std::vector<T> values(count);
-    std::memcpy(values.data(), rest_.data(), count * sizeof(T));
-    rest_ = rest_.subspan(count * sizeof(T));
+    const std::size_t bytes = values.size() * sizeof(T);
+    if (bytes > 0) std::memcpy(values.data(), rest_.data(), bytes);
+    rest_ = rest_.subspan(bytes);
     return values;
   }
   void check_end() const {
@@ -41,186 +92,205 @@ class Column {
   }
 
  private:
-  std::span<const std::uint8_t> rest_;
+  std::span<const std::byte> rest_;
 };
 
-json with_ticket(const char* event, const Ticket& ticket) {
-  return {{"event", event},
-          {"update", ticket.update},
-          {"slot", ticket.slot},
-          {"attempt", ticket.attempt}};
+Ticket ticket_of(const CborItem& object) {
+  return {object.at("update").number(), static_cast<std::uint32_t>(object.at("slot").number()),
+          static_cast<std::uint32_t>(object.at("attempt").number())};
 }
 
-Ticket ticket_of(const json& object) {
-  return {object.at("update").get<std::uint64_t>(), object.at("slot").get<std::uint32_t>(),
-          object.at("attempt").get<std::uint32_t>()};
+std::vector<std::string> texts_of(const CborItem& list) {
+  std::vector<std::string> texts;
+  for (const CborItem& text : list.items())
+    texts.emplace_back(text.text());
+  return texts;
 }
 
-json json_of(const TicketIssued& event) {
-  json object = with_ticket("issued", event.saved.ticket);
-  object["prompt"] = event.saved.prompt;
-  object["wanted"] = event.saved.wanted;
-  object["replaced"] = event.saved.replaced;
-  object["version_min"] = event.version_min;
-  object["set"] = event.set;
-  return object;
+// The items of a list that has one for each of `count` samples.
+std::vector<CborItem> by_sample(const CborItem& list, std::size_t count) {
+  auto items = list.items();
+  if (items.size() != count) throw std::out_of_range("a list has another number of samples");
+  return items;
 }
 
-json json_of(const GroupTaken& event) {
-  json object = with_ticket("taken", event.ticket);
-  json counts = json::array(), runs = json::array(), finish = json::array(), text = json::array();
-  json::binary_t ids, logprobs;
-  for (const Trajectory& sample : event.samples) {
-    counts.push_back(sample.tokens.size());
-    json versions = json::array();
-    for (const auto& run : sample.versions.runs())
-      versions.push_back({run.version, run.count});
-    runs.push_back(std::move(versions));
-    finish.push_back(static_cast<int>(sample.finish));
-    text.push_back(sample.text);
-    append_column(ids, sample.tokens);
-    append_column(logprobs, sample.behaviour);
-  }
-  object["cut"] = event.cut;
-  object["counts"] = std::move(counts);
-  object["versions"] = std::move(runs);
-  object["finish"] = std::move(finish);
-  object["text"] = std::move(text);
-  object["ids"] = std::move(ids);
-  object["logprobs"] = std::move(logprobs);
-  return object;
+void write(std::string& record, const TicketIssued& event) {
+  Record out(record, "issued", event.saved.ticket, 5);
+  out.number("prompt", event.saved.prompt);
+  out.number("wanted", static_cast<std::uint64_t>(event.saved.wanted));
+  out.list("replaced", event.saved.replaced,
+           [](auto& list, std::uint64_t prompt) { list.number(prompt); });
+  out.number("version_min", event.version_min);
+  out.number("set", event.set);
 }
 
-GroupTaken taken_of(const json& object) {
-  GroupTaken event{ticket_of(object), {}, object.at("cut").get<bool>()};
-  const json& counts = object.at("counts");
+TicketIssued issued_of(const CborItem& object) {
+  TicketIssued event;
+  event.saved.ticket = ticket_of(object);
+  event.saved.prompt = object.at("prompt").number();
+  event.saved.wanted = static_cast<std::int32_t>(object.at("wanted").number());
+  for (const CborItem& prompt : object.at("replaced").items())
+    event.saved.replaced.push_back(prompt.number());
+  event.version_min = object.at("version_min").number();
+  event.set = object.at("set").number();
+  return event;
+}
+
+void write(std::string& record, const GroupTaken& event) {
+  Record out(record, "taken", event.ticket, 7);
+  out.boolean("cut", event.cut);
+  const auto& samples = event.samples;
+  out.list("counts", samples,
+           [](auto& list, const Trajectory& sample) { list.number(sample.tokens.size()); });
+  out.list("versions", samples, [](auto& list, const Trajectory& sample) {
+    const auto& runs = sample.versions.runs();
+    list.list(runs.size());
+    for (const auto& run : runs) {
+      list.list(2);
+      list.number(run.version);
+      list.number(run.count);
+    }
+  });
+  out.list("finish", samples, [](auto& list, const Trajectory& sample) {
+    list.number(static_cast<std::uint64_t>(sample.finish));
+  });
+  out.list("text", samples, [](auto& list, const Trajectory& sample) { list.text(sample.text); });
+  out.column(
+      "ids", samples, [](const Trajectory& sample) -> auto& { return sample.tokens; });
+  out.column(
+      "logprobs", samples, [](const Trajectory& sample) -> auto& { return sample.behaviour; });
+}
+
+GroupTaken taken_of(const CborItem& object) {
+  GroupTaken event{ticket_of(object), {}, object.at("cut").boolean()};
+  const auto counts = object.at("counts").items();
+  const auto versions = by_sample(object.at("versions"), counts.size());
+  const auto finish = by_sample(object.at("finish"), counts.size());
+  const auto text = by_sample(object.at("text"), counts.size());
   Column<std::int32_t> ids(object.at("ids"));
   Column<float> logprobs(object.at("logprobs"));
+  event.samples.reserve(counts.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
     Trajectory& sample = event.samples.emplace_back();
-    const auto count = counts[i].get<std::size_t>();
-    sample.tokens = ids.next(count);
-    sample.behaviour = logprobs.next(count);
-    for (const json& run : object.at("versions").at(i)) {
-      sample.versions.add(run.at(0).get<core::Version>(), run.at(1).get<std::uint64_t>());
+    sample.tokens = ids.next(counts[i].number());
+    sample.behaviour = logprobs.next(counts[i].number());
+    for (const CborItem& run : versions[i].items()) {
+      const auto pair = by_sample(run, 2);
+      sample.versions.add(pair[0].number(), pair[1].number());
     }
-    const auto finish = object.at("finish").at(i).get<std::uint64_t>();
-    if (finish > static_cast<std::uint64_t>(experience::FinishReason::kAborted)) {
+    if (finish[i].number() > static_cast<std::uint64_t>(experience::FinishReason::kAborted)) {
       throw std::out_of_range("an unknown finish reason");
     }
-    sample.finish = static_cast<experience::FinishReason>(finish);
-    sample.text = object.at("text").at(i).get<std::string>();
+    sample.finish = static_cast<experience::FinishReason>(finish[i].number());
+    sample.text = text[i].text();
   }
   ids.check_end();
   logprobs.check_end();
   return event;
 }
 
-json json_of(const GroupScored& event) {
-  json object = with_ticket("scored", event.ticket);
-  json scores = json::array();
-  for (const auto& score : event.scores)
-    scores.push_back(score ? json(*score) : json());
-  object["member"] = event.member;
-  object["scores"] = std::move(scores);
-  object["causes"] = event.causes;
-  object["extras"] = event.extras;
-  return object;
+void write(std::string& record, const GroupScored& event) {
+  Record out(record, "scored", event.ticket, 4);
+  out.number("member", event.member);
+  out.list("scores", event.scores, [](auto& list, const std::optional<double>& score) {
+    score ? list.real(*score) : list.null();
+  });
+  out.texts("causes", event.causes);
+  out.texts("extras", event.extras);
 }
 
-GroupScored scored_of(const json& object) {
-  GroupScored event{ticket_of(object), object.at("member").get<std::uint64_t>(), {}, {}, {}};
-  for (const json& score : object.at("scores")) {
-    event.scores.push_back(score.is_null() ? std::nullopt : std::optional(score.get<double>()));
-  }
-  event.causes = object.at("causes").get<std::vector<std::string>>();
-  event.extras = object.at("extras").get<std::vector<std::string>>();
+GroupScored scored_of(const CborItem& object) {
+  GroupScored event{ticket_of(object), object.at("member").number(), {}, {}, {}};
+  for (const CborItem& score : object.at("scores").items())
+    event.scores.push_back(score.is_null() ? std::nullopt : std::optional(score.real()));
+  event.causes = texts_of(object.at("causes"));
+  event.extras = texts_of(object.at("extras"));
   return event;
 }
 
-json json_of(const GroupReferenced& event) {
-  json object = with_ticket("referenced", event.ticket);
-  json counts = json::array();
-  json::binary_t logprobs;
-  for (const auto& sample : event.logprobs) {
-    counts.push_back(sample.size());
-    append_column(logprobs, sample);
-  }
-  object["counts"] = std::move(counts);
-  object["logprobs"] = std::move(logprobs);
-  return object;
+void write(std::string& record, const GroupReferenced& event) {
+  Record out(record, "referenced", event.ticket, 2);
+  out.list("counts", event.logprobs,
+           [](auto& list, const std::vector<float>& sample) { list.number(sample.size()); });
+  out.column(
+      "logprobs", event.logprobs, [](const std::vector<float>& sample) -> auto& { return sample; });
 }
 
-GroupReferenced referenced_of(const json& object) {
+GroupReferenced referenced_of(const CborItem& object) {
   GroupReferenced event{ticket_of(object), {}};
   Column<float> logprobs(object.at("logprobs"));
-  for (const json& count : object.at("counts"))
-    event.logprobs.push_back(logprobs.next(count.get<std::size_t>()));
+  for (const CborItem& count : object.at("counts").items())
+    event.logprobs.push_back(logprobs.next(count.number()));
   logprobs.check_end();
   return event;
 }
 
-json json_of(const GroupFailed& event) {
-  json object = with_ticket("failed", event.ticket);
-  object["kind"] = static_cast<int>(event.kind);
-  object["cause"] = event.cause;
-  return object;
+void write(std::string& record, const GroupFailed& event) {
+  Record out(record, "failed", event.ticket, 2);
+  out.number("kind", static_cast<std::uint64_t>(event.kind));
+  out.text("cause", event.cause);
 }
 
-GroupFailed failed_of(const json& object) {
-  const auto kind = object.at("kind").get<std::uint64_t>();
+GroupFailed failed_of(const CborItem& object) {
+  const std::uint64_t kind = object.at("kind").number();
   if (kind >= kFailureKinds.size()) throw std::out_of_range("an unknown kind of failure");
-  return {ticket_of(object), static_cast<FailureKind>(kind), object.at("cause").get<std::string>()};
+  return {ticket_of(object), static_cast<FailureKind>(kind),
+          std::string(object.at("cause").text())};
 }
 
-json json_of(const SetChanged& event) {
-  return {{"event", "rewards"},
-          {"set", event.set.set},
-          {"from_update", event.set.from_update},
-          {"members", event.set.members},
-          {"lost", event.set.lost},
-          {"committed", event.committed}};
+void write(std::string& record, const SetChanged& event) {
+  Record out(record, "rewards", 5);
+  out.number("set", event.set.set);
+  out.number("from_update", event.set.from_update);
+  out.list("members", event.set.members, [](auto& list, const RewardMember& member) {
+    list.map(3);
+    list.text("name");
+    list.text(member.name);
+    list.text("peer");
+    list.text(member.peer);
+    list.text("weight");
+    list.real(member.weight);
+  });
+  out.texts("lost", event.set.lost);
+  out.number("committed", event.committed);
 }
 
-SetChanged changed_of(const json& object) {
+SetChanged changed_of(const CborItem& object) {
   SetChanged event;
-  event.set.set = object.at("set").get<std::uint64_t>();
-  event.set.from_update = object.at("from_update").get<std::uint64_t>();
-  event.set.members = object.at("members").get<std::vector<RewardMember>>();
-  event.set.lost = object.at("lost").get<std::vector<std::string>>();
-  event.committed = object.at("committed").get<std::uint64_t>();
+  event.set.set = object.at("set").number();
+  event.set.from_update = object.at("from_update").number();
+  for (const CborItem& member : object.at("members").items()) {
+    event.set.members.push_back({std::string(member.at("name").text()),
+                                 std::string(member.at("peer").text()),
+                                 member.at("weight").real()});
+  }
+  event.set.lost = texts_of(object.at("lost"));
+  event.committed = object.at("committed").number();
   return event;
 }
 
-json json_of(const EvaluationBegun& event) {
-  return {{"event", "evaluation"}, {"update", event.update}, {"settings", event.settings}};
+void write(std::string& record, const EvaluationBegun& event) {
+  Record out(record, "evaluation", 2);
+  out.number("update", event.update);
+  out.text("settings", event.settings);
 }
 
-EvaluationBegun begun_of(const json& object) {
-  return {object.at("update").get<std::uint64_t>(), object.at("settings").get<std::string>()};
+EvaluationBegun begun_of(const CborItem& object) {
+  return {object.at("update").number(), std::string(object.at("settings").text())};
 }
 
-json json_of(const GroupsDropped& event) {
-  return {{"event", "dropped"}, {"update", event.update}, {"committed", event.committed}};
+void write(std::string& record, const GroupsDropped& event) {
+  Record out(record, "dropped", 2);
+  out.number("update", event.update);
+  out.number("committed", event.committed);
 }
 
-GroupsDropped dropped_of(const json& object) {
-  return {object.at("update").get<std::uint64_t>(), object.at("committed").get<std::uint64_t>()};
+GroupsDropped dropped_of(const CborItem& object) {
+  return {object.at("update").number(), object.at("committed").number()};
 }
 
-TicketIssued issued_of(const json& object) {
-  TicketIssued event;
-  event.saved.ticket = ticket_of(object);
-  event.saved.prompt = object.at("prompt").get<std::uint64_t>();
-  event.saved.wanted = object.at("wanted").get<std::int32_t>();
-  event.saved.replaced = object.at("replaced").get<std::vector<std::uint64_t>>();
-  event.version_min = object.at("version_min").get<core::Version>();
-  event.set = object.at("set").get<std::uint64_t>();
-  return event;
-}
-
-BookEvent read_event(const json& object) {
-  const auto event = object.at("event").get<std::string>();
+BookEvent read_event(const CborItem& object) {
+  const std::string_view event = object.at("event").text();
   if (event == "issued") return issued_of(object);
   if (event == "taken") return taken_of(object);
   if (event == "scored") return scored_of(object);
@@ -229,7 +299,7 @@ BookEvent read_event(const json& object) {
   if (event == "rewards") return changed_of(object);
   if (event == "evaluation") return begun_of(object);
   if (event == "dropped") return dropped_of(object);
-  throw std::out_of_range("an unknown event: " + event);
+  throw std::out_of_range("an unknown event: " + std::string(event));
 }
 
 struct UpdateOf {
@@ -247,15 +317,16 @@ std::uint64_t update_of(const BookEvent& event) {
 }
 
 std::string record_of(const BookEvent& event) {
-  const json object = std::visit([](const auto& one) { return json_of(one); }, event);
   std::string record;
-  json::to_cbor(object, record);
+  std::visit([&record](const auto& one) { write(record, one); }, event);
   return record;
 }
 
 core::Result<BookEvent> event_of(std::string_view record) {
+  auto items = parse::CborItems::read(record);
+  if (!items) return core::fail(items.error().within("a record of the experience log"));
   try {
-    return read_event(json::from_cbor(record));
+    return read_event(items->root());
   } catch (const std::exception& error) {
     return core::fail(core::ErrorCode::kData,
                       std::string("a record of the experience log is none: ") + error.what());

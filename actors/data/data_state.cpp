@@ -117,12 +117,12 @@ core::Result<void> write_state(const DataState& state,
   json sets = json::array();
   for (const SetRewards& set : state.reward_sets)
     sets.push_back(json_of(set));
-  const json object = {{"next_prompt", state.prompts.next()},
-                       {"prompts_ahead", state.prompts.ahead()},
-                       {"open", std::move(open)},
-                       {"reward_sets", std::move(sets)},
-                       {"dropped_samples", state.dropped_samples},
-                       {"failed_groups", state.failed_groups}};
+  json object = {{"next_prompt", state.prompts.next()},
+                 {"open", std::move(open)},
+                 {"reward_sets", std::move(sets)},
+                 {"dropped_samples", state.dropped_samples},
+                 {"failed_groups", state.failed_groups}};
+  if (!state.prompts.ahead().empty()) object["prompts_ahead"] = state.prompts.ahead();
   return disk.write_file(file_in(folder), object.dump(1) + "\n");
 }
 

@@ -2,7 +2,7 @@
 // prompt stream, the open tickets and the reward sets. A resumed run gives the same prompts to the
 // same tickets, skips none and uses none twice; it draws samples of open tickets again. Pure but
 // for the file. A file with `next_prompt` alone, of an older program, has no open tickets.
-// `prompts_ahead`: positions in use above next_prompt.
+// `prompts_ahead`: positions in use above next_prompt, if there are any.
 #pragma once
 
 #include "actors/data/ticket_book.hpp"

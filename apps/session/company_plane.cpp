@@ -273,6 +273,9 @@ void CompanyPlane::prepare(actors::Controller& controller) {
       [this](const std::string& role, std::uint64_t epoch, const core::Error& why) {
         async::post(strand_, [this, role, epoch, why] { company_->restart(role, epoch, why); });
       });
+  controller.when_cleared([this](const std::string& role) {
+    async::post(strand_, [this, role] { company_->clear(role); });
+  });
   controller.when_published([this](const actors::Published& published) {
     if (published.source.tcp_port == 0) return;
     gateway_->set_service("weights", static_cast<std::uint16_t>(published.source.tcp_port));

@@ -13,49 +13,93 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Bytes that are no UTF-8 become U+FFFD.
+std::string text_of(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 std::string line_of(const ordered_json& object) {
-  return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return text_of(object) + "\n";
 }
 
-ordered_json scores_json(const actors::SampleScores& sample, const actors::RewardSet& set) {
-  ordered_json scores = ordered_json::object();
-  for (std::size_t m = 0; m < set.members.size(); ++m) {
-    scores[set.members[m].name] = sample.components[m].value_or(0.0);  // committed: none is missing
+// Appends an object field by field, without a tree of its values.
+class ObjectText {
+ public:
+  explicit ObjectText(std::string& out) : out_(out) { out_ += '{'; }
+
+  // `value`: JSON.
+  void add(std::string_view key, std::string_view value) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    out_ += '"';
+    out_ += key;
+    out_ += "\":";
+    out_ += value;
   }
-  return scores;
+  void number(std::string_view key, std::uint64_t value) { add(key, std::to_string(value)); }
+  void end() { out_ += '}'; }
+
+ private:
+  std::string& out_;
+  bool first_ = true;
+};
+
+// What the lines of all samples of a group have.
+struct GroupTexts {
+  std::string prompt, label;
+  std::vector<std::string> rewards;  // names
+
+  explicit GroupTexts(const actors::CommittedGroup& committed)
+      : prompt(text_of(committed.prompt->text)), label(text_of(committed.prompt->label)) {
+    for (const auto& member : committed.group->rewards->members)
+      rewards.push_back(text_of(member.name) + ":");
+  }
+};
+
+std::string scores_text(const actors::SampleScores& sample, const GroupTexts& texts) {
+  std::string scores = "{";
+  for (std::size_t m = 0; m < texts.rewards.size(); ++m) {
+    if (m > 0) scores += ',';
+    // Committed: none is missing.
+    scores += texts.rewards[m] + text_of(sample.components[m].value_or(0.0));
+  }
+  return scores + "}";
 }
 
-ordered_json extras_json(const actors::SampleScores& sample) {
+std::string extras_text(const actors::SampleScores& sample) {
   ordered_json extras = ordered_json::object();
   for (const actors::SampleExtra& extra : sample.extras.all())
     extras[extra.name] = ordered_json::parse(extra.json, nullptr, false);
-  return extras;
+  return text_of(extras);
 }
 
-ordered_json sample_json(std::uint64_t step,
-                         const actors::CommittedGroup& committed,
-                         std::size_t index) {
+void add_sample(std::string& lines,
+                std::uint64_t step,
+                const actors::CommittedGroup& committed,
+                const GroupTexts& texts,
+                std::size_t index) {
   const experience::Trajectory& sample = committed.group->samples[index];
   const actors::SampleScores& scores = committed.group->scores[index];
-  const actors::RewardSet& set = *committed.group->rewards;
-  ordered_json line = {{"step", step},
-                       {"slot", committed.group->ticket.slot},
-                       {"attempt", committed.group->ticket.attempt},
-                       {"prompt_id", committed.prompt->row},
-                       {"sample", index},
-                       {"prompt", committed.prompt->text},
-                       {"response", sample.text},
-                       {"label", committed.prompt->label},
-                       {"tokens", sample.tokens.size()},
-                       {"reward", sample.score.value_or(0.0)},
-                       {"reward_set", set.number},
-                       {"rewards", scores_json(scores, set)},
-                       {"finish_reason", experience::finish_name(sample.finish)},
-                       {"truncated", sample.truncated()},
-                       {"version_min", sample.versions.oldest()},
-                       {"version_max", sample.versions.newest()}};
-  if (!scores.extras.all().empty()) line["extra"] = extras_json(scores);
-  return line;
+  ObjectText line(lines);
+  line.number("step", step);
+  line.number("slot", committed.group->ticket.slot);
+  line.number("attempt", committed.group->ticket.attempt);
+  line.number("prompt_id", committed.prompt->row);
+  line.number("sample", index);
+  line.add("prompt", texts.prompt);
+  line.add("response", text_of(sample.text));
+  line.add("label", texts.label);
+  line.number("tokens", sample.tokens.size());
+  line.add("reward", text_of(sample.score.value_or(0.0)));
+  line.number("reward_set", committed.group->rewards->number);
+  line.add("rewards", scores_text(scores, texts));
+  line.add("finish_reason", text_of(experience::finish_name(sample.finish)));
+  line.add("truncated", sample.truncated() ? "true" : "false");
+  line.number("version_min", sample.versions.oldest());
+  line.number("version_max", sample.versions.newest());
+  if (!scores.extras.all().empty()) line.add("extra", extras_text(scores));
+  line.end();
+  lines += '\n';
 }
 
 ordered_json ledger_json(const actors::CommittedGroup& committed) {
@@ -94,9 +138,9 @@ core::Result<void> RunFiles::commit(std::uint64_t update,
   std::string lines;
   std::vector<std::string> records;
   for (const actors::CommittedGroup& committed : groups) {
-    for (std::size_t i = 0; i < committed.group->samples.size(); ++i) {
-      lines += line_of(sample_json(after_step, committed, i));
-    }
+    const GroupTexts texts(committed);
+    for (std::size_t i = 0; i < committed.group->samples.size(); ++i)
+      add_sample(lines, after_step, committed, texts, i);
     records.push_back(ledger_json(committed).dump());
   }
   // The ledger comes last: a commit that fails is made again, and its records must be there once.

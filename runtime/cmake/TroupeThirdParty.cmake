@@ -5,7 +5,8 @@
 #   troupe::caf       CAF core + io + openssl; runtime/cluster/caf only
 #   troupe::json      nlohmann-json         troupe::yaml    yaml-cpp
 #   troupe::cli       CLI11                 troupe::spdlog  spdlog; runtime/observe only
-#   troupe::openssl   libssl, libcrypto     troupe::gtest   GoogleTest + GoogleMock, with main
+#   troupe::openssl   libssl, libcrypto     troupe::cbor    libcbor; runtime/parse only
+#   troupe::gtest     GoogleTest + GoogleMock, with main
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED CONFIG)
 find_package(OpenSSL 3 REQUIRED)
@@ -29,5 +30,6 @@ _troupe_alias(json nlohmann_json::nlohmann_json)
 _troupe_alias(yaml yaml-cpp)
 _troupe_alias(cli CLI11::CLI11)
 _troupe_alias(spdlog spdlog::spdlog)
+_troupe_alias(cbor cbor)
 _troupe_alias(openssl OpenSSL::SSL OpenSSL::Crypto)
 _troupe_alias(gtest GTest::gmock GTest::gtest_main Threads::Threads)

@@ -51,8 +51,7 @@ bool play(std::uint64_t seed, Census& census) {
 
 // What no run of a long batch has met was not tested.
 void expect_everything_met(const Census& census) {
-  const std::set<std::string> absent = {"queryStatus", "status", "awaitPublished", "putLog",
-                                        "setAside"};
+  const std::set<std::string> absent = {"queryStatus", "status", "awaitPublished", "putLog"};
   std::vector<std::string> messages;
 #define MESSAGE(Name, arm) messages.push_back(#Name);
 #include "schema/messages.inc"
@@ -65,7 +64,7 @@ void expect_everything_met(const Census& census) {
     const std::string name(core::error_name(static_cast<core::ErrorCode>(code)));
     EXPECT_TRUE(name == "closed" || census.of("error", name) > 0) << name;
   }
-  for (int kind = 0; kind <= static_cast<int>(Fault::Kind::kWriteCrash); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(Fault::Kind::kPoison); ++kind) {
     const std::string name = kind_name(static_cast<Fault::Kind>(kind));
     EXPECT_GT(census.of("fault", name), 0u) << name;
   }

@@ -102,7 +102,7 @@ core::Result<actors::Prompt> FakePrompts::at(std::uint64_t position) {
   const std::uint64_t row = position % kRows;
   actors::Prompt prompt;
   prompt.row = row;
-  prompt.tokens.assign(1 + row % 20, static_cast<std::int32_t>(3 + row));
+  prompt.tokens.assign(1 + row % 20, kTokenOfRow0 + static_cast<std::int32_t>(row));
   prompt.text = "p" + std::to_string(row);
   prompt.label = std::to_string(row);
   prompt.columns = "{}";

@@ -40,6 +40,8 @@ class FakeSteps final : public engine::StepComputer {
     draws_.clear();
     for (const engine::DrawJob& job : step.jobs()) {
       const engine::GroupRequest& request = job.group->request;
+      if (auto error = truth_.poison_of(request.prompt.front() - kTokenOfRow0))
+        return core::fail(*error);
       const std::size_t place = job.group->at(job.sample).out.tokens.size();
       engine::Draw draw;
       draw.token = drawn_token(request.seed, static_cast<std::size_t>(job.sample), place,

@@ -228,6 +228,9 @@ async::task<Result<void>> Head::host_session(Head* self,
       async::post(self->company_strand_,
                   [self, name, epoch, why] { self->company_->restart(name, epoch, why); });
     });
+    role->when_cleared([self](const std::string& name) {
+      async::post(self->company_strand_, [self, name] { self->company_->clear(name); });
+    });
     self->session_->role = role;
     self->session_->strand = services.executor;
     std::function<void(Result<void>)> ended = [self](Result<void> outcome) {

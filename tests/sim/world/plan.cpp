@@ -157,6 +157,14 @@ void draw_rewards(Dice& dice, WorldPlan& plan) {
   }
 }
 
+void draw_poison(Dice& dice, WorldPlan& plan) {
+  Fault& fault = plan.faults.emplace_back();
+  fault.kind = Kind::kPoison;
+  fault.what = "step";
+  fault.code = dice.one_of(kLivingErrors);
+  fault.times = dice.below(plan.updates * plan.groups);
+}
+
 std::string seconds(core::Duration span) {
   return std::to_string(std::chrono::duration<double>(span).count()) + " s";
 }
@@ -180,7 +188,8 @@ const char* kind_name(Kind kind) {
                                     "head freeze",
                                     "sick engine",
                                     "drain",
-                                    "crash in a write"};
+                                    "crash in a write",
+                                    "poisonous prompt"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -201,7 +210,8 @@ bool WorldPlan::replaces_prompts() const {
     const bool away = fault.what == "score" && fault.code == ErrorCode::kPeerLost;
     const bool trainer = fault.what == "train";
     const bool often = fault.kind == Kind::kError && fault.times >= 2;
-    return (often || fault.kind == Kind::kSick) && !away && !trainer;
+    const bool lasting = fault.kind == Kind::kSick || fault.kind == Kind::kPoison;
+    return (often || lasting) && !away && !trainer;
   });
 }
 
@@ -209,7 +219,8 @@ bool WorldPlan::faults_spare_rewards() const {
   return std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
     return fault.kind == Kind::kError || fault.kind == Kind::kSick || fault.kind == Kind::kDrain ||
            fault.kind == Kind::kDiskFull || fault.kind == Kind::kRepeat ||
-           fault.kind == Kind::kSlow || fault.kind == Kind::kCrash || fault.kind == Kind::kFreeze;
+           fault.kind == Kind::kSlow || fault.kind == Kind::kCrash || fault.kind == Kind::kFreeze ||
+           fault.kind == Kind::kPoison;
   });
 }
 
@@ -249,6 +260,7 @@ WorldPlan draw_plan(std::uint64_t seed) {
   plan.score = dice.between(100us, 10ms);
   draw_faults(dice, plan);
   if (dice.one_in(3)) draw_rewards(dice, plan);
+  if (dice.one_in(12)) draw_poison(dice, plan);
   return plan;
 }
 

@@ -33,6 +33,7 @@ struct Fault {
     kSick,        // an engine's calls fail with `code` until its role is started again
     kDrain,       // a far node is asked to leave
     kWriteCrash,  // of the process that does the `times`-th write from then on, in the middle of it
+    kPoison,      // every engine fails with `code` at the prompts of row `times`
   };
   Kind kind = Kind::kCrash;
   core::Duration at{}, span{};

@@ -17,6 +17,7 @@
 namespace troupe::sim {
 
 inline constexpr std::uint64_t kStepsOfUpdate = 2;  // versions of one update
+inline constexpr std::int32_t kTokenOfRow0 = 3;     // prompts of row r are this plus r, repeated
 
 class Truth {
  public:
@@ -46,6 +47,17 @@ class Truth {
     census.count("given error", what + " " + std::string(core::error_name(found->second.first)));
     return core::Error{found->second.first, what + " of " + role + " fails as the world says"};
   }
+
+  // From now on every engine fails at prompts of this row.
+  void poison(std::uint64_t row, core::ErrorCode code) { poison_ = {row, code}; }
+  std::optional<core::Error> poison_of(std::int32_t row) {
+    if (!poison_ || poison_->first != static_cast<std::uint64_t>(row)) return std::nullopt;
+    census.count("given error", "poison " + std::string(core::error_name(poison_->second)));
+    ++poisonings_;
+    return core::Error{poison_->second, "row " + std::to_string(row) + " is poison"};
+  }
+
+  std::uint64_t poisonings() const noexcept { return poisonings_; }  // so far
 
   // ---- violations of what must hold; the first is what the test shows
   void expect(bool holds, const std::string& what) {
@@ -79,6 +91,8 @@ class Truth {
       std::map<std::pair<std::string, std::string>, std::pair<core::ErrorCode, std::uint64_t>>;
   Calls errors_;  // still to be given
   Calls sick_;    // given so far
+  std::optional<std::pair<std::uint64_t, core::ErrorCode>> poison_;
+  std::uint64_t poisonings_ = 0;
   std::vector<std::string> wrong_;
 };
 

@@ -2,6 +2,7 @@
 #include "tests/sim/world/world.hpp"
 
 #include "actors/company/pass.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
 #include "tests/sim/world/fake_trainers.hpp"
@@ -229,13 +230,16 @@ async::task<void> World::ask_company(World* self, Node* node, RewardStep step) {
     changed = co_await actors::ask(context, "company/0", std::move(request));
   }
   self->truth_.census.count("reward", changed ? "changed" : "refused");
-  // Of a request that comes twice, the refusal of the second may be heard first.
-  const bool attached = before && before->weight != 0 && !self->plan_.has(Fault::Kind::kRepeat);
+  // Of a request that comes twice, the refusal of the second may be heard first, and what was
+  // refused the first time may take effect the second time.
+  const bool repeats = self->plan_.has(Fault::Kind::kRepeat);
+  if (!changed && repeats) self->certain_rewards_ = false;
+  const bool attached = before && before->weight != 0 && !repeats;
   self->truth_.expect(changed || !attached || step.kind != RewardStep::Kind::kDetach ||
                           changed.error().code != core::ErrorCode::kInvalidArgument,
                       "a reward that is attached cannot be detached");
   // A reward that is lost leaves its set, and a head that dies forgets.
-  if (changed && self->plan_.faults_spare_rewards())
+  if (changed && self->certain_rewards_ && self->plan_.faults_spare_rewards())
     self->truth_.promise = {changed->from_update, step.weight};
   self->note(changed ? "rewards changed" : "rewards: " + changed.error().message);
   if (changed || step.kind != RewardStep::Kind::kAttach || !node->process().alive()) co_return;
@@ -264,7 +268,11 @@ void World::run() {
 
 // Something must be learned or restarted within kProgress after the last fault.
 void World::watch() {
+  const std::uint64_t poisonings = truth_.poisonings();
   truth_.expect(time_.run_for(1s, kSteps), "the world does not come to rest within a second");
+  // A generator that fails again and again starts later each time.
+  if (truth_.poisonings() > poisonings)
+    last_fault_ = std::max(last_fault_, time_.now() + actors::limits::kSickPause_max);
   const core::TimePoint since = std::max(last_fault_, last_progress_);
   truth_.expect(outcome_ || time_.now() - since < kProgress,
                 "no progress within 60 s after the last fault");

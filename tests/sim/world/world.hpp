@@ -93,6 +93,7 @@ class World {
   std::map<std::string, Node::Entrance> adoptions_;  // by node, told and not heard yet
   std::uint64_t processes_ = 0;
   bool guest_wanted_ = false;
+  bool certain_rewards_ = true;  // no refused change of rewards may come again
   double guest_weight_ = 1;
   std::optional<core::Result<void>> outcome_;
   core::TimePoint last_fault_{}, last_progress_{}, ended_at_{};

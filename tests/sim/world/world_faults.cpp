@@ -98,6 +98,9 @@ void World::inject(const Fault& fault) {
     case Kind::kSick:
       truth_.sicken(fault.target, fault.what, fault.code);
       break;
+    case Kind::kPoison:
+      truth_.poison(fault.times, fault.code);
+      break;
     case Kind::kDrain:
       drain(fault.target);
       break;

@@ -108,6 +108,37 @@ TEST(RolePlacement, ASickRoleIsStartedAgainEverMoreRarely) {
   fall_sick_until(1'600'100);
 }
 
+// What a ticket did to it does not count: it starts at once, and at the old pace.
+TEST(RolePlacement, AClearedRoleNeedNotWait) {
+  RolePlacement placement;
+  placement.want("generator", "generator/0", "node/a");
+  placement.node_in("node/a", {"generator"});
+  std::int64_t now = 0;
+  const auto fall = [&](bool sick) {
+    const auto due = placement.start_due(at(now));
+    ASSERT_EQ(due.size(), 1u);
+    ASSERT_TRUE(placement.up("generator/0", due[0].epoch));
+    if (sick) ASSERT_TRUE(placement.stop("generator/0", due[0].epoch, kCause));
+    ASSERT_TRUE(placement.lost("generator/0", due[0].epoch, kCause, at(now)));
+  };
+  fall(true);
+  now = 100;
+  fall(true);
+  EXPECT_TRUE(placement.start_due(at(9'999)).empty());
+  placement.clear("generator/0");
+  now = 200;
+  fall(true);
+  EXPECT_TRUE(placement.start_due(at(299)).empty());
+  now = 300;
+  for (int i = 0; i < 20; ++i) {
+    fall(false);
+    placement.clear("generator/0");
+    EXPECT_FALSE(placement.hopeless(at(now)));
+  }
+  EXPECT_EQ(placement.start_due(at(now)).size(), 1u);
+  placement.clear("reward/9");  // not wanted
+}
+
 TEST(RolePlacement, NewsOfAnEarlierEpochChangesNothing) {
   RolePlacement placement;
   placement.want("reward", "reward/0", "");

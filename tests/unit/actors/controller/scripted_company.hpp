@@ -94,6 +94,7 @@ class ScriptedCompany {
   // Sick generators are started again by a company that takes `away` for it; its orders are written
   // down.
   void restart_sick_after(core::Duration away) {
+    controller_->when_cleared([this](const std::string& name) { note("clear " + name); });
     controller_->when_sick([this, away](const std::string& name, std::uint64_t epoch,
                                         const core::Error& cause) {
       events_.push_back("restart " + name + " of " + std::to_string(epoch) + ": " + cause.message);

@@ -162,6 +162,46 @@ TEST(SickGenerator, ATicketThatFailsThreeTimesIsSetAsideAndItsSlotGetsAnotherPro
   }
 }
 
+// As a prompt at which the engine's process crashes: those that were sampled beside it are not set
+// aside with it.
+TEST(SickGenerator, ATicketThatEndsItsGeneratorsIsSetAsideAlone) {
+  for (const std::size_t generators : {1, 2, 5}) {
+    Script script = sick_script(1, generators);
+    script.plan.groups = 16;
+    script.poison_code = ErrorCode::kPeerLost;
+    script.poison = [](const experience::Ticket& ticket) {
+      return ticket == experience::Ticket{1, 3, 0};
+    };
+    ScriptedCompany company(script);
+    company.restart_sick_after(50ms);
+    const auto outcome = company.play();
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    EXPECT_EQ(company.count("set aside"), 1u);
+    EXPECT_EQ(company.count("set aside u1.3.0: 6 times the generator that sampled it was lost, the "
+                            "last time generator/"),
+              1u);
+    EXPECT_EQ(company.data().trained.size(), 5u * 16);
+    for (const auto& [ticket, times] : company.data().trained)
+      EXPECT_EQ(ticket.attempt, ticket.update == 1 && ticket.slot == 3 ? 1u : 0u);
+    EXPECT_EQ(company.count("clear generator/") > 0, generators > 1);
+  }
+}
+
+// As one that never finds room in any of them.
+TEST(SickGenerator, ATicketThatIsRefusedByIdleGeneratorsIsSetAside) {
+  Script script = sick_script(0, 3);
+  script.poison_code = ErrorCode::kOverloaded;
+  script.poison = [](const experience::Ticket& ticket) {
+    return ticket == experience::Ticket{1, 3, 0};
+  };
+  ScriptedCompany company(script);
+  company.restart_sick_after(50ms);
+  const auto outcome = company.play();
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(company.count("set aside u1.3.0: it failed 3 times"), 1u);
+  EXPECT_EQ(company.data().trained.size(), 5u * 8);
+}
+
 // Three poisonous prompts, one after the other, say nothing about the engines that tried them.
 TEST(SickGenerator, EnginesAreClearedOfTicketsThatAreSetAside) {
   Script script = sick_script(1, 4);
@@ -175,6 +215,7 @@ TEST(SickGenerator, EnginesAreClearedOfTicketsThatAreSetAside) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(company.count("set aside"), 3u);
   EXPECT_EQ(company.count("restart generator"), 0u);
+  EXPECT_EQ(company.count("clear generator"), 9u) << "three of four, three times";
 }
 
 // Such a prompt is in an evaluation like one that cannot be scored.

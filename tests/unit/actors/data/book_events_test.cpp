@@ -87,10 +87,21 @@ TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
   EXPECT_EQ(changed.set.lost, (std::vector<std::string>{"b"}));
 }
 
-// A map of 6 pairs (A6), keys in alphabetical order as texts (60 + length), ids as a byte string.
+// A map of 6 pairs (A6), keys as texts (60 + length), ids as a byte string.
 TEST(BookEvents, ARecordIsAMapOfCbor) {
   const std::string record = record_of(GroupReferenced{{1, 0, 0}, {{1.0f}}});
   std::string expected = "\xA6";
+  expected +=
+      "\x65"
+      "event\x6A"
+      "referenced";
+  expected +=
+      "\x66"
+      "update\x01";
+  expected +=
+      "\x64"
+      "slot";
+  expected += '\0';
   expected +=
       "\x67"
       "attempt";
@@ -99,20 +110,9 @@ TEST(BookEvents, ARecordIsAMapOfCbor) {
       "\x66"
       "counts\x81\x01";
   expected +=
-      "\x65"
-      "event\x6A"
-      "referenced";
-  expected +=
       "\x68"
       "logprobs\x44";
   expected += std::string("\0\0\x80\x3F", 4);
-  expected +=
-      "\x64"
-      "slot";
-  expected += '\0';
-  expected +=
-      "\x66"
-      "update\x01";
   EXPECT_EQ(record, expected);
 }
 
