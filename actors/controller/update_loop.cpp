@@ -70,7 +70,7 @@ async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
   const bool stop = run_.listener.stop_requested();
   co_await stop_.pass();
   const bool best = run_.listener.is_best(done);
-  const bool due = checkpointer_.due() || run_.listener.log_is_long();
+  const bool due = checkpointer_.due() || run_.listener.log_is_long(done);
   if (stop || run_.plan.save_after(done) || best || due) {
     TROUPE_CO_TRY(co_await checkpointer_.save(done, best || done == run_.plan.updates));
   }

@@ -135,7 +135,11 @@ core::Result<nlohmann::ordered_json> measure(const LogJob& job) {
   LogBench bench(job, folder.path());
   TROUPE_TRY(bench.run());
   const store::StepLog files(folder.path(), store::system_disk());
-  TROUPE_TRY_ASSIGN(bytes, files.bytes_after(0));
+  std::uint64_t bytes = 0;
+  for (std::uint64_t step = 1; step <= kRepetitions + 1; ++step) {
+    TROUPE_TRY_ASSIGN(size, files.size_of(step));
+    bytes += size;
+  }
   const auto tokens = static_cast<double>(job.groups * job.samples * job.new_tokens);
   const auto middle = [&bench](double Costs::*part) {
     std::vector<double> values;

@@ -70,7 +70,7 @@ RunReporter::RunReporter(Files files,
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
       done_(first),
-      saved_(first),
+      logged_(first),
       timer_(clock),
       progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {
   if (progress_.live()) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
@@ -290,20 +290,22 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
       folder, checkpoints.commit(done, std::move(open), hashes ? hashes_json(*hashes) : "{}"));
   on_note("checkpoint " + folder.string());
   lock.lock();
-  saved_ = done;
+  logged_ = done;
+  log_bytes_ = 0;
   const bool covers = !config_.run.keep_experience && !beside_;
   lock.unlock();
   if (covers) TROUPE_TRY(folder_.experience().remove_up_to(done));
   return folder;
 }
 
-// A folder that cannot be read is noticed by whoever writes there.
-bool RunReporter::log_is_long() const {
-  std::unique_lock lock(mutex_);
-  const std::uint64_t saved = saved_;
-  lock.unlock();
-  const auto bytes = folder_.experience().bytes_after(saved);
-  return bytes && *bytes >= static_cast<std::uint64_t>(config_.ckpt.log_bytes_max);
+// A file that cannot be read is noticed by whoever writes there.
+bool RunReporter::log_is_long(std::uint64_t done) {
+  const std::scoped_lock lock(mutex_);
+  for (; logged_ < done; ++logged_) {
+    const auto size = folder_.experience().size_of(logged_ + 1);
+    if (size) log_bytes_ += *size;
+  }
+  return log_bytes_ >= static_cast<std::uint64_t>(config_.ckpt.log_bytes_max);
 }
 
 bool RunReporter::stop_requested() const {

@@ -65,7 +65,7 @@ class RunReporter final : public actors::RunListener {
   // As commit_checkpoint, on the caller's thread.
   core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   bool is_best(std::uint64_t done) const override;
-  bool log_is_long() const override;
+  bool log_is_long(std::uint64_t done) override;
   core::Result<void> check_place() const override { return folder_.check_here(); }
   bool stop_requested() const override;
   // A little before SIGTERM's limit, so that the roles can be stopped.
@@ -120,7 +120,8 @@ class RunReporter final : public actors::RunListener {
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
   std::uint64_t done_;
-  std::uint64_t saved_;  // updates done at the newest checkpoint
+  std::uint64_t logged_;         // updates whose experience log is in log_bytes_, or in a checkpoint
+  std::uint64_t log_bytes_ = 0;  // of the updates since the newest checkpoint
   actors::FailedUpdate failed_;
   observe::PhaseTimer timer_;
   observe::Progress progress_;

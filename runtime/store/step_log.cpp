@@ -90,15 +90,8 @@ core::Result<void> StepLog::remove_up_to(std::uint64_t step) const {
   return {};
 }
 
-core::Result<std::uint64_t> StepLog::bytes_after(std::uint64_t after) const {
-  TROUPE_TRY_ASSIGN(all, steps());
-  std::uint64_t sum = 0;
-  for (const std::uint64_t step : all) {
-    if (step <= after) continue;
-    TROUPE_TRY_ASSIGN(size, disk_.size_of(file_of(step)));
-    sum += size;
-  }
-  return sum;
+core::Result<std::uint64_t> StepLog::size_of(std::uint64_t step) const {
+  return disk_.size_of(file_of(step));
 }
 
 }  // namespace troupe::store

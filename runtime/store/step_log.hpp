@@ -45,7 +45,7 @@ class StepLog {
   core::Result<void> remove(std::uint64_t step) const;
   // Removes the files of all steps up to and including this one.
   core::Result<void> remove_up_to(std::uint64_t step) const;
-  core::Result<std::uint64_t> bytes_after(std::uint64_t step) const;  // of the files of later steps
+  core::Result<std::uint64_t> size_of(std::uint64_t step) const;  // bytes
 
  private:
   std::filesystem::path file_of(std::uint64_t step) const;

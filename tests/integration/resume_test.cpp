@@ -109,6 +109,33 @@ TEST(Resume, OneThreadGivesTheSameRunAsTwo) {
   expect_equal_runs(files, "two", "one");
 }
 
+// As long as two updates are, so every second update is saved.
+TEST(Resume, ALongExperienceLogIsCoveredByACheckpoint) {
+  const TinyRun files;
+  auto words = files.words("run");
+  words.insert(words.end(), {"--ckpt.save_steps", "0", "--ckpt.save_minutes", "0", "--ckpt.max_num",
+                             "10", "--run.keep_experience", "true"});
+  ASSERT_EQ(run_troupe(words).status, 0);
+  std::uintmax_t least = UINTMAX_MAX, most = 0;
+  for (int step = 1; step <= 10; ++step) {
+    const auto file = files / "run" / "experience" / (checkpoint_name(step) + ".log");
+    least = std::min(least, std::filesystem::file_size(file));
+    most = std::max(most, std::filesystem::file_size(file));
+    EXPECT_EQ(std::filesystem::exists(files / "run" / "ckpt" / checkpoint_name(step)), step == 10);
+  }
+  ASSERT_LT(most, 2 * least);
+  words = files.words("bounded");
+  words.insert(words.end(),
+               {"--ckpt.save_steps", "0", "--ckpt.save_minutes", "0", "--ckpt.max_num", "10",
+                "--ckpt.log_bytes_max", std::to_string(most + 1)});
+  ASSERT_EQ(run_troupe(words).status, 0);
+  for (int step = 1; step <= 10; ++step) {
+    EXPECT_EQ(std::filesystem::exists(files / "bounded" / "ckpt" / checkpoint_name(step)),
+              step % 2 == 0)
+        << step;
+  }
+}
+
 TEST(Resume, AStopSignalEndsAfterACheckpointWithStatus130) {
   const TinyRun files;
   ASSERT_EQ(run_troupe(files.words("whole")).status, 0);

@@ -42,8 +42,9 @@ TEST_F(StepLogFiles, EachStepHasItsRecordsInOrder) {
   EXPECT_EQ(read(3), Texts{});
   EXPECT_EQ(*log_.steps(), (std::vector<std::uint64_t>{1, 2}));
   // 8 bytes before each record.
-  EXPECT_EQ(*log_.bytes_after(0), (8 + 3) + (8 + 3) + 8 + (8 + 3));
-  EXPECT_EQ(*log_.bytes_after(1), (8 + 3) + 8 + (8 + 3));
+  EXPECT_EQ(*log_.size_of(1), 8 + 3);
+  EXPECT_EQ(*log_.size_of(2), (8 + 3) + 8 + (8 + 3));
+  EXPECT_EQ(*log_.size_of(3), 0u) << "it has no file";
 }
 
 // CRC-32C of "123456789" is E3069283 (RFC 3720, and every table of check values).
