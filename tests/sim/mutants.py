@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes each mistake of mutants.tsv in a copy of the tree and shows that the simulator finds it.
+"""Makes each mistake of mutants.tsv in a copy of the tree and shows that the simulator finds it, or the unit
+tests that its line names.
 
     tests/sim/mutants.py [--here] [NAME ...]      # needs ./dev build before; about a minute a mistake
 
@@ -15,6 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
 CMAKE = ROOT / ".venv" / "build" / "bin" / "cmake"
+SIMULATOR = "test_sim CompanyWorld.NothingIs*"
 
 
 def run(*words, **more):
@@ -24,8 +26,8 @@ def run(*words, **more):
 def mutants():
     for line in (ROOT / "tests/sim/mutants.tsv").read_text().splitlines():
         if line and not line.startswith("#"):
-            name, file, old, new = (line.split("\t") + [""])[:4]
-            yield name, file, old.replace("\\n", "\n"), new.replace("\\n", "\n")
+            name, file, old, new, test = (line.split("\t") + ["", ""])[:5]
+            yield name, file, old.replace("\\n", "\n"), new.replace("\\n", "\n"), test or SIMULATOR
 
 
 def make_copy():
@@ -50,7 +52,7 @@ def main():
     if not here:
         make_copy()
     found = True
-    for name, file, old, new in mutants():
+    for name, file, old, new, test in mutants():
         if names and name not in names:
             continue
         source = tree / file
@@ -58,20 +60,22 @@ def main():
         if text.count(old) != 1:
             sys.exit(f"{name}: {file} has the text {text.count(old)} times")
         source.write_text(text.replace(old, new))
+        binary, tests = test.split()
         try:
-            built = run(CMAKE, "--build", folder, "--target", "test_sim")
+            built = run(CMAKE, "--build", folder, "--target", binary)
             if built.returncode != 0:
                 sys.exit(f"{name} does not compile:\n{built.stdout[-3000:]}")
             try:
-                test = run(folder / "bin/test_sim", "--gtest_filter=CompanyWorld.NothingIs*", timeout=600)
-                output, status = test.stdout, test.returncode
+                played = run(folder / "bin" / binary, f"--gtest_filter={tests}", timeout=600)
+                output, status = played.stdout, played.returncode
             except subprocess.TimeoutExpired as late:
                 output, status = "", "no end"
         finally:
             source.write_text(text)
         seed = re.search(r"TROUPE_SIM_SEED=(\d+)", output)
-        wrong = re.search(r"Failed\n(.*)", output)
-        said = f"seed {seed[1]}: {wrong[1][:100]}" if seed and wrong else f"status {status}"
+        wrong = re.search(r"Fail(?:ed|ure)\n(.*)", output)
+        where = f"seed {seed[1]}" if seed else binary
+        said = f"{where}: {wrong[1][:100]}" if wrong else f"status {status}"
         print(f"{'found' if status != 0 else 'NOT FOUND'}\t{name}\t{said}", flush=True)
         found = found and status != 0
     sys.exit(0 if found else 1)
