@@ -62,6 +62,7 @@ void Device::read_modes() {
   if (const auto seed = mode_number("random")) order_ = {Order::Kind::kRandom, *seed};
   fails_at_ = mode_number("fail");
   hangs_at_ = mode_number("hang");
+  skips_ = mode_number("skip");
   grids_ = 0;
 }
 
@@ -145,7 +146,7 @@ void Device::protect(int how) {
 void Device::run(const cudaLaunchConfig_t& config, const std::function<void()>& thread) {
   ++grids_;
   if (fails_at_ == grids_) broken = cudaErrorIllegalAddress;
-  if (broken != cudaSuccess) return;
+  if (broken != cudaSuccess || skips_ == grids_) return;
   while (hangs_at_ == grids_)
     pause();
   const unsigned csr = _mm_getcsr();

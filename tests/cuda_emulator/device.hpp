@@ -71,7 +71,7 @@ class Device {
   const std::size_t limit_;
   const bool guard_ = mode_has("guard");
   Order order_;
-  std::optional<std::uint64_t> fails_at_, hangs_at_;
+  std::optional<std::uint64_t> fails_at_, hangs_at_, skips_;
   std::uint64_t grids_ = 0;
   int depth_ = 0;
 };
