@@ -40,8 +40,8 @@ done | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r
 done
 
 install -m 755 "$here/troupe.sh" "$out/troupe"
-cp -r "$here/gpu_check" "$out/gpu_check"
-printf '#!/bin/sh\nexec python3 -B "$(dirname "$(readlink -f "$0")")/gpu_check/main.py" "$@"\n' >"$out/gpu-check"
+cp -r "$here/gpu_check" "$out/lib/gpu_check"
+printf '#!/bin/sh\nexec python3 -B "$(dirname "$(readlink -f "$0")")/lib/gpu_check/main.py" "$@"\n' >"$out/gpu-check"
 chmod 755 "$out/gpu-check"
 size=$(du -sk --apparent-size "$out" | cut -f1)
 echo "$out: $(((size + 1023) / 1024)) MiB"

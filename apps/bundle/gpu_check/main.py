@@ -22,6 +22,7 @@ from runner import Runner  # noqa: E402
 from stages import CAPS, NAMES, ORDER, Stages  # noqa: E402
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+BUNDLE = os.path.dirname(os.path.dirname(HERE))
 
 
 def arguments():
@@ -64,15 +65,14 @@ def launcher(args, programs):
         if args.build:
             path = os.path.join(args.build, name if name == "troupe" else os.path.join("bin", name))
             return [path], {"TROUPE_BUILD_DIR": os.path.abspath(args.build)}
-        bundle = os.path.dirname(HERE)
-        words = [os.path.join(bundle, "troupe")] + (["--torch", args.torch] if args.torch else [])
-        path = os.path.join(bundle, "bin", "troupe") if name == "troupe" else os.path.join(programs, name)
-        return words, {"TROUPE_PROGRAM": path, "TROUPE_BUILD_DIR": bundle}
+        words = [os.path.join(BUNDLE, "troupe")] + (["--torch", args.torch] if args.torch else [])
+        path = os.path.join(BUNDLE, "bin", "troupe") if name == "troupe" else os.path.join(programs, name)
+        return words, {"TROUPE_PROGRAM": path, "TROUPE_BUILD_DIR": BUNDLE}
     return launch
 
 
 def unpack(programs):
-    archive = os.path.join(os.path.dirname(HERE), "checks.tar.gz")
+    archive = os.path.join(BUNDLE, "checks.tar.gz")
     try:
         with tarfile.open(archive) as checks:
             checks.extractall(programs)
@@ -87,7 +87,7 @@ def main():
     try:
         if not args.build:
             unpack(scratch)
-            library = os.path.join(os.path.dirname(HERE), "lib", "libtroupe_cuda.so")
+            library = os.path.join(BUNDLE, "lib", "libtroupe_cuda.so")
             os.environ.setdefault("TROUPE_CUDA_LIBRARY", library)
         runner = Runner(report, launcher(args, scratch), args.minutes)
         chosen = plan(args)
