@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# make.sh BUILD OUT [PROGRAM..]: packs the program built in BUILD into the folder OUT, which runs on
+# make.sh [--arch] BUILD OUT [PROGRAM..]: packs the program built in BUILD into the folder OUT, which runs on
 # other machines (to train, they need LibTorch 2.11): bin/troupe, checks.tar.gz (the PROGRAMs of
 # BUILD/bin, for gpu-check), lib/ (libtroupe_learn.so, libtroupe_cuda.so for all GPUs if BUILD has it,
 # and every shared library they need except LibTorch's and the system's own), the launcher `troupe`
-# and `gpu-check`. Replaces OUT. Fails above 60 MiB.
+# and `gpu-check`. With --arch the CUDA library of BUILD itself, for the GPUs that it was built for.
+# Replaces OUT. Fails above 60 MiB, with --arch above 48 MiB.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cuda=cuda_all/libtroupe_cuda.so limit_mib=60
+if [[ $1 == --arch ]]; then
+  cuda=libtroupe_cuda.so limit_mib=48
+  shift
+fi
 build=$1 out=$2
 shift 2
-readonly limit_mib=60
 
 rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib"
@@ -22,8 +27,8 @@ if (($#)); then
   tar -C "$checks" -czf "$out/checks.tar.gz" .
   rm -rf "$checks"
 fi
-if [[ -e $build/cuda_all/libtroupe_cuda.so ]]; then
-  strip -o "$out/lib/libtroupe_cuda.so" "$build/cuda_all/libtroupe_cuda.so"
+if [[ -e $build/$cuda ]]; then
+  strip -o "$out/lib/libtroupe_cuda.so" "$build/$cuda"
 fi
 
 # Libraries that are not packed: LibTorch with what it brings, and what every glibc system has.
@@ -35,7 +40,9 @@ done | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r
 done
 
 install -m 755 "$here/troupe.sh" "$out/troupe"
-install -m 755 "$here/gpu_check.sh" "$out/gpu-check"
+cp -r "$here/gpu_check" "$out/lib/gpu_check"
+printf '#!/bin/sh\nexec python3 -B "$(dirname "$(readlink -f "$0")")/lib/gpu_check/main.py" "$@"\n' >"$out/gpu-check"
+chmod 755 "$out/gpu-check"
 size=$(du -sk --apparent-size "$out" | cut -f1)
 echo "$out: $(((size + 1023) / 1024)) MiB"
 ((size <= limit_mib * 1024)) || {

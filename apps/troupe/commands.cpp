@@ -33,6 +33,7 @@ constexpr Command kCommands[] = {
     {"serve", run_serve},
     {"serve-reward", run_serve_reward},
     {"merge-lora", run_merge_lora},
+    {"model", run_model},
     {"score", run_score},
     {"eval", run_eval},
 };
@@ -73,6 +74,7 @@ constexpr const char* kCommandsHelp =
     "  doctor                            processor, memory, disk, limits\n"
     "  bench NAME [--json]               measure this machine\n"
     "  data arithmetic --out DIR         write the one-digit arithmetic task\n"
+    "  model random --shape S --out DIR  write a model of random weights\n"
     "  version                           version and build\n"
     "\n"
     "A model is a Hugging Face folder, or org/name when it is in the local hub cache (HF_HOME).\n"

@@ -118,9 +118,18 @@ std::string version_text(int version) {  // 13000 gives "13.0"
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+// PyTorch's wheels bring NCCL in a folder beside LibTorch's own.
+void* open_nccl() {
+  if (void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) return library;
+  const auto torch = learn::find_libtorch();
+  if (!torch) return nullptr;
+  const auto packages = torch->folder.parent_path().parent_path();
+  return dlopen((packages / "nvidia/nccl/lib/libnccl.so.2").c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 // The version of NCCL, such as "2.28.9"; empty when libnccl.so.2 does not load.
 std::string nccl_version() {
-  void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  void* const library = open_nccl();
   if (library == nullptr) return {};
   using GetVersion = int (*)(int*);
   const auto get = reinterpret_cast<GetVersion>(dlsym(library, "ncclGetVersion"));
@@ -188,7 +197,9 @@ void print_gpus() {
     print_gpu(i, state.devices);
   const std::string nccl = nccl_version();
   std::printf("nccl        %s\n",
-              nccl.empty() ? "not found (libnccl.so.2 is not on the loader's path)" : nccl.c_str());
+              nccl.empty()
+                  ? "not found (libnccl.so.2 is neither on the loader's path nor beside PyTorch)"
+                  : nccl.c_str());
 }
 
 // Prints one JSON line for programs. Error kResources: there is no GPU.

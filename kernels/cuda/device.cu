@@ -4,10 +4,18 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -33,35 +41,74 @@ std::string uuid_of(int ordinal) {
   return text;
 }
 
-// Pinned memory for small uploads, which then need not wait until the source has been read. It is
-// filled from front to back while copies from it may be in flight, and starts over when all are
-// done.
+// Makes a device the thread's present one until it is destroyed.
+class OnDevice {
+ public:
+  explicit OnDevice(int ordinal) {
+    check(cudaGetDevice(&before_), "asking for the present device");
+    changed_ = before_ != ordinal;
+    if (changed_) check(cudaSetDevice(ordinal), "choosing the device");
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() {
+    if (changed_) cudaSetDevice(before_);
+  }
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+// Pinned memory in two halves, through which copies between host and device go: the driver copies
+// one half while the host fills or empties the other. Pinned once, used for the device's lifetime.
 class Staging {
  public:
+  static constexpr std::size_t kHalf_bytes = 4 << 20;
+
   ~Staging() {
-    if (data_ != nullptr) cudaFreeHost(data_);
+    if (data_ == nullptr) return;
+    for (cudaEvent_t event : done_)
+      cudaEventDestroy(event);
+    cudaFreeHost(data_);
   }
-  // Room for `bytes`; null for more than half of the memory. Waits for `stream` when it is full.
-  void* take(std::size_t bytes, cudaStream_t stream) {
-    if (bytes > kBytes / 2) return nullptr;
-    if (data_ == nullptr)
-      check(cudaMallocHost(reinterpret_cast<void**>(&data_), kBytes), "pinned memory");
+
+  // Room for `bytes`, at most kHalf_bytes, that no copy uses. Waits for the copies of a half on
+  // `stream` before it is used again.
+  char* take(std::size_t bytes, cudaStream_t stream) {
+    if (data_ == nullptr) make();
     const std::size_t size = (bytes + 255) / 256 * 256;
-    if (used_ + size > kBytes) {
-      check(cudaStreamSynchronize(stream), "copies to the device");
-      used_ = 0;
-    }
-    void* const at = data_ + used_;
+    if (used_ + size > kHalf_bytes) turn(stream);
+    char* const at = data_ + half_ * kHalf_bytes + used_;
     used_ += size;
     return at;
+  }
+  // Ends the present half: what was taken is in use until all work of `stream` up to now is done.
+  // Returns the number of the half, for `wait_for`.
+  std::size_t turn(cudaStream_t stream) {
+    const std::size_t full = half_;
+    check(cudaEventRecord(done_[full], stream), "copies of the device");
+    half_ = 1 - half_;
+    used_ = 0;
+    wait_for(half_);
+    return full;
+  }
+  void wait_for(std::size_t half) {
+    check(cudaEventSynchronize(done_[half]), "copies of the device");
   }
   // Call it when all copies are done.
   void reset() { used_ = 0; }
 
  private:
-  static constexpr std::size_t kBytes = 8 << 20;
+  void make() {
+    check(cudaMallocHost(reinterpret_cast<void**>(&data_), 2 * kHalf_bytes), "pinned memory");
+    for (cudaEvent_t& event : done_)
+      check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event");
+  }
+
   char* data_ = nullptr;
-  std::size_t used_ = 0;
+  std::array<cudaEvent_t, 2> done_{};
+  std::size_t half_ = 0, used_ = 0;
 };
 
 class DeviceMemory final : public core::Memory {
@@ -71,9 +118,9 @@ class DeviceMemory final : public core::Memory {
 
   void* allocate(std::size_t bytes) override {
     if (bytes == 0) return nullptr;
-    check(cudaSetDevice(ordinal_), "choosing the device");
+    refuse_while_recording("memory is taken");
+    const OnDevice here(ordinal_);  // any thread may call this
     void* memory = nullptr;
-    check(cudaSetDevice(ordinal_), "choosing the device");  // any thread may call this
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
       cudaGetLastError();  // clears the error, which the next launch would report again
       std::size_t free = 0, total = 0;
@@ -85,20 +132,31 @@ class DeviceMemory final : public core::Memory {
     check(cudaMemsetAsync(memory, 0, bytes, stream_), "zeroing device memory");
     return memory;
   }
+  // While a graph is recorded nothing can be freed: it is freed at the end.
   void release(void* memory, std::size_t) noexcept override {
-    if (memory != nullptr) cudaFree(memory);
+    if (memory == nullptr) return;
+    if (records_here())
+      late_.push_back(memory);
+    else
+      cudaFree(memory);
   }
   void upload(void* to, const void* from, std::size_t bytes) override {
-    if (bytes == 0) return;
-    void* const pinned = recording_ ? nullptr : staging_.take(bytes, stream_);
-    if (pinned != nullptr) std::memcpy(pinned, from, bytes);
-    check(cudaMemcpyAsync(to, pinned != nullptr ? pinned : from, bytes, cudaMemcpyHostToDevice,
-                          stream_),
-          "copy to the device");
-    if (pinned == nullptr) check(cudaStreamSynchronize(stream_), "copy to the device");
+    refuse_while_recording("data is copied to the device");
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t piece = std::min(bytes - done, Staging::kHalf_bytes);
+      char* const pinned = staging_.take(piece, stream_);
+      std::memcpy(pinned, static_cast<const char*>(from) + done, piece);
+      check(cudaMemcpyAsync(static_cast<char*>(to) + done, pinned, piece, cudaMemcpyHostToDevice,
+                            stream_),
+            "copy to the device");
+      done += piece;
+    }
   }
   void download(void* to, const void* from, std::size_t bytes) override {
-    if (bytes > 0)
+    refuse_while_recording("data is copied from the device");
+    if (bytes > Staging::kHalf_bytes)
+      download_in_pieces(to, from, bytes);
+    else if (bytes > 0)
       check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
             "copy from the device");
     wait();
@@ -122,7 +180,7 @@ class DeviceMemory final : public core::Memory {
     return true;
   }
   void* open_shared(const SharedHandle& handle) override {
-    check(cudaSetDevice(ordinal_), "choosing the device");
+    const OnDevice here(ordinal_);
     cudaIpcMemHandle_t in{};
     std::memcpy(in.reserved, handle.data(), handle.size());
     void* memory = nullptr;
@@ -133,9 +191,46 @@ class DeviceMemory final : public core::Memory {
   }
   void close_shared(void* memory) noexcept override { cudaIpcCloseMemHandle(memory); }
 
-  void set_recording(bool recording) { recording_ = recording; }
+  // The calling thread begins to record a graph, or ends it.
+  void begin_recording() { recorder_ = std::this_thread::get_id(); }
+  void end_recording() noexcept {
+    recorder_ = std::thread::id();
+    for (void* const memory : late_)
+      cudaFree(memory);
+    late_.clear();
+  }
 
  private:
+  bool records_here() const noexcept { return recorder_.load() == std::this_thread::get_id(); }
+  // The driver would give up the recording, and say so only at its end.
+  void refuse_while_recording(const char* what) const {
+    if (records_here()) throw core::DeviceError(std::string(what) + " while a graph is recorded");
+  }
+  // The driver fills one half while the host empties the other.
+  void download_in_pieces(void* to, const void* from, std::size_t bytes) {
+    struct Piece {
+      char* pinned = nullptr;
+      std::size_t at = 0, bytes = 0, half = 0;
+    };
+    const auto empty = [&](const Piece& piece) {
+      if (piece.bytes == 0) return;
+      staging_.wait_for(piece.half);
+      std::memcpy(static_cast<char*>(to) + piece.at, piece.pinned, piece.bytes);
+    };
+    Piece before;
+    for (std::size_t done = 0; done < bytes;) {
+      Piece piece{nullptr, done, std::min(bytes - done, Staging::kHalf_bytes), 0};
+      piece.pinned = staging_.take(piece.bytes, stream_);
+      check(cudaMemcpyAsync(piece.pinned, static_cast<const char*>(from) + done, piece.bytes,
+                            cudaMemcpyDeviceToHost, stream_),
+            "copy from the device");
+      empty(before);
+      piece.half = staging_.turn(stream_);
+      done += piece.bytes;
+      before = piece;
+    }
+    empty(before);
+  }
   // Clears the error, which the next launch would report again.
   static bool refused() {
     cudaGetLastError();
@@ -146,7 +241,8 @@ class DeviceMemory final : public core::Memory {
   const cudaStream_t stream_;
   const std::string name_;  // cached, because the driver is slow to return it
   Staging staging_;
-  bool recording_ = false;
+  std::atomic<std::thread::id> recorder_{};  // of the thread that records a graph
+  std::vector<void*> late_;                  // to be freed at its end
 };
 
 class RecordedGraph final : public Graph {
@@ -213,7 +309,7 @@ class CudaDevice final : public Device {
   const Ops& ops() const override { return table(); }
   void enter() override {
     check(cudaSetDevice(ordinal_), "choosing the device");
-    entered = {stream_, multiprocessors_, shared_bytes_, numbers_};
+    entered = {stream_, ordinal_, multiprocessors_, shared_bytes_, numbers_};
   }
   void synchronize() override { memory_.wait(); }
   double mma_probe(std::int64_t rounds, float* sink) override {
@@ -221,18 +317,19 @@ class CudaDevice final : public Device {
   }
   void begin_recording() override {
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a graph");
-    memory_.set_recording(true);
+    memory_.begin_recording();
   }
   std::unique_ptr<Graph> end_recording() override {
     cudaGraph_t graph = nullptr;
-    memory_.set_recording(false);
-    check(cudaStreamEndCapture(stream_, &graph), "recording a graph");
+    const cudaError_t code = cudaStreamEndCapture(stream_, &graph);
+    memory_.end_recording();
+    check(code, "recording a graph");
     return std::make_unique<RecordedGraph>(graph, stream_);
   }
   void drop_recording() noexcept override {
     cudaGraph_t graph = nullptr;
-    memory_.set_recording(false);
     cudaStreamEndCapture(stream_, &graph);
+    memory_.end_recording();
     if (graph != nullptr) cudaGraphDestroy(graph);
     cudaGetLastError();  // clears the error, which the next launch would report again
   }
@@ -269,6 +366,20 @@ const Current& current_device() {
 }
 cudaStream_t current_stream() {
   return current_device().stream;
+}
+
+void allow_shared(const void* kernel, const char* name) {
+  static std::mutex mutex;
+  static std::set<std::pair<int, const void*>> allowed;
+  const Current& device = current_device();
+  const std::lock_guard lock(mutex);
+  if (allowed.contains({device.ordinal, kernel})) return;
+  cudaFuncAttributes facts{};
+  check(cudaFuncGetAttributes(&facts, kernel), name);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(device.shared_bytes - facts.sharedSizeBytes)),
+        name);
+  allowed.insert({device.ordinal, kernel});
 }
 
 void read_numbers(void* to, std::size_t bytes) {

@@ -15,6 +15,7 @@ namespace troupe::kernels::cuda {
 // The device that the calling thread has entered.
 struct Current {
   cudaStream_t stream = nullptr;
+  int ordinal = 0;
   int multiprocessors = 0;
   std::size_t shared_bytes = 0;  // available to a block
   void* numbers = nullptr;       // kNumbersBytes on the device, for returned numbers
@@ -30,6 +31,10 @@ T read_number() {
   read_numbers(&value, sizeof(T));
   return value;
 }
+// Lets the kernel have as much dynamic shared memory on the entered device as there is. How much it
+// may have is state of the process, so it is set once for all threads and sizes.
+inline constexpr std::size_t kSharedAlways = 48 * 1024;  // a kernel may have that much without
+void allow_shared(const void* kernel, const char* name);
 // Throws core::DeviceError (core::OutOfMemory if memory ran out) if `code` is an error.
 void check(cudaError_t code, const char* what);
 
@@ -46,11 +51,7 @@ void launch(const char* name,
             std::size_t shared,
             const Args&... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  if (shared > 48 * 1024) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared)),
-          name);
-  }
+  if (shared > kSharedAlways) allow_shared(reinterpret_cast<const void*>(kernel), name);
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;

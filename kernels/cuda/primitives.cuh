@@ -22,22 +22,23 @@ inline void copy_async(void* shared, const void* global, bool valid = true) {
   const auto places =
       reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global);
   if (places % 16 != 0) std::abort();
-  if (valid)
-    std::memcpy(shared, global, 16);
-  else
-    std::memset(shared, 0, 16);
+  troupe_emulator::copy_later(shared, valid ? global : nullptr, 16);
 }
 // Copies 4 bytes; both addresses must be multiples of 4.
 inline void copy_async_word(void* shared, const void* global) {
-  std::memcpy(shared, global, 4);
+  troupe_emulator::copy_later(shared, global, 4);
 }
-inline void copy_async_commit() {}
+inline void copy_async_commit() {
+  troupe_emulator::commit_copies();
+}
 // Hides the value from the compiler, so that expressions of it are recomputed after this point
 // instead of held in registers through a loop.
 inline void forget(int&) {}
 // Waits until at most `Pending` of the committed groups are in flight.
 template <int Pending>
-inline void copy_async_wait() {}
+inline void copy_async_wait() {
+  troupe_emulator::wait_for_copies(Pending);
+}
 
 // Rounds two f32 to bfloat16, nearest, ties to even; `low` goes to the low half.
 inline std::uint32_t pair_of_bf16(float low, float high) {

@@ -170,6 +170,12 @@ function(troupe_test)
                         "${emulated};TROUPE_CUDA_EMULATOR=guard" unit ${arg_NAME} ${arg_LABELS})
   troupe_discover_tests(${target} ${arg_NAME}_reverse ${arg_TIMEOUT}
                         "${emulated};TROUPE_CUDA_EMULATOR=guard,reverse" unit ${arg_NAME} ${arg_LABELS})
+  if(arg_CUDA)
+    foreach(seed 2 3) # thread by thread, and by whole warps
+      troupe_discover_tests(${target} ${arg_NAME}_random_${seed} ${arg_TIMEOUT}
+                            "${emulated};TROUPE_CUDA_EMULATOR=guard,random:${seed}" unit ${arg_NAME} ${arg_LABELS})
+    endforeach()
+  endif()
   if(TROUPE_NVCC)
     troupe_discover_tests(${target} ${arg_NAME}_gpu ${arg_TIMEOUT}
                           TROUPE_CUDA_LIBRARY=${CMAKE_BINARY_DIR}/libtroupe_cuda.so gpu ${arg_LABELS})

@@ -15,6 +15,8 @@ namespace troupe::weights {
 
 class DeviceSnapshot {
  public:
+  // A receiver whose lease was taken back may still have the memory open: what was made stays.
+  static constexpr bool kSparesStay = true;
   // Errors: kUnsupported (this memory cannot be shared), kResources (no room on the device).
   static core::Result<std::shared_ptr<DeviceSnapshot>> create(const SnapshotShape& shape,
                                                               core::Memory& memory);

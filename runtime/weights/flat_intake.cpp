@@ -43,8 +43,8 @@ core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration bu
   auto done = pack(team, budget);
   if ((!done || *done) && is_taken_back(flat_.lease)) return taken_back(flat_.version);
   if (!done || !*done) return done;
-  flat_.lease.close();
   flat_.owner.reset();
+  flat_.lease.close();
   return true;
 }
 

@@ -24,8 +24,8 @@ struct FlatWeights {
   std::vector<std::uint32_t> table;  // CRC-32C of each bucket
   const float* data = nullptr;
   bool on_device = false;             // `data` lies in the memory of the engine's team
-  std::shared_ptr<const void> owner;  // of `data`
   net::OwnedFd lease;                 // a connection: until a byte comes nobody writes `data`
+  std::shared_ptr<const void> owner;  // of `data`; goes before the lease
   bool verified = false;              // every bucket was checked, or needs no check
 };
 

@@ -181,21 +181,17 @@ core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
   }
   core::Memory::SharedHandle handle;
   std::copy(std::begin(place.handle), std::end(place.handle), handle.begin());
-  const auto open = [&]() -> core::Result<OpenSnapshots::Opened> {
-    void* const data = memory_.open_shared(handle);
-    if (data == nullptr) return fail(ErrorCode::kResources, "a snapshot that cannot be opened");
-    const auto close = [&memory = memory_](void* start) { memory.close_shared(start); };
-    return OpenSnapshots::Opened{answer.buffer_id, answer.bytes,
-                                 std::shared_ptr<const void>(data, close)};
-  };
-  auto opened = on_device_.get(answer.buffer_id, open);
-  if (!opened) return std::optional<FlatWeights>();  // the system refuses; fall back on host memory
+  // Open only while the lease lasts: afterwards the publisher may free the memory.
+  void* const data = memory_.open_shared(handle);
+  if (data == nullptr)
+    return std::optional<FlatWeights>();  // the system refuses; fall back on host memory
   FlatWeights flat;
   flat.version = answer.version;
   flat.shape = shape_;
-  flat.data = static_cast<const float*>(opened->data.get());
+  flat.data = static_cast<const float*>(data);
   flat.on_device = true;
-  flat.owner = opened->data;
+  flat.owner = std::shared_ptr<const void>(
+      data, [&memory = memory_](void* start) { memory.close_shared(start); });
   flat.lease = std::move(*socket);
   flat.verified = true;  // nothing travelled
   return std::optional<FlatWeights>(std::move(flat));

@@ -23,9 +23,9 @@
 
 namespace troupe::weights {
 
-// A receiver's cache of opened snapshots. Keeps the last kWeightMappings_max, since a publisher
-// uses its buffers in turn and opening one again costs more than a step. Thread-safe; what it
-// returns may outlive it.
+// A receiver's cache of opened snapshots in host memory. Keeps the last kWeightMappings_max, since
+// a publisher uses its buffers in turn and opening one again costs more than a step. Thread-safe;
+// what it returns may outlive it.
 class OpenSnapshots {
  public:
   struct Opened {
@@ -112,7 +112,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
   const std::uint32_t number_;  // Hello::receiver
   core::Memory& memory_;
   const std::shared_ptr<ShadowPool> shadows_;
-  OpenSnapshots in_memory_, on_device_;
+  OpenSnapshots in_memory_;
   std::atomic<bool> closed_{false};
   std::mutex mutex_;
   Kept kept_;

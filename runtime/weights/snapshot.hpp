@@ -17,6 +17,7 @@ namespace troupe::weights {
 
 class Snapshot {
  public:
+  static constexpr bool kSparesStay = false;
   // Error kResources: there is not enough shared memory.
   static core::Result<std::shared_ptr<Snapshot>> create(const SnapshotShape& shape);
   Snapshot(const Snapshot&) = delete;

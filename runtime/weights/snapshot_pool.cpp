@@ -59,6 +59,7 @@ void LeasePool<Kind>::offer(std::shared_ptr<Kind> filled) {
 // Keeps one free snapshot for the next version.
 template <class Kind>
 void LeasePool<Kind>::drop_spare() {
+  if constexpr (Kind::kSparesStay) return;
   const auto spare = find_free();
   if (spare == nullptr) return;
   std::erase_if(all_, [&](const auto& one) { return one.use_count() == 1; });

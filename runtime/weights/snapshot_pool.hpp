@@ -1,9 +1,10 @@
 // Keeps the snapshots of one publisher, on the host or on its device: two that are reused in turn,
-// and a third while receivers hold older ones; never more. A lease is a shared pointer; a snapshot
-// that anyone leases is never written. When all three are in use, `take` wants the oldest back and
-// waits until the server has ended its leases. The server may keep one snapshot, which is then not
-// wanted back, so that a receiver that has lost one snapshot gets the next one whole. The server's
-// thread gives and ends leases; the publisher's takes and offers snapshots.
+// and a third while receivers hold older ones (on a device it then stays); never more. A lease is a
+// shared pointer; a snapshot that anyone leases is never written. When all three are in use, `take`
+// wants the oldest back and waits until the server has ended its leases. The server may keep one
+// snapshot, which is then not wanted back, so that a receiver that has lost one snapshot gets the
+// next one whole. The server's thread gives and ends leases; the publisher's takes and offers
+// snapshots.
 #pragma once
 
 #include "runtime/weights/device_snapshot.hpp"

@@ -1,12 +1,19 @@
 // A CUDA device made of plain C++, so that kernels/cuda can be run and tested where there is no
 // GPU: the same .cu files, compiled by g++ with this header in the place of NVIDIA's. Every thread
 // of a block is a fiber; barriers and warp functions switch between them; work on a stream is put
-// off until somebody waits, as on a device. It checks what a device does not: barriers that some
-// threads miss, shared memory read before it is written (it starts as NaN), host pointers given to
-// kernels and device memory touched by the host (TROUPE_CUDA_EMULATOR=guard), misaligned vectors
-// (they trap), and dependence on the order of threads and blocks (TROUPE_CUDA_EMULATOR=reverse runs
-// them last first). It is slow and does not imitate tensor cores bit by bit. Only what our kernels
-// use is here.
+// off until somebody waits, as on a device. It checks what a device does not:
+// - barriers that some threads miss; misaligned vectors (they trap)
+// - shared memory that is read before it is written (it starts as NaN), also by a copy that nobody
+//   has waited for (its destination is NaN until then)
+// - host pointers given to kernels, and device memory touched by the host (mode `guard`)
+// - dependence on the order of threads and blocks (`reverse`: last first; `random:N`: as the seed N
+//   says, thread by thread or by whole warps)
+// - the rules of shared memory above 48 KiB, of recorded graphs, and of the thread's present device
+// - memory that is freed while another process has it open (it ends the process)
+// `fail:N` lets the N-th grid and everything after it fail, as an illegal address does; `hang:N`
+// lets it never end, `skip:N` lets it do nothing; `devices:N` has N devices, `none` has none; `small` has 99 KiB of shared
+// memory. Modes are the words of TROUPE_CUDA_EMULATOR, with commas between. It is slow and does not
+// imitate tensor cores bit by bit. Only what our kernels use is here.
 #pragma once
 
 #include <algorithm>
@@ -82,6 +89,11 @@ extern Thread current;                 // of the fiber that runs
 extern unsigned char* dynamic_shared;  // of the block that runs
 
 void block_barrier();
+// A copy to shared memory that is done when its thread waits for it; `from` null: zeros. Copies
+// belong to the group that the thread commits next; it waits for all groups but the `pending` last.
+void copy_later(void* to, const void* from, std::size_t bytes);
+void commit_copies();
+void wait_for_copies(std::uint64_t pending);
 // All lanes of the warp named in `mask` put in a value of up to 8 bytes and get everybody's.
 struct WarpValues {
   std::uint64_t of[32];
@@ -212,10 +224,15 @@ enum cudaError_t {
   cudaErrorMemoryAllocation = 2,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorIllegalAddress = 700,
   cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
 };
 struct troupe_emulator_stream;
 struct troupe_emulator_graph;
+struct troupe_emulator_event;
+using cudaEvent_t = troupe_emulator_event*;
 using cudaStream_t = troupe_emulator_stream*;
 using cudaGraph_t = troupe_emulator_graph*;
 using cudaGraphExec_t = troupe_emulator_graph*;
@@ -238,8 +255,12 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+struct cudaFuncAttributes {
+  std::size_t sharedSizeBytes;
+};
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaIpcMemLazyEnablePeerAccess = 1;
+inline constexpr unsigned cudaEventDisableTiming = 2;
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   std::size_t dynamicSmemBytes = 0;
@@ -248,6 +269,7 @@ struct cudaLaunchConfig_t {
 
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device);
 cudaError_t cudaDeviceCanAccessPeer(int* yes, int device, int peer);
 cudaError_t cudaDriverGetVersion(int* version);
@@ -262,6 +284,10 @@ cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaMemcpyAsync(
     void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream);
@@ -275,9 +301,15 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* out, void* memory);
 cudaError_t cudaIpcOpenMemHandle(void** out, cudaIpcMemHandle_t handle, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void* memory);
 
+// `kernel` is state of the whole process, for all threads.
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void* kernel);
+
 namespace troupe_emulator {
 // Puts a grid at the end of the stream's work.
-cudaError_t submit(const cudaLaunchConfig_t& config, std::function<void()> thread);
+cudaError_t submit(const cudaLaunchConfig_t& config,
+                   const void* kernel,
+                   std::function<void()> thread);
 // Ends the process when an argument holds a pointer to the host's memory.
 void check_argument(const void* bytes, std::size_t size);
 // Bytes of shared memory that a block may ask for: 227 KiB as on an H100, or the 99 KiB of smaller
@@ -285,11 +317,6 @@ void check_argument(const void* bytes, std::size_t size);
 std::size_t shared_limit();
 }  // namespace troupe_emulator
 
-template <class Kernel>
-cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int bytes) {
-  return static_cast<std::size_t>(bytes) <= troupe_emulator::shared_limit() ? cudaSuccess
-                                                                            : cudaErrorInvalidValue;
-}
 template <class... Params, class... Args>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
                                void (*kernel)(Params...),
@@ -301,5 +328,6 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
     troupe_emulator::check_argument(&value, sizeof(value));
   };
   std::apply([&](auto&... all) { (look(all), ...); }, values);
-  return troupe_emulator::submit(*config, [kernel, values] { std::apply(kernel, values); });
+  return troupe_emulator::submit(*config, reinterpret_cast<const void*>(kernel),
+                                 [kernel, values] { std::apply(kernel, values); });
 }

@@ -3,7 +3,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <utility>
 
 asm(R"(
 .text
@@ -48,6 +51,26 @@ const WarpValues& exchange(unsigned mask, std::uint64_t value) {
 unsigned lane() {
   return active->lane();
 }
+void copy_later(void* to, const void* from, std::size_t bytes) {
+  active->copy_later(to, from, bytes);
+}
+void commit_copies() {
+  active->commit_copies();
+}
+void wait_for_copies(std::uint64_t pending) {
+  active->wait_for_copies(pending);
+}
+
+std::vector<unsigned> in_order(unsigned count, Order order, std::uint64_t& state) {
+  std::vector<unsigned> all(count);
+  for (unsigned i = 0; i < count; ++i)
+    all[i] = order.kind == Order::Kind::kReverse ? count - 1 - i : i;
+  for (unsigned i = count; order.kind == Order::Kind::kRandom && i > 1; --i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    std::swap(all[i - 1], all[(state >> 33) % i]);
+  }
+  return all;
+}
 
 Fibers::~Fibers() {
   for (const Fiber& fiber : fibers_)
@@ -76,12 +99,17 @@ void Fibers::start(unsigned index) {
     *--top = 0;
   fiber.pointer = top;
   fiber.state = State::kReady;
+  fiber.copies.clear();
+  fiber.committed = 0;
 }
 
-void Fibers::resume(unsigned index) {
+// False when it cannot go on yet.
+bool Fibers::resume(unsigned index) {
+  if (fibers_[index].state != State::kReady) return false;
   running_ = index;
   current = fibers_[index].thread;
   troupe_emulator_switch(&scheduler_, fibers_[index].pointer);
+  return true;
 }
 
 // Back to the scheduler, to be resumed when the state is kReady again.
@@ -95,7 +123,7 @@ void Fibers::wait(State state) {
 void Fibers::run_block(const cudaLaunchConfig_t& config,
                        uint3 block,
                        const std::function<void()>& body,
-                       bool reverse) {
+                       Order order) {
   const dim3 shape = config.blockDim;
   count_ = shape.x * shape.y * shape.z;
   if (fibers_.size() < count_) fibers_.resize(count_);
@@ -103,21 +131,56 @@ void Fibers::run_block(const cudaLaunchConfig_t& config,
   body_ = &body;
   done_ = 0;
   active = this;
+  dice_ = order.seed + (std::uint64_t{block.z} << 40) + (std::uint64_t{block.y} << 20) + block.x;
   for (unsigned i = 0; i < count_; ++i) {
     fibers_[i].thread = {
         {i % shape.x, i / shape.x % shape.y, i / shape.x / shape.y}, block, shape, config.gridDim};
     start(i);
   }
+  const bool random = order.kind == Order::Kind::kRandom;
+  const bool by_warp = random && order.seed % 2 == 1;
+  const unsigned parts = by_warp ? (count_ + 31) / 32 : count_;
+  std::vector<unsigned> turns = in_order(parts, order, dice_);
   while (done_ < count_) {
     bool moved = false;
-    for (unsigned i = 0; i < count_; ++i) {
-      const unsigned at = reverse ? count_ - 1 - i : i;
-      if (fibers_[at].state != State::kReady) continue;
-      moved = true;
-      resume(at);
-    }
+    for (const unsigned at : turns)
+      moved = (by_warp ? run_warp(at, order) : resume(at)) || moved;
     if (!moved && !release_block()) stuck();
+    if (random) turns = in_order(parts, order, dice_);
   }
+}
+
+// Runs a warp's threads until all of them wait for the block or have ended.
+bool Fibers::run_warp(unsigned warp, Order order) {
+  bool any = false;
+  for (bool moved = true; moved; any = any || moved) {
+    moved = false;
+    for (const unsigned lane : in_order(std::min(32u, count_ - 32 * warp), order, dice_))
+      moved = resume(32 * warp + lane) || moved;
+  }
+  return any;
+}
+
+// Until it is done its destination holds NaNs, as f32 and as bfloat16.
+void Fibers::copy_later(void* to, const void* from, std::size_t bytes) {
+  Fiber& fiber = fibers_[running_];
+  std::memset(to, 0xff, bytes);
+  fiber.copies.push_back({to, from, bytes, fiber.committed});
+}
+
+void Fibers::wait_for_copies(std::uint64_t pending) {
+  Fiber& fiber = fibers_[running_];
+  const std::uint64_t done = fiber.committed - std::min(fiber.committed, pending);
+  std::size_t count = 0;
+  for (; count < fiber.copies.size() && fiber.copies[count].group < done; ++count) {
+    const Copy& copy = fiber.copies[count];
+    if (copy.from != nullptr)
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    else
+      std::memset(copy.to, 0, copy.bytes);
+  }
+  fiber.copies.erase(fiber.copies.begin(),
+                     fiber.copies.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
 void Fibers::block_barrier() {

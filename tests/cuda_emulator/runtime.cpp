@@ -1,144 +1,31 @@
-// The runtime calls: memory that is one file-backed arena at a fixed address, streams whose work is
-// done when somebody waits, graphs that are lists of work.
-#include "tests/cuda_emulator/fibers.hpp"
+// The runtime calls: streams whose work is done when somebody waits, graphs that are lists of work,
+// memory that other processes can open.
+#include "tests/cuda_emulator/device.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <xmmintrin.h>
 
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
+
+using troupe_emulator::Device;
+using troupe_emulator::kBase;
+using troupe_emulator::mode_has;
+using troupe_emulator::mode_number;
+using troupe_emulator::refuse;
 
 namespace {
 
 using Work = std::function<void()>;
-
-constexpr std::uintptr_t kBase = 0x200000000000;
-constexpr std::size_t kArena = std::size_t{64} << 30;
-constexpr std::size_t kGranule = 4096;
-
-bool mode_has(const char* word) {
-  const char* mode = std::getenv("TROUPE_CUDA_EMULATOR");
-  return mode != nullptr && std::strstr(mode, word) != nullptr;
-}
-
-std::size_t memory_limit() {
-  const char* text = std::getenv("TROUPE_CUDA_EMULATOR_MEMORY");
-  return text == nullptr ? std::size_t{8} << 30 : std::strtoull(text, nullptr, 10);
-}
-
-// One device for the process. Everything is done under its lock.
-class Device {
- public:
-  static Device& get() {
-    static Device device;
-    return device;
-  }
-
-  cudaError_t allocate(void** out, std::size_t bytes) {
-    const std::size_t size = (bytes + kGranule - 1) / kGranule * kGranule;
-    if (size == 0 || used_ + size > limit_) return cudaErrorMemoryAllocation;
-    std::size_t offset = 0;  // first fit
-    for (const auto& [begin, length] : taken_) {
-      if (begin - offset >= size) break;
-      offset = begin + length;
-    }
-    taken_[offset] = size;
-    used_ += size;
-    top_ = std::max(top_, offset + size);
-    *out = reinterpret_cast<void*>(kBase + offset);
-    open();
-    std::memset(*out, 0x7f, size);  // a NaN as float: nobody may count on zeros
-    close();
-    return cudaSuccess;
-  }
-  cudaError_t release(void* memory) {
-    const auto at = taken_.find(reinterpret_cast<std::uintptr_t>(memory) - kBase);
-    if (at == taken_.end()) return cudaErrorInvalidValue;
-    used_ -= at->second;
-    taken_.erase(at);
-    return cudaSuccess;
-  }
-  bool owns(const void* p) const {
-    const auto at = reinterpret_cast<std::uintptr_t>(p);
-    return at >= kBase && at < kBase + kArena;
-  }
-  // The block of memory that an address lies in; 0 bytes when in none.
-  std::pair<std::size_t, std::size_t> block_of(const void* p) const {
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(p) - kBase;
-    auto after = taken_.upper_bound(offset);
-    if (after == taken_.begin()) return {0, 0};
-    --after;
-    if (offset >= after->first + after->second) return {0, 0};
-    return {after->first, after->second};
-  }
-  void open() {
-    if (guard_ && depth_++ == 0) protect(PROT_READ | PROT_WRITE);
-  }
-  void close() {
-    if (guard_ && --depth_ == 0) protect(PROT_NONE);
-  }
-
-  std::recursive_mutex mutex;
-  std::set<const void*> pinned;
-  troupe_emulator::Fibers fibers;
-  std::vector<float> shared;
-  int file = -1;
-  bool reverse = mode_has("reverse");
-  std::size_t used() const { return used_; }
-  std::size_t limit() const { return limit_; }
-
- private:
-  Device() {
-    file = memfd_create("troupe_cuda_emulator", 0);
-    if (file < 0 || ftruncate(file, static_cast<off_t>(kArena)) != 0) std::abort();
-    void* arena = mmap(reinterpret_cast<void*>(kBase), kArena, PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, file, 0);
-    if (arena == MAP_FAILED) std::abort();
-    shared.resize(227 * 1024 / sizeof(float));
-  }
-  void protect(int how) {
-    if (top_ > 0) mprotect(reinterpret_cast<void*>(kBase), top_, how);
-  }
-
-  std::map<std::size_t, std::size_t> taken_;  // offset, bytes
-  std::size_t used_ = 0, top_ = 0;
-  const std::size_t limit_ = memory_limit();
-  const bool guard_ = mode_has("guard");
-  int depth_ = 0;
-};
-
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-[[noreturn]] void refuse(const char* what) {
-  std::fprintf(stderr, "cuda emulator: %s\n", what);
-  std::abort();
-}
+constexpr std::size_t kSharedAlways = 48 * 1024;
 
-void run_grid(const cudaLaunchConfig_t& config, const Work& thread) {
-  Device& device = Device::get();
-  const unsigned csr = _mm_getcsr();
-  _mm_setcsr(csr | 0x8040);  // as nvcc's -ftz=true
-  const dim3 grid = config.gridDim;
-  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
-  for (std::uint64_t i = 0; i < blocks; ++i) {
-    const std::uint64_t at = device.reverse ? blocks - 1 - i : i;
-    const uint3 block{static_cast<unsigned>(at % grid.x),
-                      static_cast<unsigned>(at / grid.x % grid.y),
-                      static_cast<unsigned>(at / grid.x / grid.y)};
-    std::fill_n(device.shared.begin(), config.dynamicSmemBytes / sizeof(float) + 1,
-                __builtin_nanf(""));
-    troupe_emulator::dynamic_shared = reinterpret_cast<unsigned char*>(device.shared.data());
-    device.fibers.run_block(config, block, thread, device.reverse);
-  }
-  _mm_setcsr(csr);
-}
+thread_local int present_device = 0;
 
 }  // namespace
 
@@ -147,13 +34,15 @@ struct troupe_emulator_graph {
 };
 
 struct troupe_emulator_stream {
+  int device = 0;
   std::vector<Work> waiting;
   std::unique_ptr<troupe_emulator_graph> recording;
+  bool spoilt = false;  // the recording: something was called that may not be
 
   void add(Work work) { (recording ? recording->work : waiting).push_back(std::move(work)); }
   void finish() {
     Device::get().open();
-    for (std::size_t i = 0; i < waiting.size(); ++i)
+    for (std::size_t i = 0; i < waiting.size() && Device::get().broken == cudaSuccess; ++i)
       waiting[i]();
     waiting.clear();
     Device::get().close();
@@ -167,7 +56,21 @@ std::vector<troupe_emulator_stream*>& streams() {
   return all;
 }
 
+thread_local troupe_emulator_stream* captured = nullptr;  // by this thread
+
+// Why a call cannot be made now. `allowed`: also while this thread records a graph.
+cudaError_t obstacle(bool allowed = false) {
+  if (Device::get().broken != cudaSuccess) return Device::get().broken;
+  if (captured == nullptr || allowed) return cudaSuccess;
+  captured->spoilt = true;
+  return cudaErrorStreamCaptureUnsupported;
+}
+
 }  // namespace
+
+struct troupe_emulator_event {
+  troupe_emulator_stream* stream = nullptr;
+};
 
 namespace troupe_emulator {
 
@@ -176,14 +79,22 @@ std::size_t shared_limit() {
   return limit;
 }
 
-cudaError_t submit(const cudaLaunchConfig_t& config, std::function<void()> thread) {
+cudaError_t submit(const cudaLaunchConfig_t& config,
+                   const void* kernel,
+                   std::function<void()> thread) {
   const dim3 block = config.blockDim;
   const unsigned threads = block.x * block.y * block.z;
   if (threads == 0 || threads > 1024 || config.gridDim.y > 65535 || config.gridDim.z > 65535 ||
       config.dynamicSmemBytes > shared_limit() || config.stream == nullptr)
     return cudaErrorInvalidValue;
-  const Lock lock(Device::get().mutex);
-  config.stream->add([config, thread = std::move(thread)] { run_grid(config, thread); });
+  Device& device = Device::get();
+  const Lock lock(device.mutex);
+  if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
+  if (config.stream->device != present_device) return cudaErrorInvalidResourceHandle;
+  const auto most = device.shared_most.find(kernel);
+  const std::size_t may = most == device.shared_most.end() ? kSharedAlways : most->second;
+  if (config.dynamicSmemBytes > may) return cudaErrorInvalidValue;
+  config.stream->add([config, thread = std::move(thread)] { Device::get().run(config, thread); });
   return cudaSuccess;
 }
 
@@ -200,17 +111,38 @@ void check_argument(const void* bytes, std::size_t size) {
 
 }  // namespace troupe_emulator
 
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
+  const Lock lock(Device::get().mutex);
+  const auto size = static_cast<std::size_t>(bytes);
+  if (size > troupe_emulator::shared_limit()) return cudaErrorInvalidValue;
+  Device::get().shared_most[kernel] = size;
+  return cudaSuccess;
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void*) {
+  return *out = {}, cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = mode_has("none") ? 0 : 1;
+  *count = mode_has("none") ? 0 : static_cast<int>(mode_number("devices").value_or(1));
   return *count == 0 ? cudaErrorNoDevice : cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count) return cudaErrorInvalidDevice;
+  present_device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  return *device = present_device, cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
-  if (device != 0) return cudaErrorInvalidDevice;
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count) return cudaErrorInvalidDevice;
   *out = {};
   std::strcpy(out->name, "emulated CUDA device");
+  out->uuid.bytes[0] = static_cast<char>(device);
   out->totalGlobalMem = Device::get().limit();
   out->major = 9;
   out->multiProcessorCount = 4;
@@ -229,6 +161,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
   *total = Device::get().limit();
   *free = *total - Device::get().used();
   return cudaSuccess;
@@ -243,8 +176,14 @@ const char* cudaGetErrorString(cudaError_t code) {
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle:
+      return "invalid resource handle";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
     default:
       return "invalid argument";
   }
@@ -255,31 +194,39 @@ cudaError_t cudaGetLastError() {
 
 cudaError_t cudaMalloc(void** out, std::size_t bytes) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
   return Device::get().allocate(out, bytes);
 }
 cudaError_t cudaFree(void* memory) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
   for (troupe_emulator_stream* stream : streams())
     stream->finish();
   return memory == nullptr ? cudaSuccess : Device::get().release(memory);
 }
 cudaError_t cudaMallocHost(void** out, std::size_t bytes) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
   *out = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (*out == nullptr) return cudaErrorMemoryAllocation;
-  Device::get().pinned.insert(*out);
+  Device::get().pin(*out, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
   const Lock lock(Device::get().mutex);
-  Device::get().pinned.erase(memory);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
+  for (troupe_emulator_stream* stream : streams())
+    stream->finish();
+  Device::get().unpin(memory);
   std::free(memory);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
   streams().push_back(*out = new troupe_emulator_stream);
+  (*out)->device = present_device;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -291,20 +238,37 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
   if (stream->recording) return cudaErrorStreamCaptureUnsupported;
   stream->finish();
+  return Device::get().broken;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
+  return *out = new troupe_emulator_event, cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return delete event, cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
+  event->stream = stream;
   return cudaSuccess;
+}
+// Waits for what came after the event, too.
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return event->stream == nullptr ? cudaSuccess : cudaStreamSynchronize(event->stream);
 }
 // Pinned memory is read when its turn comes, other memory at once: as a device does.
 cudaError_t cudaMemcpyAsync(
     void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   Device& device = Device::get();
   const Lock lock(device.mutex);
+  if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
   const bool from_host = kind == cudaMemcpyHostToDevice, to_host = kind == cudaMemcpyDeviceToHost;
   if (device.owns(from) == from_host || device.owns(to) == to_host) return cudaErrorInvalidValue;
-  const auto near = device.pinned.upper_bound(from);
-  const bool maybe_pinned = from_host && near != device.pinned.begin();
-  if (from_host && !maybe_pinned && !stream->recording) {
+  if (from_host && !device.is_pinned(from) && !stream->recording) {
     auto copy = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
                                                     static_cast<const char*>(from) + bytes);
     stream->add([to, copy] { std::memcpy(to, copy->data(), copy->size()); });
@@ -315,6 +279,7 @@ cudaError_t cudaMemcpyAsync(
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
   if (!Device::get().owns(to)) return cudaErrorInvalidValue;
   stream->add([=] { std::memset(to, value, bytes); });
   return cudaSuccess;
@@ -322,14 +287,20 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
   stream->recording = std::make_unique<troupe_emulator_graph>();
+  stream->spoilt = false;
+  captured = stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const Lock lock(Device::get().mutex);
+  if (captured == stream) captured = nullptr;
   if (!stream->recording) return cudaErrorInvalidValue;
   *graph = stream->recording.release();
-  return cudaSuccess;
+  if (!stream->spoilt) return cudaSuccess;
+  delete std::exchange(*graph, nullptr);
+  return cudaErrorStreamCaptureInvalidated;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
   *out = new troupe_emulator_graph(*graph);
@@ -337,6 +308,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsign
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
   for (const Work& work : graph->work)
     stream->add(work);
   return cudaSuccess;
@@ -354,8 +326,13 @@ struct Handle {
   std::int32_t pid, file;
   std::uint64_t offset, bytes;
 };
-std::map<void*, std::size_t>& opened() {
-  static std::map<void*, std::size_t> all;
+// Memory of other processes: bytes, and the file with the lock.
+struct Opened {
+  std::size_t bytes = 0;
+  int file = -1;
+};
+std::map<void*, Opened>& opened() {
+  static std::map<void*, Opened> all;
   return all;
 }
 
@@ -365,7 +342,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* out, void* memory) {
   const Lock lock(Device::get().mutex);
   const auto [offset, bytes] = Device::get().block_of(memory);
   if (bytes == 0) return cudaErrorInvalidValue;
-  const Handle handle{getpid(), Device::get().file, offset, bytes};
+  const Handle handle{getpid(), Device::get().file(), offset, bytes};
   std::memcpy(out->reserved, &handle, sizeof(handle));
   return cudaSuccess;
 }
@@ -382,8 +359,14 @@ cudaError_t cudaIpcOpenMemHandle(void** out, cudaIpcMemHandle_t from, unsigned) 
   if (Device::get().allocate(out, handle.bytes) != cudaSuccess) return cudaErrorMemoryAllocation;
   void* mapped = mmap(*out, handle.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
                       static_cast<off_t>(handle.offset));
-  close(file);
-  opened()[*out] = handle.bytes;
+  // As long as it is open, its owner may not free it.
+  struct flock open_here {};
+  open_here.l_type = F_RDLCK;
+  open_here.l_whence = SEEK_SET;
+  open_here.l_start = static_cast<off_t>(handle.offset);
+  open_here.l_len = static_cast<off_t>(handle.bytes);
+  fcntl(file, F_OFD_SETLK, &open_here);
+  opened()[*out] = {handle.bytes, file};
   return mapped == MAP_FAILED ? cudaErrorInvalidValue : cudaSuccess;
 }
 cudaError_t cudaIpcCloseMemHandle(void* memory) {
@@ -393,8 +376,9 @@ cudaError_t cudaIpcCloseMemHandle(void* memory) {
   const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(memory) - kBase);
   for (troupe_emulator_stream* stream : streams())
     stream->finish();
-  mmap(memory, at->second, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, Device::get().file,
-       offset);
+  close(at->second.file);
+  mmap(memory, at->second.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+       Device::get().file(), offset);
   opened().erase(at);
   return Device::get().release(memory);
 }

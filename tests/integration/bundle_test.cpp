@@ -102,12 +102,16 @@ TEST_F(Bundle, SaysWhichTorchIsMissing) {
       << wrong.text;
 }
 
-TEST_F(Bundle, TheCheckOfGpusEndsEarlyWithoutOne) {
+TEST_F(Bundle, TheCheckOfGpusSaysWhatIsMissingAndGoesOn) {
   ASSERT_EQ(packed_.status, 0) << packed_.text;
-  const Output check = shell("cd " + folder_.string() +
-                             " && env -i PATH=/usr/bin:/bin ./gpu-check --torch " + torch_);
-  EXPECT_EQ(check.status, 3) << check.text;
-  EXPECT_NE(check.text.find("no GPU"), std::string::npos) << check.text;
+  const Output check =
+      shell("cd " + folder_.string() +
+            " && env -i PATH=/usr/bin:/bin ./gpu-check --stages 1,0 --torch " + torch_);
+  EXPECT_EQ(check.status, 1) << check.text;
+  EXPECT_NE(check.text.find("1 gpus: failed error: no GPU"), std::string::npos) << check.text;
+  EXPECT_NE(check.text.find("1 test_kernels_cuda.(none): failed"), std::string::npos) << check.text;
+  EXPECT_NE(check.text.find("0 version: passed"), std::string::npos) << check.text;
+  EXPECT_TRUE(fs::exists(folder_ / "gpu_check/lines.jsonl"));
 }
 
 }  // namespace troupe::test

@@ -1,6 +1,6 @@
-// The program with a GPU, on the emulated device, which calls host code that touches a device's
-// memory a crash: what `--device cuda` gives is what the processor gives, to the bit, and what is
-// missing is said by name.
+// The program with a GPU: what `--device cuda` gives is what the processor gives, to the bit, and
+// what is missing is said by name. On the emulated device, which calls host code that touches a
+// device's memory a crash; or with the library that TROUPE_TEST_CUDA_LIBRARY names (gpu-check).
 #include "processes.hpp"
 
 namespace troupe::test {
@@ -10,9 +10,11 @@ class Gpu : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* const build = std::getenv("TROUPE_BUILD_DIR");
-    const std::string library =
+    const char* const named = std::getenv("TROUPE_TEST_CUDA_LIBRARY");
+    const std::string emulated =
         std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
-    set("TROUPE_CUDA_LIBRARY", library);
+    is_emulated_ = named == nullptr || *named == '\0';
+    set("TROUPE_CUDA_LIBRARY", is_emulated_ ? emulated : named);
     set("TROUPE_CUDA_EMULATOR", "guard");
     ::unsetenv("TROUPE_CUDA_EMULATOR_MEMORY");
     std::ofstream prompts(files_ / "prompts.jsonl");
@@ -21,6 +23,7 @@ class Gpu : public ::testing::Test {
       prompts << nlohmann::json({{"prompt", text}}) << '\n';
   }
   static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+  bool is_emulated() const { return is_emulated_; }
   std::string path(const std::string& name) const { return (files_ / name).string(); }
 
   // What `generate` says of all samples: tokens and log-probs, in full.
@@ -65,6 +68,7 @@ class Gpu : public ::testing::Test {
   }
 
   TinyRun files_;
+  bool is_emulated_ = true;
   std::string said_;  // by the last run
 };
 
@@ -89,6 +93,7 @@ TEST_F(Gpu, SmallBatchesAndFewBlocksChangeNothing) {
 }
 
 TEST_F(Gpu, WhatIsMissingIsSaidByName) {
+  if (!is_emulated()) GTEST_SKIP() << "needs the emulated device";
   expect_error(one("cuda:7"), 3, {"--device cuda:7", "no device cuda:7", "this machine has 1"});
   expect_error(one("gpu"), 2, {"--device gpu", "cpu, cuda or cuda:N"});
   set("TROUPE_CUDA_EMULATOR", "none");
@@ -106,6 +111,7 @@ TEST_F(Gpu, ARunNamesTheKeyOfAMissingDevice) {
 }
 
 TEST_F(Gpu, MemoryThatRunsOutIsSaidInNumbersAndFlags) {
+  if (!is_emulated()) GTEST_SKIP() << "needs the emulated device";
   set("TROUPE_CUDA_EMULATOR_MEMORY", "20000000");  // the blocks of 256 sequences take 32 MiB
   expect_error(one("cuda"), 3, {"0.02 GiB", "--kv-cache-memory-bytes", "--max-num-seqs"});
   std::vector<std::string> words = one("cuda");
@@ -146,6 +152,7 @@ TEST_F(Gpu, TensorCoresOfSomeRolesOnlyAreRefused) {
 }
 
 TEST_F(Gpu, TheDoctorDescribesTheDevice) {
+  if (!is_emulated()) GTEST_SKIP() << "needs the emulated device";
   set("TROUPE_CUDA_EMULATOR_MEMORY", "67108864");  // a quarter of it is read and copied
   const ProgramRun facts = run_troupe({"doctor", "--gpus", "--json"});
   ASSERT_EQ(facts.status, 0) << facts.output;
@@ -263,6 +270,7 @@ TEST_F(Gpu, SupervisedTrainingAndScoresAreThoseOfTheProcessor) {
 
 // A role that finds no room ends the run with the numbers and the keys that help.
 TEST_F(Gpu, TrainingWithoutRoomSaysSo) {
+  if (!is_emulated()) GTEST_SKIP() << "needs the emulated device";
   set("TROUPE_CUDA_EMULATOR_MEMORY", "400000");
   std::vector<std::string> words = files_.words("run");
   words.insert(words.end(), {"--cluster.transport", "loopback", "--actor.device", "cuda"});

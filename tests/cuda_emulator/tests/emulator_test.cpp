@@ -1,10 +1,18 @@
 // What the emulated device must notice, or tests on it would prove little: shown on kernels that
 // are wrong on purpose. Compiled with the emulator itself (no kernels of ours).
+#include "tests/cuda_emulator/device.hpp"
+
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -16,10 +24,19 @@ class Emulator : public ::testing::Test {
 
   template <class... Params, class... Args>
   cudaError_t start(void (*kernel)(Params...), unsigned blocks, unsigned threads, Args... args) {
+    return start_with(1024, kernel, blocks, threads, args...);
+  }
+  // With so many bytes of dynamic shared memory.
+  template <class... Params, class... Args>
+  cudaError_t start_with(std::size_t shared,
+                         void (*kernel)(Params...),
+                         unsigned blocks,
+                         unsigned threads,
+                         Args... args) {
     cudaLaunchConfig_t config{};
     config.gridDim = blocks;
     config.blockDim = threads;
-    config.dynamicSmemBytes = 1024;
+    config.dynamicSmemBytes = shared;
     config.stream = stream_;
     return cudaLaunchKernelEx(&config, kernel, args...);
   }
@@ -138,7 +155,6 @@ TEST_F(Emulator, GraphsAreDoneWhenLaunchedNotWhenRecorded) {
   ASSERT_EQ(cudaMemsetAsync(out, 0, 256, stream_), cudaSuccess);
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
   ASSERT_EQ(start(reverse_kernel, 1, 64, out), cudaSuccess);
-  EXPECT_NE(cudaStreamSynchronize(stream_), cudaSuccess);  // not while recording
   ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
   ASSERT_EQ(cudaGraphInstantiate(&ready, graph, 0), cudaSuccess);
   cudaGraphDestroy(graph);
@@ -168,6 +184,245 @@ TEST_F(Emulator, CopiesWithTheWrongKindOfPointerAreRefused) {
   EXPECT_NE(cudaMemcpyAsync(host, host, 16, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
   EXPECT_NE(cudaMemsetAsync(host, 0, 16, stream_), cudaSuccess);
   cudaFree(device);
+}
+
+// Runs in a process of its own, as the modes are read once.
+template <class Body>
+void in_mode(const char* mode, int status, Body body) {
+  EXPECT_EXIT(
+      {
+        setenv("TROUPE_CUDA_EMULATOR", mode, 1);
+        troupe_emulator::Device::forget_modes();
+        body();
+        std::exit(status);
+      },
+      ::testing::ExitedWithCode(status), "");
+}
+
+// ---- copies to shared memory that the threads do not wait for at once
+
+float* tile() {
+  return reinterpret_cast<float*>(troupe_emulator::dynamic_shared);
+}
+
+// Each thread copies its number in a group of its own, and one more; waits for all but `kPending`
+// groups; and reads the first.
+template <int kPending>
+void copy_kernel(const float* from, float* out) {
+  float* const mine = tile() + threadIdx.x * 2;
+  troupe_emulator::copy_later(mine, from + threadIdx.x, 4);
+  troupe_emulator::commit_copies();
+  troupe_emulator::copy_later(mine + 1, nullptr, 4);
+  troupe_emulator::commit_copies();
+  troupe_emulator::wait_for_copies(kPending);
+  __syncthreads();
+  out[threadIdx.x] = mine[0];
+  out[32 + threadIdx.x] = mine[1];
+}
+
+TEST_F(Emulator, CopiesAreNanUntilTheirThreadHasWaited) {
+  float* const from = room(32);
+  float* const out = room(64);
+  ASSERT_EQ(cudaMemsetAsync(from, 0x3f, 128, stream_), cudaSuccess);
+  ASSERT_EQ(start(copy_kernel<0>, 1, 32, from, out), cudaSuccess);
+  auto got = read(out, 64);
+  EXPECT_FALSE(std::isnan(got[7]));
+  EXPECT_EQ(got[39], 0.0f) << "without a source: zeros";
+  ASSERT_EQ(start(copy_kernel<1>, 1, 32, from, out), cudaSuccess);
+  got = read(out, 64);
+  EXPECT_FALSE(std::isnan(got[7]));
+  EXPECT_TRUE(std::isnan(got[39])) << "one group may be pending: the last";
+  ASSERT_EQ(start(copy_kernel<2>, 1, 32, from, out), cudaSuccess);
+  EXPECT_TRUE(std::isnan(read(out, 64)[7]));
+  cudaFree(from);
+  cudaFree(out);
+}
+
+// The slot is filled anew although the other half of the block may still read it.
+void overwriting_kernel(const float* from, float* out) {
+  if (threadIdx.x == 0) troupe_emulator::copy_later(tile(), from, 4);
+  troupe_emulator::commit_copies();
+  troupe_emulator::wait_for_copies(0);
+  __syncthreads();
+  out[threadIdx.x] = tile()[0];
+  // Here a barrier is missing.
+  if (threadIdx.x == 0) troupe_emulator::copy_later(tile(), from, 4);
+}
+
+TEST_F(Emulator, ACopyIntoWhatOthersStillReadIsSeen) {
+  float* const from = room(1);
+  float* const out = room(32);
+  ASSERT_EQ(cudaMemsetAsync(from, 0, 4, stream_), cudaSuccess);
+  ASSERT_EQ(start(overwriting_kernel, 1, 32, from, out), cudaSuccess);
+  const auto got = read(out, 32);
+  EXPECT_EQ(got[0], 0.0f);
+  EXPECT_TRUE(std::isnan(got[31]));
+  cudaFree(from);
+  cudaFree(out);
+}
+
+// ---- the order of threads
+
+// Which one of 64 comes last, four times.
+std::vector<unsigned> last_ones(troupe_emulator::Order order) {
+  std::uint64_t dice = order.seed;
+  std::vector<unsigned> last;
+  for (int round = 0; round < 4; ++round)
+    last.push_back(troupe_emulator::in_order(64, order, dice).back());
+  return last;
+}
+
+TEST(EmulatorOrder, ASeedRepeatsItselfAndOthersDiffer) {
+  using troupe_emulator::Order;
+  EXPECT_EQ(last_ones({Order::Kind::kForward}), std::vector<unsigned>(4, 63));
+  EXPECT_EQ(last_ones({Order::Kind::kReverse}), std::vector<unsigned>(4, 0));
+  const auto first = last_ones({Order::Kind::kRandom, 4});
+  EXPECT_EQ(first, last_ones({Order::Kind::kRandom, 4}));
+  EXPECT_NE(first, last_ones({Order::Kind::kRandom, 5}));
+  std::uint64_t dice = 9;
+  auto all = troupe_emulator::in_order(64, {Order::Kind::kRandom, 9}, dice);
+  std::sort(all.begin(), all.end());
+  std::vector<unsigned> numbers(64);
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  EXPECT_EQ(all, numbers) << "each once";
+}
+
+// A kernel that counts on lower threads coming first is right forwards and wrong in another order.
+void trusts_the_order(float* out) {
+  tile()[threadIdx.x] = 1.0f;
+  out[threadIdx.x] = threadIdx.x == 0 ? 1.0f : tile()[threadIdx.x - 1];
+}
+
+TEST_F(Emulator, ARandomOrderShowsWhatCountsOnOne) {
+  float* const out = room(64);
+  ASSERT_EQ(start(trusts_the_order, 1, 64, out), cudaSuccess);
+  const auto count = [](const std::vector<float>& got) {
+    return std::count_if(got.begin(), got.end(), [](float x) { return std::isnan(x); });
+  };
+  EXPECT_EQ(count(read(out, 64)), 0);
+  cudaFree(out);
+  for (const char* mode : {"random:2", "random:3"}) {
+    in_mode(mode, 7, [this, count] {
+      float* const again = room(64);
+      start(trusts_the_order, 1, 64, again);
+      if (count(read(again, 64)) == 0) std::exit(1);
+    });
+  }
+}
+
+// ---- rules of the runtime
+
+void any_kernel(float*) {}
+void other_kernel(float*) {}
+
+TEST_F(Emulator, SharedMemoryAboveTheUsualIsAskedForByKernel) {
+  float* const out = room(1);
+  const auto of = [](auto* kernel) { return reinterpret_cast<const void*>(kernel); };
+  EXPECT_EQ(start_with(49'000, any_kernel, 1, 1, out), cudaSuccess);
+  EXPECT_NE(start_with(60'000, any_kernel, 1, 1, out), cudaSuccess);
+  const auto attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  ASSERT_EQ(cudaFuncSetAttribute(of(any_kernel), attribute, 100'000), cudaSuccess);
+  EXPECT_EQ(start_with(60'000, any_kernel, 1, 1, out), cudaSuccess);
+  EXPECT_NE(start_with(60'000, other_kernel, 1, 1, out), cudaSuccess);
+  // Lowered by somebody else in between.
+  ASSERT_EQ(cudaFuncSetAttribute(of(any_kernel), attribute, 50'000), cudaSuccess);
+  EXPECT_NE(start_with(60'000, any_kernel, 1, 1, out), cudaSuccess);
+  EXPECT_NE(cudaFuncSetAttribute(of(any_kernel), attribute, 300'000), cudaSuccess);
+  cudaFree(out);
+}
+
+TEST_F(Emulator, WhatMayNotBeCalledSpoilsTheRecording) {
+  float* const out = room(64);
+  void* memory = nullptr;
+  std::size_t free = 0, total = 0;
+  const std::function<cudaError_t()> calls[] = {
+      [&] { return cudaMalloc(&memory, 64); }, [&] { return cudaFree(out); },
+      [&] { return cudaMallocHost(&memory, 64); }, [&] { return cudaStreamSynchronize(stream_); },
+      [&] { return cudaMemGetInfo(&free, &total); }};
+  for (const auto& call : calls) {
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    ASSERT_EQ(start(reverse_kernel, 1, 64, out), cudaSuccess);
+    EXPECT_EQ(call(), cudaErrorStreamCaptureUnsupported);
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureInvalidated);
+    EXPECT_EQ(graph, nullptr);
+  }
+  // Other threads may go on.
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  std::thread([&] {
+    EXPECT_EQ(cudaMalloc(&memory, 64), cudaSuccess);
+    EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  }).join();
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  cudaGraphDestroy(graph);
+  cudaFree(out);
+}
+
+TEST_F(Emulator, AFailedGridLeavesNothingThatWorks) {
+  in_mode("fail:2", 3, [this] {
+    float* const out = room(64);
+    const auto expect = [](bool holds) {
+      if (!holds) std::exit(1);
+    };
+    expect(start(reverse_kernel, 1, 64, out) == cudaSuccess);
+    expect(cudaStreamSynchronize(stream_) == cudaSuccess);
+    expect(start(reverse_kernel, 1, 64, out) == cudaSuccess);
+    expect(cudaStreamSynchronize(stream_) == cudaErrorIllegalAddress);
+    expect(start(reverse_kernel, 1, 64, out) == cudaErrorIllegalAddress);
+    void* memory = nullptr;
+    expect(cudaMalloc(&memory, 64) == cudaErrorIllegalAddress);
+    expect(cudaMemsetAsync(out, 0, 64, stream_) == cudaErrorIllegalAddress);
+  });
+}
+
+TEST_F(Emulator, AKernelRunsOnThePresentDeviceAlone) {
+  in_mode("devices:2", 3, [this] {
+    const auto expect = [](bool holds) {
+      if (!holds) std::exit(1);
+    };
+    int count = 0;
+    expect(cudaGetDeviceCount(&count) == cudaSuccess && count == 2);
+    float* const out = room(64);
+    expect(cudaSetDevice(1) == cudaSuccess && cudaSetDevice(2) == cudaErrorInvalidDevice);
+    expect(start(reverse_kernel, 1, 64, out) == cudaErrorInvalidResourceHandle);
+    expect(cudaSetDevice(0) == cudaSuccess);
+    expect(start(reverse_kernel, 1, 64, out) == cudaSuccess);
+    cudaDeviceProp first{}, second{};
+    expect(cudaGetDeviceProperties(&first, 0) == cudaSuccess);
+    expect(cudaGetDeviceProperties(&second, 1) == cudaSuccess);
+    expect(first.uuid.bytes[0] != second.uuid.bytes[0]);
+  });
+}
+
+// The child opens the parent's memory; while it does, the parent may not free it.
+TEST_F(Emulator, MemoryThatAnotherProcessHasOpenIsNotFreed) {
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 4096), cudaSuccess);
+  cudaIpcMemHandle_t handle{};
+  ASSERT_EQ(cudaIpcGetMemHandle(&handle, memory), cudaSuccess);
+  int ready[2], go[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    void* opened = nullptr;
+    char byte = cudaIpcOpenMemHandle(&opened, handle, 0) == cudaSuccess ? 'y' : 'n';
+    if (write(ready[1], &byte, 1) != 1 || ::read(go[0], &byte, 1) != 1) _exit(1);
+    byte = cudaIpcCloseMemHandle(opened) == cudaSuccess ? 'y' : 'n';
+    if (write(ready[1], &byte, 1) != 1) _exit(1);
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  EXPECT_DEATH(cudaFree(memory), "freed that another process has open");
+  ASSERT_EQ(write(go[1], &byte, 1), 1);
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ Pass pass(core::TeamRunner& team,
       tape.forward_head(group.targets, 0.8f, true);
       out.terms = tape.logprobs();
       out.entropies = tape.entropies();
-      const auto c = GradientProblem::coefficients(out.terms.size());
+      const auto c = GradientProblem::coefficients(out.terms.size() + 1);
       tape.backward_head(c.data(), i == 0 ? nullptr : c.data() + 1);
     }
     tape.backward_final_norm(tape.dhead_in());

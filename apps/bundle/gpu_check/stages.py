@@ -1,0 +1,184 @@
+"""The stages of a check: what each runs, and for how long. Figures come before long tests: a figure is what the
+project lacks."""
+import os
+import shutil
+import subprocess
+
+# In this order, with the seconds that each may take; the first command of ten minutes does the first six.
+ORDER = (0, 1, 2, 5, 3, 6, 4, 7, 8, 9)
+CAPS = {0: 15, 1: 30, 2: 120, 3: 120, 4: 20, 5: 150, 6: 180, 7: 480, 8: 240, 9: 420}
+NAMES = {0: "facts", 1: "smoke", 2: "kernels", 3: "rooms", 4: "threads", 5: "speed of kernels", 6: "speed of models",
+         7: "compute-sanitizer", 8: "profiles", 9: "a real run"}
+
+ROOMS = (("test_model", "*Device*"), ("test_engine", "*EngineOnDevice*"), ("test_learn", "*Device*"),
+         ("test_weights", "DeviceChannel.*"))
+DTYPES = ("f32", "bf16", "bf16-compute")
+# Products of a model of 0.5B and one of 8B: columns, inner size.
+PRODUCTS = ((9728, 896), (896, 4864), (28672, 4096), (4096, 14336))
+ROWS = (1, 8, 64, 256, 2048, 8192)
+
+
+class Stages:
+    """`small`: sizes for an emulated device. `models`: a folder for random models."""
+
+    def __init__(self, runner, here, models, small, model=""):
+        self.runner, self.here, self.models, self.small, self.model = runner, here, models, small, model
+        self.torch = {}
+
+    def run(self, number):
+        getattr(self, f"stage{number}")()
+
+    # ---- parts of stages
+
+    def troupe(self, stage, item, words, limit, figures=False, environment=None):
+        command, own = self.runner.launch("troupe")
+        return self.runner.run(stage, item, [*command, *words], limit, {**own, **(environment or {})}, figures)
+
+    def tool(self, stage, item, words, limit, figures=False, environment=None):
+        """A program of the machine; absent where it has none."""
+        path = shutil.which(words[0]) or shutil.which(words[0], path="/usr/local/cuda/bin")
+        if path is None:
+            self.runner.report.add(stage, item, "absent", why=f"{words[0]} is not on this machine")
+            return "absent", ""
+        return self.runner.run(stage, item, [path, *words[1:]], limit, environment, figures)
+
+    def beside(self, stage, name, limit):
+        """The same with PyTorch, where python3 has one that sees a GPU."""
+        if not self.has_torch("cuda"):
+            self.runner.report.add(stage, f"torch.{name}", "absent", why="python3 has no torch that sees a GPU")
+            return
+        self.tool(stage, f"torch.{name}", ["python3", os.path.join(self.here, "torch_figures.py"), name], limit,
+                  figures=True)
+
+    def has_torch(self, what="version"):
+        """Whether python3 has PyTorch; `cuda`: one that sees a GPU."""
+        if what not in self.torch:
+            program = "import sys, torch; sys.exit(sys.argv[1] == 'cuda' and not torch.cuda.is_available())"
+            try:
+                asked = subprocess.run(["python3", "-c", program, what], capture_output=True, timeout=60, check=False)
+                self.torch[what] = asked.returncode == 0
+            except (OSError, subprocess.TimeoutExpired):
+                self.torch[what] = False
+        return self.torch[what]
+
+    def random_model(self, stage, shape, layers):
+        """The folder of a random model, made where it is missing; None when that failed."""
+        folder = os.path.join(self.models, f"{shape}-{layers}")
+        if os.path.exists(os.path.join(folder, "config.json")):
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        words = ["model", "random", "--shape", shape, "--out", folder] + (["--layers", layers] if layers else [])
+        state, _ = self.troupe(stage, f"model.{shape}.{layers}", words, 120)
+        return folder if state == "passed" else None
+
+    # ---- stages
+
+    def stage0(self):
+        library = os.environ.get("TROUPE_CUDA_LIBRARY", "libtroupe_cuda.so")
+        for item, words in (("nvidia-smi", ["nvidia-smi", "-q"]), ("uname", ["uname", "-a"]), ("df", ["df", "-h"]),
+                            ("free", ["free", "-g"]), ("lscpu", ["lscpu"]), ("ldd", ["ldd", library]),
+                            ("cuobjdump", ["cuobjdump", "--list-elf", library])):
+            self.tool(0, item, words, 15)
+        if self.has_torch():
+            self.tool(0, "torch", ["python3", "-c", "import torch; print(torch.__version__, torch.version.cuda)"], 60)
+        else:
+            self.runner.report.add(0, "torch", "absent", why="python3 has no torch")
+        self.troupe(0, "version", ["version"], 10)
+        self.troupe(0, "doctor", ["doctor"], 15)
+
+    def stage1(self):
+        state, _ = self.troupe(1, "gpus", ["doctor", "--gpus", "--json"], 20, figures=True)
+        for suite in ("CudaDevice", "CudaPositions", "CudaGemm"):
+            pattern = f"{suite}.*" if not self.small else f"{suite}.*Hand*:{suite}.*Copies*"
+            self.runner.tests(1, "test_kernels_cuda", pattern, 15, 5)
+        self.runner.tests(1, "test_weights", "DeviceChannel.*", 15, 5)
+        return state
+
+    def stage2(self):
+        self.runner.tests(2, "test_kernels_cuda", "CudaRows*" if self.small else "*", 20, 5)
+
+    def stage3(self):
+        rooms = (("test_weights", "DeviceChannel.*"),) if self.small else ROOMS
+        for program, pattern in rooms:
+            self.runner.tests(3, program, pattern, 60, 15)
+        pattern = "Gpu.GreedyAndSampled*" if self.small else "Gpu.*"
+        library = os.environ.get("TROUPE_CUDA_LIBRARY", "")
+        self.runner.tests(3, "test_integration", pattern, 90, 30, {"TROUPE_TEST_CUDA_LIBRARY": library})
+
+    def stage4(self):
+        self.runner.tests(4, "test_kernels_cuda", "CudaDevice.Threads*:CudaDevice.Nothing*", 20, 10)
+
+    def stage5(self):
+        products = ((64, 64),) if self.small else PRODUCTS
+        for dtype in DTYPES:
+            for columns, depth in products:
+                for rows in (1,) if self.small else ROWS:
+                    words = ["bench", "gemm", "--device", "cuda", "--dtype", dtype, "--m", rows, "--n", columns,
+                             "--k", depth, "--json"]
+                    self.troupe(5, f"gemm.{dtype}.{rows}x{columns}x{depth}", words, 20, figures=True)
+        for name in ("matmul", "attention", "rows"):
+            self.beside(5, name, 60)
+
+    def stage6(self):
+        shapes = (("tiny", 0),) if self.small else (("qwen2.5-0.5b", 0), ("llama3-8b", 4))
+        dtypes = ("bf16",) if self.small else ("bf16", "bf16-compute")
+        named = [(self.model, self.model)] if self.model else []
+        for shape, model in [*((shape, self.random_model(6, *shape)) for shape in shapes), *named]:
+            if model is None:
+                continue
+            name = shape if isinstance(shape, str) else shape[0]
+            for dtype in dtypes:
+                for batch in (1,) if self.small else (1, 8, 64, 256):
+                    self.generate(f"decode.{name}.{dtype}.{batch}", model, dtype, batch, 8 if self.small else 1024, 64)
+                if not self.small:
+                    self.generate(f"decode8k.{name}.{dtype}.1", model, dtype, 1, 8192 - 128, 64)
+            for objective in ("sft",) if self.small else ("sft", "grpo"):
+                sizes = (["--prompts", 1, "--new-tokens", 8, "--micro-tokens-max", 64] if self.small else
+                         ["--prompts", 32, "--micro-tokens-max", 8192])
+                words = ["bench", "train", "--device", "cuda", "--model", model, "--objective", objective, *sizes,
+                         "--json"]
+                self.troupe(6, f"train.{name}.{objective}", words, 90, figures=True)
+        self.beside(6, "models", 120)
+
+    def generate(self, item, model, dtype, batch, prompt, tokens):
+        words = ["bench", "generate", "--device", "cuda", "--model", model, "--dtype", dtype, "--batch", batch,
+                 "--prompt-tokens", prompt, "--new-tokens", 4 if self.small else tokens, "--json",
+                 *(["--no-limits"] if self.small else [])]
+        self.troupe(6, item, words, 60, figures=True)
+
+    def stage7(self):
+        words, environment = self.runner.launch("test_kernels_cuda")
+        pattern = "*Hand*" if self.small else "*Hand*:*Few*:CudaAttention.*:CudaDevice.*"
+        for check in ("memcheck", "racecheck", "synccheck", "initcheck"):
+            self.tool(7, check, ["compute-sanitizer", "--tool", check, "--error-exitcode", "9", *words,
+                                 f"--gtest_filter={pattern}"], 120, environment=environment)
+
+    def stage8(self):
+        words, environment = self.runner.launch("test_kernels_cuda")
+        for suite in ("CudaGemm", "CudaGemmBf16", "CudaAttention", "CudaAttentionBackward", "CudaRows", "CudaVocab",
+                      "CudaDraw", "CudaOptimizer"):
+            self.tool(8, suite, ["ncu", "--clock-control", "none", "--set", "basic", "--launch-count", "20", *words,
+                                 f"--gtest_filter={suite}.*"], 30, environment=environment)
+
+    def stage9(self):
+        model = self.model or self.random_model(9, "tiny" if self.small else "smollm2-135m", 0)
+        if model is None:
+            return
+        data = os.path.join(self.models, "arithmetic")
+        if not os.path.exists(data):
+            self.troupe(9, "data", ["data", "arithmetic", "--out", data], 20)
+        for dtype in ("bf16",) if self.small else ("bf16", "bf16-compute"):
+            run = os.path.join(self.models, f"run-{dtype}")
+            shutil.rmtree(run, ignore_errors=True)
+            words = ["train", "ppo", "--run.path", run, "--actor.model_name_or_path", model,
+                     "--data.prompt_dataset", os.path.join(data, "train.jsonl"), "--data.input_key", "prompt",
+                     "--data.label_key", "answer", "--reward.rule", "regex", "--reward.rule_pattern", "[0-9]",
+                     "--actor.device", "cuda", "--rollout.device", "cuda", "--actor.param_dtype", dtype,
+                     "--data.prompt_max_len", 64, "--algo.kl.init_coef", 0, "--cluster.transport", "loopback",
+                     "--train.max_steps", 2 if self.small else 100, "--rollout.batch_size", 2 if self.small else 16,
+                     "--rollout.n_samples_per_prompt", 2 if self.small else 8,
+                     "--rollout.max_new_tokens", 4 if self.small else 64]
+            state, _ = self.troupe(9, f"grpo.{dtype}", words, 200)
+            if state == "passed":
+                self.tool(9, f"kl.{dtype}", ["python3", os.path.join(self.here, "same_on_both_sides.py"), run], 20,
+                          figures=True)
