@@ -120,7 +120,7 @@ class RunReporter final : public actors::RunListener {
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
   std::uint64_t done_;
-  std::uint64_t logged_;         // updates whose experience log is in log_bytes_, or in a checkpoint
+  std::uint64_t logged_;  // updates whose experience log is in log_bytes_, or in a checkpoint
   std::uint64_t log_bytes_ = 0;  // of the updates since the newest checkpoint
   actors::FailedUpdate failed_;
   observe::PhaseTimer timer_;

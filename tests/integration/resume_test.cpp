@@ -125,9 +125,8 @@ TEST(Resume, ALongExperienceLogIsCoveredByACheckpoint) {
   }
   ASSERT_LT(most, 2 * least);
   words = files.words("bounded");
-  words.insert(words.end(),
-               {"--ckpt.save_steps", "0", "--ckpt.save_minutes", "0", "--ckpt.max_num", "10",
-                "--ckpt.log_bytes_max", std::to_string(most + 1)});
+  words.insert(words.end(), {"--ckpt.save_steps", "0", "--ckpt.save_minutes", "0", "--ckpt.max_num",
+                             "10", "--ckpt.log_bytes_max", std::to_string(most + 1)});
   ASSERT_EQ(run_troupe(words).status, 0);
   for (int step = 1; step <= 10; ++step) {
     EXPECT_EQ(std::filesystem::exists(files / "bounded" / "ckpt" / checkpoint_name(step)),
