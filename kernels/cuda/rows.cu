@@ -1,5 +1,7 @@
 // Row copies, sums of two rows, zeroing, and RMSNorm. In RMSNorm a team of 16 threads (lanes.cuh)
-// does one head of a row; the other kernels divide elements.
+// sums one head of a row: alone where heads are short; a long row is first read into shared memory
+// by a whole block, since a team alone would wait for each of its reads. The other kernels divide
+// elements.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -9,6 +11,8 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTeams = 8;  // teams per block of RMSNorm
+// Rows from this length on are staged; longer ones than the other are not.
+constexpr std::int64_t kStaged_min = 256, kStaged_max = kSharedAlways / sizeof(float) - 16;
 
 __global__ void copy_kernel(CopyRows c, std::int64_t begin) {
   const std::int64_t i = begin + blockIdx.y;
@@ -45,6 +49,32 @@ __global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_kernel(RmsNorm n, Rang
   if (n.inv_rms != nullptr && lane == 0) n.inv_rms[head * n.ldi + row] = r;
 }
 
+// A block does one head of one row; x may be y.
+__global__ void __launch_bounds__(kThreads)
+    staged_rmsnorm_kernel(RmsNorm n, std::int64_t row_begin) {
+  auto* const staged = reinterpret_cast<float*>(dynamic_shared());
+  __shared__ float scale;
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t row = row_begin + blockIdx.x / n.heads, head = blockIdx.x % n.heads;
+  const float* const in = n.x + row * n.ldx + head * n.d;
+  for (std::int64_t i = thread; i < n.d; i += kThreads)
+    staged[i] = in[i];
+  __syncthreads();
+  if (thread < 32) {  // both teams of the first warp sum all of it
+    float squares = 0.0f;
+    for (std::int64_t i = thread % kLanes; i < n.d; i += kLanes)
+      squares = __fmaf_rn(staged[i], staged[i], squares);
+    const float mean = lanes_sum(squares) / static_cast<float>(n.d);
+    const float r = 1.0f / __fsqrt_rn(mean + n.eps);
+    if (thread == 0) scale = r;
+    if (thread == 0 && n.inv_rms != nullptr) n.inv_rms[head * n.ldi + row] = r;
+  }
+  __syncthreads();
+  float* const out = n.y + row * n.ldy + head * n.d;
+  for (std::int64_t i = thread; i < n.d; i += kThreads)
+    out[i] = (staged[i] * scale) * n.weight[i];
+}
+
 // Launches once for each part of the rows that fits a grid's second dimension.
 template <class Operand>
 void each_row(const char* name,
@@ -78,8 +108,12 @@ void zero(float* x, Range elements) {
 }
 
 void rmsnorm(const RmsNorm& n, Range rows) {
-  launch("rmsnorm", rmsnorm_kernel, blocks_for(rows.size() * n.heads, kTeams), kTeams * kLanes, 0,
-         n, rows);
+  if (n.d >= kStaged_min && n.d <= kStaged_max)
+    launch("rmsnorm", staged_rmsnorm_kernel, blocks_for(rows.size() * n.heads, 1), kThreads,
+           static_cast<std::size_t>(n.d) * sizeof(float), n, rows.begin);
+  else
+    launch("rmsnorm", rmsnorm_kernel, blocks_for(rows.size() * n.heads, kTeams), kTeams * kLanes, 0,
+           n, rows);
 }
 
 }  // namespace troupe::kernels::cuda
