@@ -90,6 +90,9 @@ struct Attention {
   float* out = nullptr;  // rows [heads * head_dim]
   std::int64_t ldo = 0;
   float* lse = nullptr;  // [row][heads] log-sum-exp of the scaled scores; may be null
+  // Whether some items have one row, and whether some have several: a device starts nothing in vain
+  // for a kind that there is none of. Saying true is always right.
+  bool one_row_items = true, longer_items = true;
 };
 
 // Query rows [row_begin, row_end), counted within a segment, and heads [head_begin, head_end),

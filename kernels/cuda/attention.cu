@@ -217,8 +217,9 @@ void attention(const Attention& a, const AttentionItem* items, std::int64_t coun
   if (count <= 0) return;
   if (a.head_dim > kHeadDimLargest)
     check(cudaErrorInvalidValue, "attention of more than 256 dimensions a head");
-  attention_of_one_row(a, items, count);
-  attention_of_rows(a, items, count);
+  const bool wide = a.heads / a.kv_heads > kOneRowHeads;  // one row of all its heads is too wide
+  if (a.one_row_items) attention_of_one_row(a, items, count);
+  if (a.longer_items || wide) attention_of_rows(a, items, count);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -268,6 +268,8 @@ kernels::Attention attention_of(const ModelSpec& spec,
   a.out = io.attention;
   a.ldo = spec.q_width();
   a.lse = io.lse;
+  a.one_row_items = plan.one_row_items;
+  a.longer_items = plan.longer_items;
   return a;
 }
 

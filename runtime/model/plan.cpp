@@ -65,6 +65,7 @@ void ForwardPlan::finish(std::int64_t kv_heads,
   place_ = nullptr;
   items.clear();
   item_begin.clear();
+  one_row_items = longer_items = false;
   std::int64_t total = 0;
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const kernels::Segment& segment = segments[s];
@@ -72,6 +73,7 @@ void ForwardPlan::finish(std::int64_t kv_heads,
       for (std::int32_t row = 0; row < segment.rows; row += kItemRows_max) {
         const std::int32_t end = std::min(row + kItemRows_max, segment.rows);
         items.push_back({static_cast<std::int32_t>(s), head, row, end, 0, 0});
+        (end - row == 1 ? one_row_items : longer_items) = true;
         total += cost(items.back(), shared);
       }
     }

@@ -42,7 +42,8 @@ struct ForwardPlan {
   std::vector<std::int32_t> logit_rows;  // rows whose hidden state goes to the head
   // Filled by `finish`: attention items, divided among members by cost.
   std::vector<kernels::AttentionItem> items;
-  std::vector<std::int32_t> item_begin;  // [members + 1]
+  std::vector<std::int32_t> item_begin;              // [members + 1]
+  bool one_row_items = false, longer_items = false;  // whether there are such
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
   void clear();

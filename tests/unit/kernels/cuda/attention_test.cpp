@@ -50,6 +50,9 @@ class OnTheDevice {
     a.q = q_.data(), a.k_pool = k_pool_.data(), a.v_pool = v_pool_.data(), a.out = out_.data();
     a.lse = with_lse ? lse_.data() : nullptr;
     a.segments = segments_.data(), a.block_table = table_.data();
+    a.one_row_items = a.longer_items = false;
+    for (const AttentionItem& item : which)
+      (item.row_end - item.row_begin == 1 ? a.one_row_items : a.longer_items) = true;
     device()->ops().attention(a, list.data(), std::ssize(which));
     device()->synchronize();  // before the list goes
   }
