@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make.sh [--arch] BUILD OUT [PROGRAM..]: packs the program built in BUILD into the folder OUT, which runs on
-# other machines (to train, they need LibTorch 2.11): bin/troupe, checks.tar.gz (the PROGRAMs of
+# other machines (to train, they need LibTorch 2.11): bin/troupe, checks.tar.xz (the PROGRAMs of
 # BUILD/bin, for gpu-check), lib/ (libtroupe_learn.so, libtroupe_cuda.so for all GPUs if BUILD has it,
 # and every shared library they need except LibTorch's and the system's own), the launcher `troupe`
 # and `gpu-check`. With --arch the CUDA library of BUILD itself, for the GPUs that it was built for.
@@ -24,7 +24,7 @@ if (($#)); then
   for program in "$@"; do
     strip -o "$checks/$program" "$build/bin/$program"
   done
-  tar -C "$checks" -czf "$out/checks.tar.gz" .
+  tar -C "$checks" -cJf "$out/checks.tar.xz" .
   rm -rf "$checks"
 fi
 if [[ -e $build/$cuda ]]; then

@@ -35,4 +35,6 @@ else
 fi
 export TROUPE_TORCH
 export LD_LIBRARY_PATH="$here/lib${TROUPE_TORCH:+:$TROUPE_TORCH/lib}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-exec "${TROUPE_PROGRAM:-$here/bin/troupe}" "$@"
+program=${TROUPE_PROGRAM:-$here/bin/troupe}
+unset TROUPE_PROGRAM # what it starts through this launcher is `troupe`
+exec "$program" "$@"

@@ -72,7 +72,7 @@ def launcher(args, programs):
 
 
 def unpack(programs):
-    archive = os.path.join(BUNDLE, "checks.tar.gz")
+    archive = os.path.join(BUNDLE, "checks.tar.xz")
     try:
         with tarfile.open(archive) as checks:
             checks.extractall(programs)

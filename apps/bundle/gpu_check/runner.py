@@ -92,7 +92,8 @@ class Runner:
         if not found:
             self.report.add(stage, f"{program}.{NO_SUITE}", "failed", why=why or f"no test fits {pattern}")
         for suite, tests in found.items():
-            state, text = self._test(stage, program, suite, f"{suite}.*", limit, environment)
+            chosen = ":".join(f"{suite}.{test}" for test in tests)
+            state, text = self._test(stage, program, suite, chosen, limit, environment)
             if state not in ("failed", "timeout"):
                 continue
             ended = set(re.findall(r"\[ +(?:OK|FAILED|SKIPPED) +\] (\S+?)[ ,(]", text + " "))
