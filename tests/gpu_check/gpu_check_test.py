@@ -31,7 +31,7 @@ class GpuCheck(unittest.TestCase):
         self.done = subprocess.run(
             [sys.executable, "-B", str(ROOT / "apps/bundle/gpu_check/main.py"), "--build", str(BUILD), "--small",
              "--out", str(self.out), *words], env=environment, text=True, capture_output=True, check=False,
-            timeout=150)
+            timeout=1500)
         return self.done.returncode, [line for line in self.lines() if line["state"] != "started"]
 
     def lines(self):
@@ -42,7 +42,7 @@ class GpuCheck(unittest.TestCase):
         return {f"{line['stage']} {line['item']}": line["state"] for line in lines}
 
     def test_every_stage_by_its_name(self):
-        status, lines = self.check("guard", "--stages", "0,1,2,5,3,6,4,7,8,9")
+        status, lines = self.check("guard", "--stages", "0,1,2,5,3,6,4,7,8,9", "--minutes", "60")
         states = self.states(lines)
         bad = {item: state for item, state in states.items() if state not in ("passed", "absent")}
         self.assertEqual((status, bad), (0, {}), self.done.stderr)
