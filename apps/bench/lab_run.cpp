@@ -1,7 +1,7 @@
 #include "apps/bench/lab_run.hpp"
 
 #include "apps/bench/byte_tokenizer.hpp"
-#include "runtime/model/params.hpp"
+#include "apps/bench/random_model.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <signal.h>
@@ -35,11 +35,7 @@ core::Result<void> write_model(const LabShape& shape, const std::filesystem::pat
   spec.vocab = kByteTokenizer_end + 1;
   spec.context = shape.context;
   spec.eos = {static_cast<int>(kByteTokenizer_end)};
-  model::ParamStore params(spec);
-  model::randomise(params, 7, 0.2f);
-  TROUPE_TRY(model::save_model(params, folder, model::StorageDtype::kF32, {}));
-  TROUPE_TRY(store::write_file(folder / "tokenizer.json", byte_tokenizer().dump()));
-  return store::write_file(folder / "tokenizer_config.json", kByteTokenizerConfig);
+  return write_random_model(spec, 7, 0.2f, model::StorageDtype::kF32, folder);
 }
 
 std::string additions() {

@@ -29,12 +29,24 @@ constexpr std::array<Shape, 4> kShapes = {
 
 }  // namespace
 
+const std::string& model_shape_names() {
+  static const std::string names = [] {
+    std::string all;
+    for (std::size_t i = 0; i < kShapes.size(); ++i) {
+      if (i > 0) all += i + 1 < kShapes.size() ? ", " : " or ";
+      all += kShapes[i].name;
+    }
+    return all;
+  }();
+  return names;
+}
+
 core::Result<model::ModelSpec> spec_of_shape(const std::string& name, std::int64_t layers) {
   const auto shape = std::find_if(kShapes.begin(), kShapes.end(),
                                   [&name](const Shape& one) { return one.name == name; });
   if (shape == kShapes.end()) {
     return core::fail(core::ErrorCode::kConfig,
-                      "--shape " + name + " is not known; choose " + kModelShapes);
+                      "--shape " + name + " is not known; choose " + model_shape_names());
   }
   model::ModelSpec spec;
   spec.architecture = shape->architecture;

@@ -22,4 +22,11 @@ core::Result<kernels::PanelDtype> panel_dtype(const std::string& who,
   return dtype;
 }
 
+core::Result<model::StorageDtype> storage_dtype(const std::string& name) {
+  if (name == "f32") return model::StorageDtype::kF32;
+  if (name == "bf16") return model::StorageDtype::kBf16;
+  return core::fail(core::ErrorCode::kConfig,
+                    "--dtype " + name + " is not offered; choose f32 or bf16");
+}
+
 }  // namespace troupe::app

@@ -4,6 +4,7 @@
 
 #include "kernels/panels.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/model/params.hpp"
 
 #include <string>
 
@@ -18,5 +19,8 @@ inline constexpr const char* kDtypeHelp =
 core::Result<kernels::PanelDtype> panel_dtype(const std::string& who,
                                               const std::string& name,
                                               const std::string& device = "cpu");
+
+// Of the weights in a file that is written: f32 or bf16. Error kConfig: `--dtype` is another.
+core::Result<model::StorageDtype> storage_dtype(const std::string& name);
 
 }  // namespace troupe::app

@@ -1,5 +1,6 @@
 // `troupe merge-lora`: merges a LoRA adapter (a PEFT folder) into its base model. It calls the same
 // function as a run with adapters, so the merged f32 weights have the same bits.
+#include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/team.hpp"
@@ -12,18 +13,7 @@
 #include <string>
 
 namespace troupe::app {
-namespace {
-
-using core::ErrorCode;
 using core::Result;
-
-Result<model::StorageDtype> dtype_of(const std::string& name) {
-  if (name == "f32") return model::StorageDtype::kF32;
-  if (name == "bf16") return model::StorageDtype::kBf16;
-  return core::fail(ErrorCode::kConfig, "--dtype " + name + " is not offered; choose f32 or bf16");
-}
-
-}  // namespace
 
 Result<void> run_merge_lora(Words words) {
   std::string base, adapter, output, dtype_name = "f32";
@@ -39,7 +29,7 @@ Result<void> run_merge_lora(Words words) {
            {"--any-base", &any_base, "take weights that the adapter was not trained on"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, dtype_of(dtype_name));
+  TROUPE_TRY_ASSIGN(dtype, storage_dtype(dtype_name));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(base));
   TROUPE_TRY_ASSIGN(config, model::read_adapter_config(adapter));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder, config.head));

@@ -1,11 +1,10 @@
 // `troupe model random`: writes a model of a known shape with random weights and a tokenizer of
 // bytes, for measurements and tests on machines that can fetch none.
-#include "apps/bench/byte_tokenizer.hpp"
 #include "apps/bench/model_shapes.hpp"
+#include "apps/bench/random_model.hpp"
+#include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
-#include "runtime/model/params.hpp"
-#include "runtime/store/atomic_folder.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -17,17 +16,6 @@ namespace {
 using core::ErrorCode;
 
 constexpr float kDeviation = 0.02f;  // of the weights, as models begin
-
-core::Result<void> write_random(const model::ModelSpec& spec,
-                                std::uint64_t seed,
-                                model::StorageDtype dtype,
-                                const std::filesystem::path& folder) {
-  model::ParamStore params(spec);
-  model::randomise(params, seed, kDeviation);
-  TROUPE_TRY(model::save_model(params, folder, dtype, {}));
-  TROUPE_TRY(store::write_file(folder / "tokenizer.json", byte_tokenizer().dump()));
-  return store::write_file(folder / "tokenizer_config.json", kByteTokenizerConfig);
-}
 
 }  // namespace
 
@@ -46,21 +34,18 @@ core::Result<void> run_model(Words words) {
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags("troupe model random: write a model of random weights, with a tokenizer of bytes",
-                  {{"--shape", &shape, kModelShapes, true},
+                  {{"--shape", &shape, model_shape_names(), true},
                    {"--out", &out, "folder to write; must not be there yet", true},
                    {"--layers", &layers, "0: those of the shape", false, 0, 1024},
                    {"--seed", &seed, "of the weights", false, 0, 1e18},
                    {"--dtype", &dtype, "of the file: bf16 or f32"}},
                   words.subspan(1)));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  if (dtype != "bf16" && dtype != "f32")
-    return core::fail(ErrorCode::kConfig, "--dtype " + dtype + " is not offered; use bf16 or f32");
+  TROUPE_TRY_ASSIGN(storage, storage_dtype(dtype));
   if (std::filesystem::exists(out))
     return core::fail(ErrorCode::kConfig, "--out " + out + " is there already");
   TROUPE_TRY_ASSIGN(spec, spec_of_shape(shape, layers));
-  TROUPE_TRY(write_random(spec, static_cast<std::uint64_t>(seed),
-                          dtype == "bf16" ? model::StorageDtype::kBf16 : model::StorageDtype::kF32,
-                          out));
+  TROUPE_TRY(write_random_model(spec, static_cast<std::uint64_t>(seed), kDeviation, storage, out));
   std::printf("%s: %s with %lld layers, %.1f M random parameters\n", out.c_str(), shape.c_str(),
               static_cast<long long>(spec.layers),
               static_cast<double>(spec.parameter_count()) / 1e6);

@@ -30,6 +30,16 @@ __global__ void add_kernel(AddRows a, std::int64_t row_begin) {
   a.out[row * a.ldo + column] = a.a[row * a.lda + column] + a.b[row * a.ldb + column];
 }
 
+// 1 / root mean square of a head of a row, in the order of the lanes. All threads of the warp call;
+// those whose team has no head are `idle`.
+__device__ float inverse_rms(const RmsNorm& n, const float* head, bool idle = false) {
+  float squares = 0.0f;
+  for (std::int64_t i = threadIdx.x % kLanes; !idle && i < n.d; i += kLanes)
+    squares = __fmaf_rn(head[i], head[i], squares);
+  const float mean = lanes_sum(squares) / static_cast<float>(n.d);
+  return 1.0f / __fsqrt_rn(mean + n.eps);
+}
+
 // A team does one head of one row; x may be y.
 __global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_kernel(RmsNorm n, Range rows) {
   const int lane = threadIdx.x % kLanes;
@@ -37,11 +47,7 @@ __global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_kernel(RmsNorm n, Rang
   const std::int64_t row = rows.begin + item / n.heads, head = item % n.heads;
   const bool idle = row >= rows.end;  // still takes part in the warp's shuffles
   const float* const in = n.x + row * n.ldx + head * n.d;
-  float squares = 0.0f;
-  for (std::int64_t i = lane; !idle && i < n.d; i += kLanes)
-    squares = __fmaf_rn(in[i], in[i], squares);
-  const float mean = lanes_sum(squares) / static_cast<float>(n.d);
-  const float r = 1.0f / __fsqrt_rn(mean + n.eps);
+  const float r = inverse_rms(n, in, idle);
   if (idle) return;
   float* const out = n.y + row * n.ldy + head * n.d;
   for (std::int64_t i = lane; i < n.d; i += kLanes)
@@ -61,11 +67,7 @@ __global__ void __launch_bounds__(kThreads)
     staged[i] = in[i];
   __syncthreads();
   if (thread < 32) {  // both teams of the first warp sum all of it
-    float squares = 0.0f;
-    for (std::int64_t i = thread % kLanes; i < n.d; i += kLanes)
-      squares = __fmaf_rn(staged[i], staged[i], squares);
-    const float mean = lanes_sum(squares) / static_cast<float>(n.d);
-    const float r = 1.0f / __fsqrt_rn(mean + n.eps);
+    const float r = inverse_rms(n, staged);
     if (thread == 0) scale = r;
     if (thread == 0 && n.inv_rms != nullptr) n.inv_rms[head * n.ldi + row] = r;
   }

@@ -87,12 +87,11 @@ class Stages:
         self.troupe(0, "doctor", ["doctor"], 15)
 
     def stage1(self):
-        state, _ = self.troupe(1, "gpus", ["doctor", "--gpus", "--json"], 20, figures=True)
+        self.troupe(1, "gpus", ["doctor", "--gpus", "--json"], 20, figures=True)
         for suite in ("CudaDevice", "CudaPositions", "CudaGemm"):
             pattern = f"{suite}.*" if not self.small else f"{suite}.*Hand*:{suite}.*Copies*"
             self.runner.tests(1, "test_kernels_cuda", pattern, 15, 5)
         self.runner.tests(1, "test_weights", "DeviceChannel.*", 15, 5)
-        return state
 
     def stage2(self):
         self.runner.tests(2, "test_kernels_cuda", "CudaRows*" if self.small else "*", 20, 5)
@@ -122,11 +121,12 @@ class Stages:
     def stage6(self):
         shapes = (("tiny", 0),) if self.small else (("qwen2.5-0.5b", 0), ("llama3-8b", 4))
         dtypes = ("bf16",) if self.small else ("bf16", "bf16-compute")
-        named = [(self.model, self.model)] if self.model else []
-        for shape, model in [*((shape, self.random_model(6, *shape)) for shape in shapes), *named]:
+        models = [(shape, self.random_model(6, shape, layers)) for shape, layers in shapes]
+        if self.model:
+            models.append((os.path.basename(os.path.abspath(self.model)), self.model))
+        for name, model in models:
             if model is None:
                 continue
-            name = shape if isinstance(shape, str) else shape[0]
             for dtype in dtypes:
                 for batch in (1,) if self.small else (1, 8, 64, 256):
                     self.generate(f"decode.{name}.{dtype}.{batch}", model, dtype, batch, 8 if self.small else 1024, 64)

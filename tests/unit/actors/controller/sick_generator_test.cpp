@@ -40,6 +40,11 @@ Script::Sickness always(ErrorCode code) {
   };
 }
 
+// The first attempt of slot 3 of the second update.
+bool is_u1_3(const experience::Ticket& ticket) {
+  return ticket == experience::Ticket{1, 3, 0};
+}
+
 void expect_all_trained_once(ScriptedCompany& company) {
   EXPECT_EQ(company.data().trained.size(), 5u * 8);
   for (const auto& [ticket, times] : company.data().trained) {
@@ -139,9 +144,7 @@ TEST(SickGenerator, OneThatRefusesAsFullThoughItHasNothingToDoIsStartedAgain) {
 TEST(SickGenerator, ATicketThatFailsThreeTimesIsSetAsideAndItsSlotGetsAnotherPrompt) {
   for (const std::size_t generators : {1, 2, 5}) {
     Script script = sick_script(1, generators);
-    script.poison = [](const experience::Ticket& ticket) {
-      return ticket == experience::Ticket{1, 3, 0};
-    };
+    script.poison = is_u1_3;
     ScriptedCompany company(script);
     company.restart_sick_after(50ms);
     const auto outcome = company.play();
@@ -169,9 +172,7 @@ TEST(SickGenerator, ATicketThatEndsItsGeneratorsIsSetAsideAlone) {
     Script script = sick_script(1, generators);
     script.plan.groups = 16;
     script.poison_code = ErrorCode::kPeerLost;
-    script.poison = [](const experience::Ticket& ticket) {
-      return ticket == experience::Ticket{1, 3, 0};
-    };
+    script.poison = is_u1_3;
     ScriptedCompany company(script);
     company.restart_sick_after(50ms);
     const auto outcome = company.play();
@@ -191,9 +192,7 @@ TEST(SickGenerator, ATicketThatEndsItsGeneratorsIsSetAsideAlone) {
 TEST(SickGenerator, ATicketThatIsRefusedByIdleGeneratorsIsSetAside) {
   Script script = sick_script(0, 3);
   script.poison_code = ErrorCode::kOverloaded;
-  script.poison = [](const experience::Ticket& ticket) {
-    return ticket == experience::Ticket{1, 3, 0};
-  };
+  script.poison = is_u1_3;
   ScriptedCompany company(script);
   company.restart_sick_after(50ms);
   const auto outcome = company.play();
