@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 namespace troupe::engine {
 
@@ -108,17 +109,17 @@ void DeviceStep::region() {
 bool DeviceStep::replay() {
   const std::int64_t bucket = step_->bucket();
   if (!records_ || bucket == 0 || bucket > head_.count) return false;
-  Recorded& recorded = recorded_[bucket];
+  auto& [latest, before] = recorded_[bucket];
   const Places now = places();
-  if (recorded.places != now) {
-    recorded.work.reset();
-    recorded.places = now;
+  if (latest.places != now) std::swap(latest, before);
+  if (latest.places != now) {
+    latest = {now, nullptr};
     return false;
   }
-  if (!recorded.work) recorded.work = team_.record(region_);
-  records_ = recorded.work != nullptr;
+  if (!latest.work) latest.work = team_.record(region_);
+  records_ = latest.work != nullptr;
   if (!records_) return false;
-  recorded.work->submit();
+  latest.work->submit();
   ++replayed_;
   return true;
 }

@@ -6,11 +6,13 @@
 // Steps that only decode are padded to a few sizes (`decode_bucket`). The work of each size is
 // recorded once (a CUDA graph) and replayed. A recording depends on the size and on the addresses
 // of weights, pools and scratch, not on tokens or context. If an address changes, the work is
-// recorded again.
+// recorded again. Pushes fill two sets of panels in turn (weights/shadow_pool.hpp), so each size
+// keeps the recordings for its last two sets of addresses: after the first pushes nothing is
+// recorded any more.
 //
 // Owned by a StepRunner, used on the engine's thread. For each step call `begin`, then `batch` for
 // ascending head rows (after each batch `read` for the rows that the host needs), then `drawn`.
-// Bounds: kDeviceLogits_bytes_max of logits; one recording per bucket.
+// Bounds: kDeviceLogits_bytes_max of logits; two recordings per bucket.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -93,6 +95,9 @@ class DeviceStep {
     Places places{};
     std::unique_ptr<core::Recording> work;  // null until a second step has the same places
   };
+  struct Bucket {
+    Recorded latest, before;
+  };
 
   void region();
   bool replay();
@@ -116,7 +121,7 @@ class DeviceStep {
   const float* inv_temperature_at_ = nullptr;
   std::vector<std::int32_t> words_;  // copy of drawn_ on the host
   std::vector<Drawn> results_;
-  std::map<std::int64_t, Recorded> recorded_;  // by bucket
+  std::map<std::int64_t, Bucket> recorded_;  // by size
   std::uint64_t replayed_ = 0;
   bool records_ = true;  // false once the team reports that it cannot record
   // The current step.

@@ -17,6 +17,15 @@ std::int64_t logits_ld(const ModelSpec& spec) {
   return kernels::panels_of(spec.vocab) * 16;
 }
 
+// A multiple of kHeadRows_max.
+std::int64_t rows_of_chunk(const core::Memory& memory,
+                           const ModelSpec& spec,
+                           const HeadRequest& request) {
+  if (memory.on_host()) return kHeadRows_max;
+  const std::int64_t fit = request.logits_max / logits_ld(spec) / kHeadRows_max * kHeadRows_max;
+  return std::clamp(fit, kHeadRows_max, kDeviceHeadRows_max);
+}
+
 // One chunk of head rows.
 struct Chunk {
   const HeadCall& call;
@@ -42,9 +51,9 @@ void each_chunk(const HeadCall& call, F&& f) {
   HeadScratch& scratch = call.scratch;
   const std::int64_t ld = logits_ld(call.weights.spec());
   for (std::int64_t i = 0; i < scratch.chunks; ++i) {
-    const std::int64_t begin = i * kHeadRows_max;
-    f(Chunk{call, begin, std::min(kHeadRows_max, call.rows - begin),
-            scratch.logits.data() + scratch.place(i) * kHeadRows_max * ld,
+    const std::int64_t begin = i * scratch.chunk_rows;
+    f(Chunk{call, begin, std::min(scratch.chunk_rows, call.rows - begin),
+            scratch.logits.data() + scratch.place(i) * scratch.chunk_rows * ld,
             scratch.kept && scratch.stays(i)});
   }
 }
@@ -143,9 +152,10 @@ void HeadScratch::prepare(core::TeamRunner& team,
                           const HeadRequest& request) {
   core::Memory& memory = team.memory();
   const std::int64_t rows = request.rows;
-  const std::int64_t chunk = std::min(rows, kHeadRows_max);
-  const std::int64_t chunk_logits = kHeadRows_max * logits_ld(spec);
-  chunks = (rows + kHeadRows_max - 1) / kHeadRows_max;
+  chunk_rows = rows_of_chunk(memory, spec, request);
+  const std::int64_t chunk = std::min(rows, chunk_rows);
+  const std::int64_t chunk_logits = chunk_rows * logits_ld(spec);
+  chunks = (rows + chunk_rows - 1) / chunk_rows;
   places =
       std::clamp<std::int64_t>(request.backward ? request.logits_max / chunk_logits : 1, 1, chunks);
   kept = request.backward;
@@ -158,7 +168,7 @@ void HeadScratch::prepare(core::TeamRunner& team,
   inverses_.assign(static_cast<std::size_t>(chunk), inverse);
   inv_temperature.reserve_discard(chunk, memory);
   inv_temperature.upload(inverses_);
-  logits.reserve_discard(((places - 1) * kHeadRows_max + chunk) * logits_ld(spec), memory);
+  logits.reserve_discard(((places - 1) * chunk_rows + chunk) * logits_ld(spec), memory);
   block_max.reserve_discard(chunk * vocab_blocks(spec), memory);
   block_sum.reserve_discard(chunk * vocab_blocks(spec), memory);
   lse.reserve_discard(rows, memory);

@@ -1,7 +1,8 @@
 // The language-model head in training: log-probs of target tokens, and the backward pass from them.
-// Works in chunks of kHeadRows_max rows. The forward pass keeps the logits (rows x vocabulary x 4
-// bytes) of as many chunks as the caller allows. The backward pass computes the others again, in
-// the memory of one chunk.
+// Works in chunks of rows. The forward pass keeps the logits (rows x vocabulary x 4 bytes) of as
+// many chunks as the caller allows. The backward pass computes the others again, in the memory of
+// one chunk. Gradients of weights are chains that go on from chunk to chunk, so the size of a chunk
+// changes no bit.
 //   logprob = s[target] - lse,   s = z / temperature,   z = head_in W^T,   entropy = lse - sum p s
 // Prepare the scratch outside parallel regions. Every member of the team calls the two passes,
 // which work in the team's memory; `results` and `set_gradients` copy to and from the host.
@@ -21,7 +22,11 @@
 
 namespace troupe::model {
 
-inline constexpr std::int64_t kHeadRows_max = 256;  // head rows of a chunk
+// Head rows of a chunk: on the host few enough that the logits of a block of the vocabulary stay in
+// the cache. A device takes as many as `logits_max` has room for, up to the second figure: the
+// gradient of its input has one thread for 64 numbers, and 256 rows leave most of a GPU idle.
+inline constexpr std::int64_t kHeadRows_max = 256;
+inline constexpr std::int64_t kDeviceHeadRows_max = 2048;
 
 // The targets, grouped by head row.
 struct RowTargets {
@@ -42,7 +47,7 @@ struct HeadRequest {
 
 struct HeadScratch {
   core::Buffer<float> logits;  // of `places` chunks; chunks that are computed again share place 0
-  std::int64_t chunks = 0, places = 0;
+  std::int64_t chunk_rows = 0, chunks = 0, places = 0;
   bool kept = false;  // `logits` still holds logits of the forward pass, not gradients
   core::Buffer<float> block_max, block_sum, packed_rows;
   core::Buffer<float> lse, entropy, logprobs;  // [rows], [rows] if wanted, [targets]

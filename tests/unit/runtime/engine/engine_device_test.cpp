@@ -240,6 +240,31 @@ TEST_P(EngineOnDevice, NewWeightsTakeEffectAtTheSameToken) {
   }
 }
 
+// Two sets of panels in turn, as a run's pushes fill them. Each is new once: one step runs as it is
+// and the next is recorded. When a set comes again, its first step is replayed.
+TEST_P(EngineOnDevice, RecordedStepsOutliveThePushesOfTwoSetsOfPanels) {
+  const Weights sets[] = {there(1, 1), there(2, 2)};
+  auto engine = make_engine(sets[0], limits_of(4, 64, 60), *device_);
+  Samples samples;
+  ASSERT_TRUE(engine->submit(request_of(1, {3, 1, 4}, 1, 60)));
+  step_into(*engine, samples);  // the prompt, which is never recorded
+  std::vector<std::uint64_t> replayed;
+  for (int push = 0; push < 6; ++push) {
+    if (push > 0) {
+      ASSERT_TRUE(engine->set_weights(sets[push % 2], KvAction::kKeep));
+    }
+    const std::uint64_t before = engine->counters().replayed;
+    for (int i = 0; i < 4; ++i)
+      step_into(*engine, samples);
+    replayed.push_back(engine->counters().replayed - before);
+  }
+  if (gpu()) {
+    EXPECT_EQ(replayed, (std::vector<std::uint64_t>{3, 3, 4, 4, 4, 4}));
+  } else {
+    EXPECT_EQ(replayed, std::vector<std::uint64_t>(6, 0));
+  }
+}
+
 TEST_P(EngineOnDevice, SleepGivesMemoryBackAndSamplesGoOn) {
   core::Rng rng(3);
   const GroupRequest request = request_of(1, random_prompt(rng, 20), 2, 16);

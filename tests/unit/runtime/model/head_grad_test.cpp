@@ -1,7 +1,9 @@
 // The head in chunks of rows: however many chunks keep their logits from the forward to the
-// backward pass, and whatever the team, the gradients have the same bits.
+// backward pass, however many rows a chunk has, and whatever the team, the gradients have the same
+// bits.
 #include "runtime/model/head_grad.hpp"
 
+#include "tests/unit/runtime/model/device_team.hpp"
 #include "tests/unit/runtime/model/same_bits.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
@@ -18,7 +20,7 @@ constexpr std::int64_t kRows = 2 * kHeadRows_max + 88;  // three chunks
 
 struct HeadRun {
   std::vector<float> logprobs, dhead_in, dweights;
-  std::int64_t places = 0;
+  std::int64_t chunks = 0, places = 0;
 };
 
 class ChunkedHead : public ::testing::Test {
@@ -36,7 +38,15 @@ class ChunkedHead : public ::testing::Test {
 
   // `spoil`: kept logits are overwritten between the two passes.
   HeadRun run(core::TeamRunner& team, std::int64_t chunks_kept, bool spoil = false) {
-    const ModelSpec& spec = model.params.spec();
+    return run(team, model.params, model.weights, chunks_kept, spoil);
+  }
+
+  HeadRun run(core::TeamRunner& team,
+              const ParamStore& params,
+              const PackedWeights& weights,
+              std::int64_t chunks_kept,
+              bool spoil = false) {
+    const ModelSpec& spec = params.spec();
     const std::int64_t ld = kernels::panels_of(spec.vocab) * kernels::kPanel;
     HeadScratch scratch;
     scratch.prepare(team, spec,
@@ -47,18 +57,23 @@ class ChunkedHead : public ::testing::Test {
                      .backward = true,
                      .logits_max = chunks_kept * kHeadRows_max * ld});
     HeadRun out;
+    out.chunks = scratch.chunks;
     out.places = scratch.places;
     out.logprobs.resize(kRows);
     out.dhead_in.resize(head_in.size());
-    const HeadCall call{model.weights, head_in.data(), kRows, scratch};
+    core::Buffer<float> input(std::ssize(head_in), team.memory());
+    core::Buffer<float> dinput(std::ssize(head_in), team.memory());
+    input.upload(head_in);
+    const HeadCall call{weights, input.data(), kRows, scratch};
     team.run([&](core::Team member) { head_logprobs(member, call); });
     scratch.results(out.logprobs, {});
     scratch.set_gradients(coefficients.data(), coefficients.data());
     if (spoil) std::fill_n(scratch.logits.data(), scratch.places * kHeadRows_max * ld, 0.0f);
-    ParamStore grads = model.params.same_layout();
-    const HeadGrad grad{model.params, grads, out.dhead_in.data()};
+    ParamStore grads = params.same_layout();
+    const HeadGrad grad{params, grads, dinput.data()};
     team.run([&](core::Team member) { head_backward(member, call, grad); });
-    out.dweights.assign(grads.data(), grads.data() + grads.size());
+    dinput.download(out.dhead_in);
+    out.dweights = numbers_of(grads);
     return out;
   }
 
@@ -99,6 +114,23 @@ TEST_F(ChunkedHead, WithoutRoomTheLogitsAreMadeAgainAndWithRoomTheyAreNot) {
   EXPECT_FALSE(std::equal(partly.dhead_in.begin() + kept_from, partly.dhead_in.end(),
                           expected.dhead_in.begin() + kept_from));
   EXPECT_FALSE(same_run(expected, run(one, 3, true)));
+}
+
+class ChunkedHeadOnDevice : public OnDevice<ChunkedHead> {};
+
+// Room for no chunk, and for 256, 512 and 768 rows: a device takes as large a chunk as fits.
+TEST_F(ChunkedHeadOnDevice, LargerChunksGiveTheHostsBits) {
+  core::SerialTeam host;
+  const HeadRun expected = run(host, 0);
+  const DeviceModel there(device(), model.params);
+  const std::int64_t chunks[] = {3, 3, 2, 1};
+  for (std::int64_t kept = 0; kept < 4; ++kept) {
+    const HeadRun actual = run(device(), there.params, there.weights, kept);
+    EXPECT_EQ(actual.chunks, chunks[kept]) << kept;
+    EXPECT_EQ(actual.places, 1) << kept;
+    EXPECT_TRUE(same_run(expected, actual)) << kept;
+  }
+  EXPECT_EQ(expected.chunks, 3);
 }
 
 }  // namespace
