@@ -16,6 +16,7 @@ struct Bench {
 constexpr Bench kBenches[] = {
     {"generate", "tokens per second of the engine, prefill and decode", bench_generate},
     {"gemm", "matrix products at the shapes of a model", bench_gemm},
+    {"kernels", "attention, norms, draws and AdamW", bench_kernels},
     {"exact", "log-probs of engine and trainer, bit by bit", bench_exact},
     {"train", "optimiser steps of the policy's trainer", bench_train},
     {"push", "new weights from a trainer to an engine in another process", bench_push},

@@ -1,6 +1,7 @@
-// The benchmarks of `troupe bench NAME [flags] [--json]`. generate, gemm, train and push measure
-// the machine's limits in the same run and print shares of them, so that results compare across
-// machines. --json prints one JSON object per line; without it the output is text for people.
+// The benchmarks of `troupe bench NAME [flags] [--json]`. generate, gemm, kernels, train and push
+// measure the machine's limits in the same run and print shares of them, so that results compare
+// across machines. --json prints one JSON object per line; without it the output is text for
+// people.
 #pragma once
 
 #include "apps/cli/words.hpp"
@@ -15,6 +16,7 @@ core::Result<void> run_bench(Words words);
 // Each takes the words after its name. The first lines of its source say what it measures.
 core::Result<void> bench_generate(Words words);
 core::Result<void> bench_gemm(Words words);
+core::Result<void> bench_kernels(Words words);
 core::Result<void> bench_exact(Words words);  // error kNumeric: a log-prob differs in a bit
 core::Result<void> bench_train(Words words);
 core::Result<void> bench_push(Words words);    // error kNumeric: a token without its version's bits

@@ -3,6 +3,7 @@
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/machine.hpp"
+#include "apps/bench/timing.hpp"
 #include "apps/cli/device_speeds.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
@@ -21,7 +22,6 @@ namespace troupe::app {
 namespace {
 
 constexpr std::int64_t kWeights_bytes = std::int64_t{256} << 20;
-constexpr double kRepetition_s = 0.1;
 
 struct Shape {
   std::int64_t k = 0, n = 0;
@@ -80,6 +80,7 @@ class Copies {
                             static_cast<std::size_t>(size_) * 4);
     });
   }
+  int count() const { return static_cast<int>(std::clamp<std::int64_t>(count_, 8, 512)); }
   kernels::Panels turn(std::int64_t i) const {
     return {data_.data() + i % count_ * size_, dtype_,
             dtype_ == kernels::PanelDtype::kInt8 ? scale_.data() : nullptr};
@@ -91,45 +92,25 @@ class Copies {
   core::Buffer<float> data_, scale_;
 };
 
-// Seconds of one product, the median of kRepetitions measurements.
+// Seconds of one product.
 double time_product(core::TeamRunner& team,
                     std::int64_t m,
                     const Shape& shape,
                     const Copies& weights) {
   core::Buffer<float> a(m * shape.k, team.memory()), c(m * shape.n, team.memory());
   fill(team, a);
-  std::int64_t turn = 0;
-  const auto product = [&] {
+  const auto product = [&](core::Team member, std::int64_t turn) {
     const kernels::Gemm gemm{.m = m,
                              .n = shape.n,
                              .k = shape.k,
                              .a = a.data(),
                              .lda = shape.k,
-                             .b = weights.turn(turn++),
+                             .b = weights.turn(turn),
                              .c = c.data(),
                              .ldc = shape.n};
-    team.run([&](core::Team member) {
-      kernels::ops().gemm(gemm, {0, m}, member.share(kernels::panels_of(shape.n)));
-    });
+    kernels::ops().gemm(gemm, {0, m}, member.share(kernels::panels_of(shape.n)));
   };
-  product();
-  team.memory().wait();
-  // Calls per measurement: on a device so many that the final wait does not matter.
-  const int at_once = team.memory().on_host() ? 1 : 32;
-  std::vector<double> seconds;
-  for (int i = 0; i < kRepetitions; ++i) {
-    int count = 0;
-    const Stopwatch watch;
-    double elapsed = 0;
-    for (; elapsed < kRepetition_s; ++count) {
-      for (int each = 0; each < at_once; ++each)
-        product();
-      team.memory().wait();
-      elapsed = watch.seconds();
-    }
-    seconds.push_back(elapsed / count / at_once);
-  }
-  return median(std::move(seconds));
+  return seconds_of(team, product, weights.count());
 }
 
 // The machine's limits. On a GPU the multiply-add limit of bf16-compute is that of tensor cores.

@@ -180,6 +180,26 @@ TEST_F(Gpu, ProductsAreMeasuredThere) {
   EXPECT_GT(run.line.at("share_of_limit"), 0);
 }
 
+TEST_F(Gpu, OtherKernelsAreMeasuredThere) {
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "536870912");
+  const ProgramRun run =
+      run_troupe({"bench", "kernels", "--device", "cuda", "--shape", "tiny", "--batch", "2",
+                  "--keys", "20", "--rows", "4", "--parameters", "1000", "--json"});
+  ASSERT_EQ(run.status, 0) << run.output;
+  std::vector<std::string> measured;
+  std::istringstream lines(run.output);
+  for (std::string line; std::getline(lines, line);) {
+    const auto figures = nlohmann::json::parse(line, nullptr, false);
+    if (!figures.is_object()) continue;
+    measured.push_back(figures.at("what"));
+    EXPECT_EQ(figures.at("isa"), "cuda") << line;
+    EXPECT_GT(figures.at("us"), 0) << line;
+  }
+  EXPECT_EQ(measured,
+            (std::vector<std::string>{"attention", "attention", "attention", "attention_backward",
+                                      "rmsnorm", "vocab_sums_and_draw", "adamw"}));
+}
+
 TEST_F(Gpu, TrainingIsMeasuredThere) {
   set("TROUPE_CUDA_EMULATOR_MEMORY", "536870912");
   const ProgramRun run =

@@ -16,6 +16,9 @@ DTYPES = ("f32", "bf16", "bf16-compute")
 # Products of a model of 0.5B and one of 8B: columns, inner size.
 PRODUCTS = ((9728, 896), (896, 4864), (28672, 4096), (4096, 14336))
 ROWS = (1, 8, 64, 256, 2048, 8192)
+# Shape, sequences that decode, tokens of each, parameters of AdamW: what torch_figures.py measures, too.
+OTHER_KERNELS = (("llama3-8b", 64, 1024, 1 << 28), ("llama3-8b", 256, 1024, 1 << 20), ("llama3-8b", 8, 4096, 1 << 20),
+                 ("llama3-8b", 1, 8192, 1 << 20), ("qwen2.5-0.5b", 256, 1024, 1 << 20))
 
 
 class Stages:
@@ -108,6 +111,10 @@ class Stages:
         self.runner.tests(4, "test_kernels_cuda", "CudaDevice.Threads*:CudaDevice.Nothing*", 20, 10)
 
     def stage5(self):
+        for shape, batch, keys, parameters in (("tiny", 2, 20, 1000),) if self.small else OTHER_KERNELS:
+            words = ["bench", "kernels", "--device", "cuda", "--shape", shape, "--batch", batch, "--keys", keys,
+                     "--rows", 8 if self.small else 8192, "--parameters", parameters, "--json"]
+            self.troupe(5, f"kernels.{shape}.{batch}x{keys}", words, 30, figures=True)
         products = ((64, 64),) if self.small else PRODUCTS
         for dtype in DTYPES:
             for columns, depth in products:
