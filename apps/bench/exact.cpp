@@ -8,7 +8,9 @@
 #include "apps/bench/exact_trainer.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/temporary_folder.hpp"
+#include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
+#include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/child_process.hpp"
 #include "runtime/model/spec.hpp"
@@ -32,15 +34,26 @@ using nlohmann::ordered_json;
 constexpr double kTokens_max = 1e7;
 
 struct ExactFlags {
-  std::string model, file, trainer_isa;
+  std::string model, file, trainer_isa, device = "cpu", dtype = "f32";
   std::int64_t tokens = 5000, seed = 1, soak_s = 0;
   bool json = false, plant_ulp = false;
 };
 
+// Error kConfig: no such dtype, one that the device does not compute in, or one without training.
+core::Result<ExactPlace> place_of(const std::string& device, const std::string& dtype) {
+  TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench exact", dtype, device));
+  if (panels == kernels::PanelDtype::kInt8) {
+    return core::fail(ErrorCode::kConfig,
+                      "troupe bench exact: --dtype int8 has no trainer to compare with; give f32, "
+                      "bf16 or bf16-compute");
+  }
+  return ExactPlace{device, panels};
+}
+
 // ---- the second process ----
 
 core::Result<void> trainer_process(Words words) {
-  std::string side, model, file;
+  std::string side, model, file, device = "cpu", dtype = "f32";
   std::int64_t seed = 1;
   bool plant_ulp = false;
   TROUPE_TRY_ASSIGN(outcome,
@@ -48,6 +61,8 @@ core::Result<void> trainer_process(Words words) {
                                 {{"--side", &side, "trainer", true},
                                  {"--model", &model, "model folder", true},
                                  {"--file", &file, "transcript of the engine's side", true},
+                                 {"--device", &device, kDeviceHelp},
+                                 {"--dtype", &dtype, kDtypeHelp},
                                  {"--seed", &seed, "of the order", false, 0, 1e18},
                                  {"--plant-ulp", &plant_ulp, "move one weight"}},
                                 words));
@@ -55,8 +70,9 @@ core::Result<void> trainer_process(Words words) {
   if (side != "trainer") {
     return core::fail(ErrorCode::kConfig, "--side is '" + side + "'; the only one is trainer");
   }
-  TROUPE_TRY_ASSIGN(figures,
-                    run_trainer_side(model, file, static_cast<std::uint64_t>(seed), plant_ulp));
+  TROUPE_TRY_ASSIGN(place, place_of(device, dtype));
+  TROUPE_TRY_ASSIGN(
+      figures, run_trainer_side(model, place, file, static_cast<std::uint64_t>(seed), plant_ulp));
   say(figures.dump());
   return {};
 }
@@ -91,8 +107,10 @@ core::Result<std::string> output_of(const std::vector<std::string>& words,
 
 core::Result<ordered_json> run_second_process(const ExactFlags& flags,
                                               const std::filesystem::path& file) {
-  std::vector<std::string> words = {"--side", "trainer",     "--model", flags.model,
-                                    "--file", file.string(), "--seed",  std::to_string(flags.seed)};
+  std::vector<std::string> words = {
+      "--side",   "trainer",     "--model", flags.model,
+      "--file",   file.string(), "--seed",  std::to_string(flags.seed),
+      "--device", flags.device,  "--dtype", flags.dtype};
   if (flags.plant_ulp) words.push_back("--plant-ulp");
   std::vector<std::string> environment;
   if (!flags.trainer_isa.empty()) environment.push_back("TROUPE_ISA=" + flags.trainer_isa);
@@ -154,7 +172,7 @@ ordered_json coverage_json(const EngineSide& side) {
           {"evicted_blocks", seen.evicted_blocks},
           {"events", seen.events},
           {"covers", covers(seen)},
-          {"isa", kernels::ops().name}};
+          {"isa", side.isa}};
 }
 
 void print(const ordered_json& line, bool as_json) {
@@ -175,6 +193,8 @@ core::Result<void> report(const ExactFlags& flags,
   const auto compared = trainer["tokens"].get<std::int64_t>();
   print({{"bench", "exact"},
          {"model", flags.model},
+         {"device", flags.device},
+         {"dtype", flags.dtype},
          {"tokens", side.transcript.tokens()},
          {"differing_bits", differing},
          {"scorer_differing_bits", side.scorer.differing_bits},
@@ -195,6 +215,7 @@ core::Result<void> report(const ExactFlags& flags,
 }
 
 core::Result<void> compare_sides(const ExactFlags& flags) {
+  TROUPE_TRY_ASSIGN(place, place_of(flags.device, flags.dtype));
   std::optional<TemporaryFolder> folder;
   std::filesystem::path file = flags.file;
   if (file.empty()) {
@@ -204,8 +225,8 @@ core::Result<void> compare_sides(const ExactFlags& flags) {
     }
     file = folder.emplace(std::move(*made)).path() / "transcript.bin";
   }
-  TROUPE_TRY_ASSIGN(
-      side, run_engine_side(flags.model, flags.tokens, static_cast<std::uint64_t>(flags.seed)));
+  TROUPE_TRY_ASSIGN(side, run_engine_side(flags.model, place, flags.tokens,
+                                          static_cast<std::uint64_t>(flags.seed)));
   TROUPE_TRY(write_transcript(file, side.transcript));
   const Stopwatch watch;
   TROUPE_TRY_ASSIGN(trainer, run_second_process(flags, file));
@@ -213,11 +234,12 @@ core::Result<void> compare_sides(const ExactFlags& flags) {
 }
 
 core::Result<void> soak(const ExactFlags& flags) {
-  TROUPE_TRY_ASSIGN(seen, run_soak(flags.model, static_cast<double>(flags.soak_s),
+  TROUPE_TRY_ASSIGN(place, place_of(flags.device, flags.dtype));
+  TROUPE_TRY_ASSIGN(seen, run_soak(flags.model, place, static_cast<double>(flags.soak_s),
                                    static_cast<std::uint64_t>(flags.seed)));
   ordered_json line = {{"bench", "exact"}, {"model", flags.model}};
   line.update(seen.figures);
-  line["isa"] = kernels::ops().name;
+  line["isa"] = flags.device == "cpu" ? kernels::ops().name : "cuda";
   say(line.dump(flags.json ? -1 : 2));
   return seen.verdict;
 }
@@ -243,6 +265,8 @@ core::Result<void> bench_exact(Words words) {
             "instead: seconds of random submits, cuts, pauses, sleeps and updates, at the end of "
             "which no block may be lost and memory must be what it was",
             false, 0, 1e6},
+           {"--device", &flags.device, kDeviceHelp},
+           {"--dtype", &flags.dtype, kDtypeHelp},
            {"--file", &flags.file, "keep the engine's transcript in this file"},
            {"--trainer-isa", &flags.trainer_isa, "kernels of the trainer's side, as in TROUPE_ISA"},
            {"--plant-ulp", &flags.plant_ulp,

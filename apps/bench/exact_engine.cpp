@@ -2,8 +2,6 @@
 
 #include "apps/bench/figures.hpp"
 #include "apps/bench/workload.hpp"
-#include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/engine/driver.hpp"
 #include "runtime/model/params.hpp"
@@ -236,6 +234,7 @@ std::span<const Round> exact_rounds() {
 }  // namespace
 
 core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
+                                          kernels::PanelDtype dtype,
                                           core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   if (params->spec().context < kContext_min) {
@@ -244,10 +243,10 @@ core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
                                                   " positions is too short for this benchmark");
   }
   TwoWeights two;
-  two.weights = packed_weights(*params, 0, team);
+  two.weights = packed_weights(*params, 0, team, dtype);
   for (std::int64_t i = 0; i < params->size(); ++i)
     params->data()[i] *= kOtherScale;
-  two.other = packed_weights(*params, 1, team);
+  two.other = packed_weights(*params, 1, team, dtype);
   return two;
 }
 
@@ -267,6 +266,7 @@ core::Result<Difference> check_with_scorer(const EngineSide& side,
     }
     for (const PartBatch& batch : pack_parts(whole_groups(groups), limits)) {
       TROUPE_TRY(model::build_group_plan(model_groups(batch), weights.spec(), team.size(), plan));
+      plan.plan.place(team.memory());
       std::vector<float> logprobs(static_cast<std::size_t>(plan.targets.size()));
       model::score_logprobs(team, weights, plan.plan, plan.targets, temperature, scratch, logprobs);
       difference.add(compare(batch, logprobs));
@@ -278,13 +278,13 @@ core::Result<Difference> check_with_scorer(const EngineSide& side,
 }  // namespace
 
 core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
+                                         const ExactPlace& place,
                                          std::int64_t tokens,
                                          std::uint64_t seed) {
-  kernels::flush_denormals();
-  async::CpuPool pool(2, kernels::flush_denormals);
-  core::SerialTeam serial;
-  TROUPE_TRY_ASSIGN(two, load_two_weights(model, pool));
+  TROUPE_TRY_ASSIGN(teams, ExactTeams::open(place));
+  TROUPE_TRY_ASSIGN(two, load_two_weights(model, place.dtype, teams.wide()));
   EngineSide side;
+  side.isa = teams.isa();
   const auto rounds = exact_rounds();
   std::int64_t weights = 0;
   for (const Round& round : rounds)
@@ -296,13 +296,13 @@ core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
     const std::int64_t share = tokens * weights_before / weights - planned;
     if (share == 0) continue;
     planned += share;
-    core::TeamRunner& team = rounds[i].threads > 1 ? static_cast<core::TeamRunner&>(pool) : serial;
+    core::TeamRunner& team = rounds[i].threads > 1 ? teams.wide() : teams.narrow();
     const RoundInputs inputs{two, team, core::derive_seed(seed, kRoundStream, i), share};
     TROUPE_TRY(RoundRun(rounds[i], inputs, side.transcript, side.coverage).run());
     ++side.rounds;
   }
   side.engine_s = watch.lap();
-  TROUPE_TRY_SET(side.scorer, check_with_scorer(side, *two.weights, pool));
+  TROUPE_TRY_SET(side.scorer, check_with_scorer(side, *two.weights, teams.wide()));
   side.scorer_s = watch.lap();
   return side;
 }

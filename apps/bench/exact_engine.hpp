@@ -2,12 +2,13 @@
 // that must not change a log-prob (batch, rows of a step, threads, group size, prompt length,
 // sampler, too few KV blocks, prompts that share their beginnings, and the events of
 // exact_events.hpp), and checks the log-probs once more with the scorer without gradients. Runs on
-// the caller's thread with teams of one and two. Memory: packed weights twice, one engine, one
-// micro-batch.
+// the caller's thread with the teams of exact_teams.hpp. Memory: packed weights twice, one engine,
+// one micro-batch.
 #pragma once
 
 #include "apps/bench/exact_events.hpp"
 #include "apps/bench/exact_parts.hpp"
+#include "apps/bench/exact_teams.hpp"
 #include "runtime/core/result.hpp"
 
 #include <algorithm>
@@ -20,9 +21,10 @@
 
 namespace troupe::app {
 
-// Loads the model and packs two sets of weights: its own, and the same ones scaled. Error kData:
-// the model's context is too short.
+// Loads the model and packs two sets of weights in the team's memory: its own, and the same ones
+// scaled. Error kData: the model's context is too short.
 core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
+                                          kernels::PanelDtype dtype,
                                           core::TeamRunner& team);
 
 // The ranges and counts of conditions that the rounds actually covered. Range::add extends a range.
@@ -49,10 +51,12 @@ struct EngineSide {
   Difference scorer;  // between the engine's log-probs and the scorer's
   std::int64_t rounds = 0;
   double engine_s = 0, scorer_s = 0;
+  std::string isa;  // of the kernels
 };
 
 // `tokens`: response tokens to sample, over all rounds.
 core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
+                                         const ExactPlace& place,
                                          std::int64_t tokens,
                                          std::uint64_t seed);
 

@@ -4,9 +4,7 @@
 #include "apps/bench/figures.hpp"
 #include "apps/bench/logged_process.hpp"
 #include "apps/bench/workload.hpp"
-#include "apps/cli/system_facts.hpp"
-#include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
+#include "apps/cli/placement.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/engine/limits.hpp"
 
@@ -229,12 +227,12 @@ class Soak {
 }  // namespace
 
 Result<SoakReport> run_soak(const std::filesystem::path& model,
+                            const ExactPlace& place,
                             double seconds,
                             std::uint64_t seed) {
-  kernels::flush_denormals();
-  async::CpuPool pool(usable_cores(), kernels::flush_denormals);
-  TROUPE_TRY_ASSIGN(two, load_two_weights(model, pool));
-  return Soak(std::move(two), pool, seed).run(seconds);
+  TROUPE_TRY_ASSIGN(team, make_team({place.device, 0}));
+  TROUPE_TRY_ASSIGN(two, load_two_weights(model, place.dtype, *team));
+  return Soak(std::move(two), *team, seed).run(seconds);
 }
 
 }  // namespace troupe::app

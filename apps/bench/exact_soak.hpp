@@ -1,10 +1,11 @@
-// The soak test `troupe bench exact --soak SECONDS`: one engine on all cores under random submits,
-// aborts, pauses, sleeps, changes of weights and floods of requests beyond its queue. Every sample
-// must equal that of an undisturbed engine. At the end every KV block must be free, and the
-// process's memory may have grown by 3 % and 12 MiB at most. Runs on the caller's thread. Memory:
-// packed weights twice, one engine.
+// The soak test `troupe bench exact --soak SECONDS`: one engine, on all cores or a GPU, under
+// random submits, aborts, pauses, sleeps, changes of weights and floods of requests beyond its
+// queue. Every sample must equal that of an undisturbed engine. At the end every KV block must be
+// free, and the process's memory may have grown by 3 % and 12 MiB at most. Runs on the caller's
+// thread. Memory: packed weights twice, one engine.
 #pragma once
 
+#include "apps/bench/exact_teams.hpp"
 #include "runtime/core/result.hpp"
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@ struct SoakReport {
 };
 
 core::Result<SoakReport> run_soak(const std::filesystem::path& model,
+                                  const ExactPlace& place,
                                   double seconds,
                                   std::uint64_t seed);
 

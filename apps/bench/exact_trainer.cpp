@@ -1,8 +1,6 @@
 #include "apps/bench/exact_trainer.hpp"
 
 #include "apps/bench/exact_parts.hpp"
-#include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/packed.hpp"
@@ -46,18 +44,20 @@ std::int64_t rows_within(const model::ModelSpec& spec, std::int64_t bytes) {
 class TrainerRun {
  public:
   TrainerRun(const learn::Trainers& trainers,
-             std::unique_ptr<model::ParamStore> master,
+             const model::ParamStore& master,
+             kernels::PanelDtype dtype,
+             ExactTeams& teams,
              core::Rng rng)
       : trainers_(trainers),
-        master_(std::move(master)),
-        grads_(master_->same_layout()),
-        weights_(master_->spec()),
-        rng_(rng),
-        pool_(2, kernels::flush_denormals) {
-    const std::int64_t rows = rows_within(master_->spec(), kActivation_bytes_max);
+        teams_(teams),
+        master_(master.to(teams.wide().memory())),
+        grads_(master_.same_layout()),
+        weights_(master.spec(), dtype, teams.wide().memory()),
+        rng_(rng) {
+    const std::int64_t rows = rows_within(master.spec(), kActivation_bytes_max);
     for (const std::int64_t limit : kRowLimits)
       row_limits_.push_back(std::min(limit, rows));
-    pool_.run([&](core::Team member) { weights_.fill(member, *master_, 0); });
+    teams_.wide().run([&](core::Team member) { weights_.fill(member, master_, 0); });
   }
 
   // Groups that the engine sampled on two threads go through a team of one, the others through a
@@ -72,8 +72,8 @@ class TrainerRun {
         if ((group.threads > 1) == serial && group.temperature == temperature)
           groups.push_back(&group);
       }
-      core::TeamRunner& team = serial ? static_cast<core::TeamRunner&>(serial_) : pool_;
-      const auto pass = trainers_.pass(team, *master_, grads_);
+      core::TeamRunner& team = serial ? teams_.narrow() : teams_.wide();
+      const auto pass = trainers_.pass(team, master_, grads_);
       for (const PartBatch& batch : pack_parts(shuffled_parts(groups, rng_), row_limits_))
         TROUPE_TRY(check_batch(*pass, team, batch, temperature));
     }
@@ -88,7 +88,7 @@ class TrainerRun {
             {"micro_batches", micro_batches_},
             {"rows", {rows_min_, rows_max_}},
             {"grad_norm", grad_norm_},
-            {"isa", kernels::ops().name}};
+            {"isa", teams_.isa()}};
   }
 
  private:
@@ -96,7 +96,8 @@ class TrainerRun {
                                  core::TeamRunner& team,
                                  const PartBatch& batch,
                                  float temperature) {
-    TROUPE_TRY(model::build_group_plan(model_groups(batch), master_->spec(), team.size(), plan_));
+    TROUPE_TRY(model::build_group_plan(model_groups(batch), master_.spec(), team.size(), plan_));
+    plan_.plan.place(team.memory());
     TROUPE_TRY_ASSIGN(logprobs,
                       pass.logprobs(weights_, plan_.plan, plan_.targets, temperature, false));
     difference_.add(compare(batch, logprobs));
@@ -109,7 +110,7 @@ class TrainerRun {
 
   core::Result<void> prove_live(learn::TrainPass& pass) {
     TROUPE_TRY(pass.backward(1));
-    grad_norm_ = learn::global_norm(pool_, grads_.data(), grads_.size());
+    grad_norm_ = learn::global_norm(teams_.wide(), grads_.data(), grads_.size());
     if (std::isfinite(grad_norm_) && grad_norm_ > 0) return {};
     return core::fail(ErrorCode::kNumeric,
                       "the backward pass of the training forward gave a gradient of norm " +
@@ -117,12 +118,10 @@ class TrainerRun {
   }
 
   const learn::Trainers& trainers_;
-  std::unique_ptr<model::ParamStore> master_;
-  model::ParamStore grads_;
+  ExactTeams& teams_;
+  model::ParamStore master_, grads_;
   model::PackedWeights weights_;
   core::Rng rng_;
-  async::CpuPool pool_;
-  core::SerialTeam serial_;
   std::vector<std::int64_t> row_limits_;
   model::GroupPlan plan_;
   Difference difference_;
@@ -134,16 +133,17 @@ class TrainerRun {
 }  // namespace
 
 core::Result<nlohmann::ordered_json> run_trainer_side(const std::filesystem::path& model,
+                                                      const ExactPlace& place,
                                                       const std::filesystem::path& transcript_file,
                                                       std::uint64_t seed,
                                                       bool plant) {
-  kernels::flush_denormals();
+  TROUPE_TRY_ASSIGN(teams, ExactTeams::open(place));
   TROUPE_TRY_ASSIGN(transcript, read_transcript(transcript_file));
   TROUPE_TRY_ASSIGN(master, model::load_model(model));
   std::string planted;
   if (plant) planted = plant_ulp(*master);
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
-  TrainerRun run(*trainers, std::move(master), core::Rng(seed, 2));
+  TrainerRun run(*trainers, *master, place.dtype, teams, core::Rng(seed, 2));
   TROUPE_TRY(run.check(transcript));
   nlohmann::ordered_json figures = run.figures();
   if (!planted.empty()) figures["planted"] = planted;

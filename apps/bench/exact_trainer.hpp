@@ -4,6 +4,7 @@
 // model and one micro-batch's activations.
 #pragma once
 
+#include "apps/bench/exact_teams.hpp"
 #include "runtime/core/result.hpp"
 
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ namespace troupe::app {
 // found. Errors: those of reading model and transcript; kNumeric when the backward pass gives no
 // gradient.
 core::Result<nlohmann::ordered_json> run_trainer_side(const std::filesystem::path& model,
+                                                      const ExactPlace& place,
                                                       const std::filesystem::path& transcript,
                                                       std::uint64_t seed,
                                                       bool plant_ulp);

@@ -14,26 +14,28 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   const auto own_generators = static_cast<std::uint32_t>(config.rollout.generators);
   const std::uint32_t generators = std::max(own_generators, 1u);
   const auto gpu = [&](const char* kind) { return device_of(config, kind).gpu(); };
+  const std::uint32_t on_gpus = generators_on_gpus(config, generators);
   const std::string gpus = devices_text(config), devices = gpus.empty() ? "" : "; " + gpus;
   CorePlan plan;
   plan.text = std::to_string(cores) + (cores == 1 ? " core: " : " cores: ");
   if (config.train.staleness_max <= 0) {
     for (const char* kind : {"policy", "critic", "generator", "reference", "reward"})
       plan.threads[kind] = gpu(kind) ? 1 : cores;
+    if (on_gpus < generators) plan.threads["generator"] = cores;
     plan.text += "all to each role in turn";
     if (critic) plan.text += ", the critic learns before the policy";
     plan.text += " (synchronous)" + devices;
     return plan;
   }
   // Each role on a GPU takes one core; the others share the rest.
-  std::uint32_t taken = (gpu("policy") ? 1 : 0) + (gpu("generator") ? generators : 0);
+  std::uint32_t taken = (gpu("policy") ? 1 : 0) + on_gpus;
   if (critic && gpu("critic")) ++taken;
   if (reference && gpu("reference")) ++taken;
   if (gpu("reward")) taken += reward_models;
   const std::uint32_t left = cores > taken ? cores - taken : 1;
   const bool critic_learns = critic && !gpu("critic");
   const bool learners = !gpu("policy") || critic_learns;
-  const bool others = !gpu("generator") || (reference && !gpu("reference")) ||
+  const bool others = on_gpus < generators || (reference && !gpu("reference")) ||
                       (reward_models > 0 && !gpu("reward"));
   // Training takes longer than sampling on a CPU, so with two cores the policy takes both and the
   // generators run in between.
@@ -46,11 +48,11 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   const std::uint32_t of_policy = beside && left > 2 ? learning - of_critic : learning;
   plan.threads = {{"policy", std::max(1u, of_policy)},
                   {"critic", of_critic},
-                  {"generator", std::max(1u, rest / generators)},
+                  {"generator", std::max(1u, rest / std::max(1u, generators - on_gpus))},
                   {"reference", std::max(1u, rest / 2)},
                   {"reward", std::max(1u, rest / 2)}};
   for (auto& [kind, threads] : plan.threads)
-    if (gpu(kind.c_str())) threads = 1;
+    if (kind == "generator" ? on_gpus == generators : gpu(kind.c_str())) threads = 1;
   const auto threads_of = [&](const char* kind) { return std::to_string(plan.threads.at(kind)); };
   plan.text += "policy " + threads_of("policy");
   if (critic) plan.text += ", critic " + threads_of("critic");

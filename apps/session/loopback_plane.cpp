@@ -5,6 +5,7 @@
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/weights/local_channel.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::app {
@@ -26,7 +27,9 @@ OneProcess shared_by_roles(const config::TrainConfig& config,
   // Generators get threads of their own. Only a single generator of a synchronous run takes turns
   // with the trainer.
   shared.generator_threads = config.train.staleness_max > 0 || config.rollout.generators > 1;
-  const bool one_memory = config.actor.device == config.rollout.device;
+  const auto& engines = config.rollout.device;
+  const bool one_memory = std::ranges::all_of(
+      engines, [&](const config::Device& device) { return device == config.actor.device; });
   const bool by_pointer = one_memory && (!config.actor.device.gpu || !shared.generator_threads);
   const auto channel = by_pointer
                            ? std::make_shared<weights::LocalWeightChannel>()

@@ -1,7 +1,7 @@
 // `troupe attach reward`, `detach reward`, `re-weight reward`: change the rewards of a running run.
 // An attached reward runs in the command's process, or in a background one, until it is detached.
 #include "actors/reward/rule_reward.hpp"
-#include "apps/cli/system_facts.hpp"
+#include "apps/cli/placement.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_loader.hpp"
@@ -11,7 +11,6 @@
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/reentry_waits.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/limits.hpp"
 
@@ -32,6 +31,7 @@ struct AttachOptions {
   JoinFlags join;
   std::string name, python, rule, pattern, http, model;
   std::string normalize = "none", input_key = "input", log;
+  std::string device = "cpu";  // where `model` computes
   bool chat = false, background = false;
   double weight = 1, deadline_s = 30;
 };
@@ -138,11 +138,9 @@ Result<NodeEnd> stay(const AttachOptions& options,
 // accepted the reward, joins the run again when it was lost. Calls `running` each time that the
 // reward is attached.
 Result<void> attach(const AttachOptions& options, const SayRunning& running) {
-  // A model computes on all cores that this process may use; other rewards do not use the team.
+  // Rewards other than models do not use the team.
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
-  if (!options.model.empty()) {
-    team = std::make_unique<async::CpuPool>(usable_cores(), &kernels::flush_denormals);
-  }
+  if (!options.model.empty()) TROUPE_TRY_SET(team, make_team({options.device, 0}));
   const core::Failure interrupted =
       core::fail(ErrorCode::kInterrupted,
                  "interrupted; groups that needed reward " + options.name + " are sampled again");
@@ -224,6 +222,8 @@ Result<void> run_attach(Words words) {
            {"--pattern", &options.pattern, "regular expression of --rule regex"},
            {"--http", &options.http, "URL of a reward server (OpenRLHF's JSON)"},
            {"--model", &options.model, "folder of a learned reward model"},
+           {"--device", &options.device,
+            "of --model: where it computes, on all cores of the cpu, or on cuda or cuda:N (GPU N)"},
            {"--normalize", &options.normalize,
             "of --model: none, or stored (mean and deviation of its config.json)"},
            {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
@@ -239,6 +239,9 @@ Result<void> run_attach(Words words) {
   if (!runs) return {};
   if (!std::isfinite(options.weight) || options.weight == 0) {
     return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
+  }
+  if (options.model.empty() && options.device != "cpu") {
+    return core::fail(ErrorCode::kConfig, "--device is read with --model; leave it out");
   }
   if (options.background) return attach_behind(options);
   if (!options.log.empty()) {

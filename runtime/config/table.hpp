@@ -41,7 +41,8 @@ using Field = std::variant<Access<bool>,
                            Access<Device>,
                            ChoiceAccess,
                            Access<Floats>,
-                           Access<Texts>>;
+                           Access<Texts>,
+                           Access<Devices>>;
 
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
@@ -80,9 +81,10 @@ struct Row : Facts {
   bool is() const {
     return std::holds_alternative<Access<T>>(field);
   }
-  bool is_list() const { return is<Floats>() || is<Texts>(); }
+  bool is_list() const { return is<Floats>() || is<Texts>() || is<Devices>(); }
   bool is_read_by(Methods methods) const { return (only & methods) != 0; }
-  // "int", "float", "bool", "text", "choice", "device", "2 floats", "list of text".
+  // "int", "float", "bool", "text", "choice", "device", "2 floats", "list of text",
+  // "devices".
   std::string type_name() const;
   // "1 to 10", "at least 0", "above 0", "ppo | decoupled"; empty if any value is allowed.
   std::string range_text() const;

@@ -22,6 +22,7 @@ using Text = std::string;
 using Floats = std::vector<double>;
 using Texts = std::vector<std::string>;
 using Device = core::DeviceName;
+using Devices = std::vector<core::DeviceName>;
 
 // The words of each choice, in the order of its enumerators.
 template <class Choice>

@@ -216,8 +216,8 @@ std::string Row::yaml(const TrainConfig& config) const {
 std::string Row::type_name() const {
   if (is<Text>()) return words.empty() ? "text" : "choice";
   if (is<Floats>()) return count == 0 ? "floats" : joined(count, " floats");
-  constexpr const char* kNames[] = {"bool",   "int",    "float",  "text",
-                                    "device", "choice", "floats", "list of text"};
+  constexpr const char* kNames[] = {"bool",   "int",    "float",        "text",   "device",
+                                    "choice", "floats", "list of text", "devices"};
   return kNames[field.index()];
 }
 

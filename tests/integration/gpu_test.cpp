@@ -1,78 +1,9 @@
 // The program with a GPU: what `--device cuda` gives is what the processor gives, to the bit, and
 // what is missing is said by name. On the emulated device, which calls host code that touches a
 // device's memory a crash; or with the library that TROUPE_TEST_CUDA_LIBRARY names (gpu-check).
-#include "processes.hpp"
+#include "gpu_support.hpp"
 
 namespace troupe::test {
-namespace {
-
-class Gpu : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const char* const build = std::getenv("TROUPE_BUILD_DIR");
-    const char* const named = std::getenv("TROUPE_TEST_CUDA_LIBRARY");
-    const std::string emulated =
-        std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
-    is_emulated_ = named == nullptr || *named == '\0';
-    set("TROUPE_CUDA_LIBRARY", is_emulated_ ? emulated : named);
-    set("TROUPE_CUDA_EMULATOR", "guard");
-    ::unsetenv("TROUPE_CUDA_EMULATOR_MEMORY");
-    std::ofstream prompts(files_ / "prompts.jsonl");
-    for (const char* text : {"a", "The same beginning of two prompts: one",
-                             "3+4=", "The same beginning of two prompts: two", "x y z"})
-      prompts << nlohmann::json({{"prompt", text}}) << '\n';
-  }
-  static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
-  bool is_emulated() const { return is_emulated_; }
-  std::string path(const std::string& name) const { return (files_ / name).string(); }
-
-  // What `generate` says of all samples: tokens and log-probs, in full.
-  std::string samples(const std::string& device, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {
-        "generate", "--model", files_.model(), "--prompts", path("prompts.jsonl"),
-        "--json",   "--seed",  "11",           "--threads", "1",
-        "--device", device};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProgramRun run = run_troupe(words);
-    EXPECT_EQ(run.status, 0) << run.output;
-    return run.output;
-  }
-  void expect_the_same(const std::vector<std::string>& more) {
-    const std::string host = samples("cpu", more), device = samples("cuda", more);
-    EXPECT_NE(host.find("logprobs"), std::string::npos);
-    EXPECT_EQ(host, device) << ::testing::PrintToString(more);
-  }
-  void expect_error(std::vector<std::string> words,
-                    int status,
-                    const std::vector<std::string>& parts) {
-    const Ended ended = troupe_ends(std::move(words), files_ / "log.txt", 30);
-    EXPECT_EQ(ended.status, status) << ended.text;
-    for (const std::string& part : parts)
-      EXPECT_NE(ended.text.find(part), std::string::npos) << part << " in " << ended.text;
-  }
-  std::vector<std::string> one(const std::string& device) const {
-    return {"generate",         "--model", files_.model(), "--prompt", "a",
-            "--max-new-tokens", "8",       "--device",     device};
-  }
-  // A run of two updates, in one process unless `transport` says otherwise.
-  std::filesystem::path trained(const std::string& name,
-                                const std::vector<std::string>& more,
-                                const std::string& transport = "loopback") {
-    std::vector<std::string> words = files_.words(name);
-    words.insert(words.end(), {"--cluster.transport", transport, "--train.max_steps", "2"});
-    words.insert(words.end(), more.begin(), more.end());
-    const Ended ended = troupe_ends(std::move(words), files_ / (name + ".txt"), 90);
-    EXPECT_EQ(ended.status, 0) << ended.text;
-    said_ = ended.text;
-    return files_ / name;
-  }
-
-  TinyRun files_;
-  bool is_emulated_ = true;
-  std::string said_;  // by the last run
-};
-
-}  // namespace
 
 TEST_F(Gpu, GreedyAndSampledTokensAreThoseOfTheProcessor) {
   expect_the_same({"--temperature", "0", "--max-new-tokens", "9"});
@@ -268,10 +199,7 @@ TEST_F(Gpu, SupervisedTrainingAndScoresAreThoseOfTheProcessor) {
   EXPECT_GE(host.size(), 2u);
   EXPECT_EQ(steps("cuda"), host);
 
-  auto params = model::load_model(files_.model(), model::HeadKind::kScore, 1);
-  ASSERT_TRUE(params);
-  ASSERT_TRUE(
-      model::save_model(**params, files_ / "rm", model::StorageDtype::kF32, files_.model()));
+  make_reward_model();
   const auto scores = [&](const std::string& device) {
     const Ended ended = troupe_ends(
         {"score", "--model", path("rm"), "--data", path("train.jsonl"), "--response-key", "answer",

@@ -105,7 +105,7 @@ class Stages:
         rooms = (("test_weights", "DeviceChannel.*"),) if self.small else ROOMS
         for program, pattern in rooms:
             self.runner.tests(3, program, pattern, 60, 15)
-        pattern = "Gpu.GreedyAndSampled*" if self.small else "Gpu.*"
+        pattern = "Gpu.GreedyAndSampled*" if self.small else "Gpu.*:GpuCommands.*"
         library = os.environ.get("TROUPE_CUDA_LIBRARY", "")
         self.runner.tests(3, "test_integration", pattern, 90, 30, {"TROUPE_TEST_CUDA_LIBRARY": library})
 

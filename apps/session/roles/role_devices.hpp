@@ -6,6 +6,7 @@
 #include "runtime/core/device_name.hpp"
 #include "runtime/core/result.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,20 @@ struct RoleDevice {
   bool gpu() const { return device.gpu; }
 };
 
-// `kind`: policy, critic, generator, reference or reward (a learned model).
-RoleDevice device_of(const config::TrainConfig& config, const std::string& kind);
+// `kind`: policy, critic, generator, reference or reward (a learned model). `name`: of the role;
+// the number in "generator/3" chooses among several devices, and so does no name: the first.
+RoleDevice device_of(const config::TrainConfig& config,
+                     const std::string& kind,
+                     const std::string& name = "");
 
-// The devices of the kinds of roles that this run has.
+// The devices of the kinds of roles that this run has: of generators as often as there are.
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config);
 
-// "policy on cuda:0, generator on cuda:1": the kinds on a GPU; empty when there are none.
+// Of the first `generators` generators, how many are on a GPU.
+std::uint32_t generators_on_gpus(const config::TrainConfig& config, std::uint32_t generators);
+
+// "policy on cuda:0, generators in turn on cuda:1 and cuda:2": the kinds on a GPU, and all devices
+// of generators if one is a GPU; empty when there are none.
 std::string devices_text(const config::TrainConfig& config);
 
 // Checks before anything starts that the GPUs of the roles on this host exist. Error kResources,

@@ -95,7 +95,7 @@ std::string RoleLoader::wedged() const {
 Result<core::TeamRunner*> RoleLoader::team_of(const Order& order,
                                               const std::string& kind,
                                               Teams& teams) {
-  const RoleDevice device = device_of(order.config, kind);
+  const RoleDevice device = device_of(order.config, kind, order.spawn.name);
   Teams& owner = device.gpu() ? teams : teams_;
   return owner.get(device.text(), {device.device.text(), order.spawn.threads});
 }

@@ -1,6 +1,8 @@
 // Which role gets how many cores, with and without GPUs.
 #include "apps/session/core_plan.hpp"
 
+#include "apps/session/roles/role_devices.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::app {
@@ -23,7 +25,7 @@ TEST(CorePlan, ASynchronousRunLeasesAllCoresInTurn) {
 
 TEST(CorePlan, ARoleOnAGpuNeedsOneCore) {
   config::TrainConfig config;
-  config.rollout.device = {true, 1};
+  config.rollout.device = {{true, 1}};
   const CorePlan plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("policy"), 8u);
   EXPECT_EQ(plan.threads.at("generator"), 1u);
@@ -35,7 +37,7 @@ TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   EXPECT_EQ(plan_cores(config, 8).threads,
             (std::map<std::string, std::uint32_t>{
                 {"policy", 2}, {"critic", 2}, {"generator", 4}, {"reference", 2}, {"reward", 2}}));
-  config.rollout.device = {true, 0};  // 7 cores are left, all for learning
+  config.rollout.device = {{true, 0}};  // 7 cores are left, all for learning
   CorePlan plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("generator"), 1u);
   EXPECT_EQ(plan.threads.at("policy"), 4u);
@@ -45,11 +47,39 @@ TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   EXPECT_EQ(plan.threads.at("policy"), 1u);
   EXPECT_EQ(plan.threads.at("critic"), 6u);
   config.critic.device = {true, 1};
-  config.rollout.device = {};  // 6 are left for the generator
+  config.rollout.device = {{}};  // 6 are left for the generator
   plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("critic"), 1u);
   EXPECT_EQ(plan.threads.at("generator"), 6u);
   EXPECT_NE(plan.text.find("; policy on cuda:0, critic on cuda:1"), std::string::npos);
+}
+
+TEST(CorePlan, EnginesTakeTheirDevicesInTurn) {
+  config::TrainConfig config = asynchronous();
+  config.rollout.generators = 3;
+  config.rollout.device = {{true, 1}, {}};  // generator/1 is on the CPU
+  EXPECT_EQ(device_of(config, "generator", "generator/0").text(), "rollout.device cuda:1");
+  EXPECT_EQ(device_of(config, "generator", "generator/1").text(), "rollout.device cpu");
+  EXPECT_EQ(device_of(config, "generator", "generator/12").text(), "rollout.device cuda:1");
+  EXPECT_EQ(device_of(config, "generator").text(), "rollout.device cuda:1");
+  EXPECT_EQ(generators_on_gpus(config, 3), 2u);
+  EXPECT_EQ(devices_text(config), "generators in turn on cuda:1 and cpu");
+  CorePlan plan = plan_cores(config, 8);  // 6 are left, 3 of them for learning
+  EXPECT_EQ(plan.threads.at("policy"), 2u);
+  EXPECT_EQ(plan.threads.at("critic"), 1u);
+  EXPECT_EQ(plan.threads.at("generator"), 3u);  // for the one on the CPU
+  config.actor.device = {true, 0};
+  config.rollout.device = {{true, 1}, {true, 2}};
+  plan = plan_cores(config, 8);  // 4 are left for the critic
+  EXPECT_EQ(plan.threads.at("generator"), 1u);
+  EXPECT_EQ(plan.threads.at("critic"), 4u);
+  EXPECT_NE(plan.text.find("; policy on cuda:0, generators in turn on cuda:1 and cuda:2"),
+            std::string::npos)
+      << plan.text;
+  config.train.staleness_max = 0;
+  EXPECT_EQ(plan_cores(config, 8).threads.at("generator"), 1u);
+  config.rollout.device = {{true, 1}, {}};
+  EXPECT_EQ(plan_cores(config, 8).threads.at("generator"), 8u);
 }
 
 }  // namespace

@@ -83,6 +83,9 @@ TEST(Builder, WrongTypesSayWhatIsExpected) {
   EXPECT_EQ(setting_refusal("actor.device", "gpu"),
             "demo.yaml:4: actor.device = gpu: there is no device 'gpu'; it is cpu, cuda or cuda:N "
             "(GPU N, counted from 0)");
+  EXPECT_EQ(setting_refusal("rollout.device", ""),
+            "demo.yaml:4: rollout.device = : there is no device ''; it is cpu, cuda or cuda:N "
+            "(GPU N, counted from 0)");
 }
 
 TEST(Builder, RangesAreChecked) {
@@ -163,6 +166,22 @@ TEST(Builder, RulesOfTensorCoresAndOneProcess) {
                   {"ref.device", "cuda:1"},
                   {"rollout.device", "cuda:1"}}),
             "accepted");
+  const auto engines = [&](std::vector<std::string> devices, const char* count) {
+    Builder builder = minimal();
+    EXPECT_TRUE(set(builder, "rollout.generators", count));
+    for (const char* key : {"actor.device", "ref.device"})
+      EXPECT_TRUE(set(builder, key, "cuda"));
+    EXPECT_TRUE(set(builder, "actor.param_dtype", "bf16-compute"));
+    EXPECT_TRUE(builder.set({"rollout.device", std::move(devices), true, "test"}));
+    return final_refusal(std::move(builder));
+  };
+  EXPECT_EQ(engines({"cuda:0", "cuda:1"}, "2"), "accepted");
+  EXPECT_EQ(engines({"cuda:0", "cuda:1"}, "0"), "accepted") << "for those that join";
+  says(engines({"cuda:0", "cpu"}, "2"), "rollout.device: with actor.param_dtype bf16-compute");
+  says(engines({"cuda:0", "cuda:1"}, "1"),
+       "rollout.device: names 2 devices for 1 engine(s); name fewer, or start more with "
+       "--rollout.generators");
+  says(engines({}, "1"), "rollout.device: names no device; give cpu, cuda, or a list");
   says(with({{"cluster.transport", "loopback"}, {"cluster.listen", "0.0.0.0:7000"}}),
        "cluster.listen: a run in one process has no gateway");
   EXPECT_EQ(with({{"cluster.transport", "loopback"}, {"cluster.listen", "127.0.0.1:0"}}),

@@ -42,6 +42,9 @@ TEST(Flags, PairsTakeTwoWordsAndMayBeNegative) {
   arguments = parse({"--actor.adam.betas", "0.9,0.99", "x.yaml"});
   ASSERT_TRUE(arguments.wrong.empty());
   EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"0.9", "0.99"}));
+  arguments = parse({"--rollout.device", "cuda:0,cuda:1"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"cuda:0", "cuda:1"}));
   arguments = parse({"actor.adam.betas=[0.9, 0.99]"});
   ASSERT_TRUE(arguments.wrong.empty());
   EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"0.9", "0.99"}));

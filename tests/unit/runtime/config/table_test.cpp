@@ -60,6 +60,13 @@ TEST(Table, ChoicesFillTheirMembers) {
   ASSERT_TRUE(builder.set({"actor.device", {"cuda"}, false, "test"}));
   EXPECT_EQ(builder.current().actor.device, (Device{true, 0}));
   EXPECT_EQ(keys().find("actor.device")->yaml(builder.current()), "\"cuda:0\"");
+  const Row& engines = *keys().find("rollout.device");
+  EXPECT_EQ(engines.yaml(builder.current()), "[\"cpu\"]");
+  ASSERT_TRUE(builder.set({"rollout.device", {"cuda"}, false, "test"})) << "as before lists";
+  EXPECT_EQ(builder.current().rollout.device, Devices({{true, 0}}));
+  ASSERT_TRUE(builder.set({"rollout.device", {"cuda:1", "cpu", "cuda"}, true, "test"}));
+  EXPECT_EQ(engines.yaml(builder.current()), "[\"cuda:1\", \"cpu\", \"cuda:0\"]");
+  EXPECT_EQ(engines.type_name(), "devices");
 }
 
 TEST(Table, HandedWordsAndRulesHoldForTheirKey) {
