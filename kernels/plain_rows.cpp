@@ -33,6 +33,12 @@ void zero(float* x, Range elements) {
   if (!elements.empty()) std::memset(x + elements.begin, 0, bytes_of(elements.size()));
 }
 
+void scale(const float* x, float by, float* y, Range elements) {
+#pragma GCC ivdep  // y is x, or does not overlap it
+  for (std::int64_t i = elements.begin; i < elements.end; ++i)
+    y[i] = by * x[i];
+}
+
 void embed_rows(const EmbedRows& e, Range rows) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     float* const out = e.x + row * e.hidden;

@@ -225,7 +225,7 @@ core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions
                                                               core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.columns.as_chat));
   TROUPE_TRY_ASSIGN(params, model::load_model(options.folder, model::HeadKind::kScore));
-  TROUPE_TRY(model::check_memory(params->spec(), false, team.memory(), "reward"));
+  TROUPE_TRY(model::check_memory(params->spec(), team.memory(), "reward"));
   auto packed = std::make_shared<model::PackedWeights>(params->spec(), kernels::PanelDtype::kF32,
                                                        team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });

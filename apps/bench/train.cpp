@@ -1,6 +1,6 @@
 // `troupe bench train`: measures the speed of an update of the policy (for ppo also of the critic)
 // or of a supervised step, as a share of this machine's multiply-add peak. For a policy without a
-// critic on the CPU also the time of each phase.
+// critic and without adapters, on the CPU, also the time of each phase.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/train_steps.hpp"
@@ -35,7 +35,8 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
   return {{"bench", "train"},
           {"model", job.model},
           {"objective", job.objective},
-          {"dtype", "f32"},
+          {"dtype", job.dtype},
+          {"lora_rank", job.lora_rank},
           {"isa", job.device == "cpu" ? kernels::ops().name : "cuda"},
           {"threads", job.threads},
           {"prompts", job.prompts},
@@ -89,6 +90,7 @@ core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
       {"reinforce_baseline", "reinforce_baseline"},
       {"ppo", "gae"}};
   learn::TrainerSettings settings;
+  TROUPE_TRY_SET(settings.optim, train_optim(job));
   settings.batch.micro_tokens_max = job.micro_tokens_max;
   settings.total_steps = 100;
   for (const auto& [name, estimator] : kEstimators) {
@@ -121,7 +123,7 @@ class PhaseRun {
         master_(std::move(master)),
         grads_(master_->same_layout()),
         optimiser_(*master_, master_->shared_layout(), settings.optim),
-        weights_(master_->spec()),
+        weights_(master_->spec(), settings.optim.panels),
         pass_(trainers.pass(team, *master_, grads_)) {
     pack();
   }
@@ -190,7 +192,7 @@ core::Result<TrainPhases> measure_phases(const TrainJob& job,
   return TrainPhases{median(forward), median(backward), median(optimizer)};
 }
 
-// Phases are timed only for an update of the policy without a critic, on the CPU.
+// Phases are timed only for an update of a policy's own weights without a critic, on the CPU.
 core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team) {
   if (is_supervised(job.objective)) {
     TROUPE_TRY_ASSIGN(figures, time_supervised(job, team));
@@ -201,7 +203,7 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
   ordered_json line = line_of(job, figures);
   // A GPU only enqueues work, so the host's clock cannot tell its phases apart.
-  if (job.objective == "ppo" || !team.memory().on_host()) return line;
+  if (job.objective == "ppo" || job.lora_rank > 0 || !team.memory().on_host()) return line;
   TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, team));
   line["forward_s"] = phases.forward_s;
   line["backward_s"] = phases.backward_s;
@@ -211,8 +213,9 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
 
 void print_for_people(const ordered_json& line) {
   const auto number = [&](const char* key) { return line.at(key).get<double>(); };
-  std::printf("%s, %s kernels, %.0f threads: %.1f tokens/s, %.0f %% of the multiply-add peak\n",
+  std::printf("%s, %s, %s kernels, %.0f threads: %.1f tokens/s, %.0f %% of the multiply-add peak\n",
               line.at("objective").get<std::string>().c_str(),
+              line.at("dtype").get<std::string>().c_str(),
               line.at("isa").get<std::string>().c_str(), number("threads"), number("tokens_per_s"),
               100.0 * number("share_of_fma"));
   std::printf("  update    %.3f s for %.0f tokens in %.0f rows, %.0f micro-batches\n",
@@ -246,6 +249,10 @@ core::Result<void> bench_train(Words words) {
             false, 0, 1e6},
            {"--micro-tokens-max", &job.micro_tokens_max,
             "rows of a micro-batch, as train.micro_tokens_max", false, 16, 1e6},
+           {"--dtype", &job.dtype,
+            "of the forward pass's weights: f32, bf16 or, on a GPU, bf16-compute"},
+           {"--lora", &job.lora_rank, "train adapters of this rank; 0 = all weights", false, 0,
+            4096},
            {"--device", &job.device, kDeviceHelp},
            {"--threads", &job.threads, "0 = all cores", false, 0, 1024},
            {"--json", &as_json, "one JSON line"}},

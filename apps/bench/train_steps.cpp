@@ -4,11 +4,13 @@
 #include "apps/bench/logged_process.hpp"
 #include "apps/bench/machine.hpp"
 #include "apps/bench/workload.hpp"
+#include "kernels/panels.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/learn/update_context.hpp"
 #include "runtime/model/group_plan.hpp"
+#include "runtime/model/linears.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/sequence_plan.hpp"
@@ -117,22 +119,43 @@ core::Result<void> record_behaviour(std::vector<experience::Group>& groups,
   return {};
 }
 
-// Floating-point operations of the matrix products of one update: for each weight and row 2 forward
-// and 4 backward. Attention, and what the backward pass computes a second time, are not counted.
+// Floating-point operations of the matrix products that train on `rows` rows: for each weight and
+// row 2 forward, 2 for the gradient of its input and 2 for its own. With adapters the last are
+// thin products instead, 4 rank (rows + columns) for each linear map and row. Attention, the merge
+// of adapters, and what the backward pass computes a second time are not counted.
+double training_flops(const model::ModelSpec& spec,
+                      std::int64_t lora_rank,
+                      std::int64_t rows,
+                      std::int64_t logit_rows) {
+  const double weights = weights_by_rows(spec, rows, logit_rows);
+  if (lora_rank == 0) return 6.0 * weights;
+  std::int64_t sides = 0;
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    for (const model::Linear linear : model::kAllLinears) {
+      if (!model::has_linear(spec, layer, linear)) continue;
+      const model::LinearShape shape = model::shape_of(spec, linear);
+      sides += shape.rows + shape.columns;
+    }
+  }
+  return 4.0 * weights + 4.0 * static_cast<double>(lora_rank * rows) * static_cast<double>(sides);
+}
+
+// The same for one update.
 core::Result<double> product_flops(const std::vector<experience::Group>& groups,
                                    const model::ModelSpec& spec,
-                                   const learn::TrainerSettings& settings) {
+                                   const learn::TrainerSettings& settings,
+                                   std::int64_t lora_rank) {
   TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings.batch));
   model::GroupPlan plan;
-  double products = 0;
+  double flops = 0;
   for (const learn::MiniBatch& mini : update.mini_batches) {
     for (const learn::MicroBatch& micro : mini.micro_batches) {
       TROUPE_TRY(model::build_group_plan(learn::sample_groups(groups, micro), spec, 1, plan));
-      products += weights_by_rows(spec, plan.plan.rows(),
-                                  static_cast<std::int64_t>(plan.plan.logit_rows.size()));
+      flops += training_flops(spec, lora_rank, plan.plan.rows(),
+                              static_cast<std::int64_t>(plan.plan.logit_rows.size()));
     }
   }
-  return 6.0 * products;
+  return flops;
 }
 
 using StepCall = std::function<core::Result<void>(int)>;
@@ -197,6 +220,18 @@ core::Result<model::GroupPlan> plan_of(const TrainJob& job,
 
 }  // namespace
 
+core::Result<learn::OptimSettings> train_optim(const TrainJob& job) {
+  learn::OptimSettings optim;
+  optim.trained.lora.rank = job.lora_rank;
+  const bool known = kernels::parse_panel_dtype(job.dtype, optim.panels);
+  const bool pairs_on_cpu =
+      optim.panels == kernels::PanelDtype::kBf16Compute && job.device == "cpu";
+  if (known && optim.panels != kernels::PanelDtype::kInt8 && !pairs_on_cpu) return optim;
+  return core::fail(core::ErrorCode::kConfig,
+                    "troupe bench train: --dtype " + job.dtype +
+                        "; training computes in f32, bf16 or, with --device cuda, bf16-compute");
+}
+
 core::Result<TrainFigures> time_policy(const TrainJob& job,
                                        const learn::TrainerSettings& settings,
                                        std::vector<experience::Group>& groups,
@@ -204,16 +239,15 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
   TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
   TROUPE_TRY(check_context(job, master->spec()));
   groups = random_groups(job, master->spec());
-  TROUPE_TRY_ASSIGN(flops, product_flops(groups, master->spec(), settings));
+  TROUPE_TRY_ASSIGN(flops, product_flops(groups, master->spec(), settings, job.lora_rank));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(master), settings, team));
   std::unique_ptr<learn::CriticTrainer> critic;
   if (job.objective == "ppo") {
     TROUPE_TRY_ASSIGN(scores, model::load_model(job.model, model::HeadKind::kScore, 1));
-    TROUPE_TRY_ASSIGN(critic_flops, product_flops(groups, scores->spec(), settings));
+    TROUPE_TRY_ASSIGN(critic_flops, product_flops(groups, scores->spec(), settings, 0));
     flops += critic_flops * 8.0 / 6.0;  // a forward pass for the values, and an update
     learn::CriticSettings of_critic;
-    of_critic.optim = settings.optim;
     of_critic.batch = settings.batch;
     of_critic.total_steps = settings.total_steps;
     TROUPE_TRY_SET(critic, trainers->critic(std::move(scores), of_critic, team));
@@ -256,6 +290,7 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   const data::SupervisedDataset rows = random_rows(job, spec);
   TROUPE_TRY_ASSIGN(plan, plan_of(job, rows.row(0), spec));
   learn::SupervisedSettings settings;
+  TROUPE_TRY_SET(settings.optim, train_optim(job));
   settings.loss.method = job.objective;
   settings.micro_tokens_max = job.micro_tokens_max;
   settings.total_steps = 100;
@@ -274,13 +309,14 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   TROUPE_TRY_ASSIGN(figures, time_steps(team, nothing, step));
   const bool sequences = job.objective == "sft";  // of new_tokens, without a prompt
   // With a reference, its forward pass is part of the step.
-  const double passes = settings.loss.method->reference ? 8.0 : 6.0;
-  figures.flops = passes * static_cast<double>(job.prompts) *
-                  weights_by_rows(spec, plan.plan.rows(),
-                                  static_cast<std::int64_t>(plan.plan.logit_rows.size()));
+  const std::int64_t row_count = plan.plan.rows();
+  const auto logit_rows = static_cast<std::int64_t>(plan.plan.logit_rows.size());
+  double flops = training_flops(spec, job.lora_rank, row_count, logit_rows);
+  if (settings.loss.method->reference) flops += 2.0 * weights_by_rows(spec, row_count, logit_rows);
+  figures.flops = static_cast<double>(job.prompts) * flops;
   figures.tokens =
       job.prompts * (sequences ? job.new_tokens : 2 * (job.prompt_tokens + job.new_tokens));
-  figures.rows = job.prompts * plan.plan.rows();
+  figures.rows = job.prompts * row_count;
   figures.micro_batches = micro_batches;
   return figures;
 }

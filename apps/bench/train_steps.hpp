@@ -19,6 +19,8 @@ struct TrainJob {
   std::int64_t prompts = 0, samples = 0;  // 0: a default for the objective
   std::int64_t prompt_tokens = 0, new_tokens = 0;
   std::int64_t micro_tokens_max = 2048;
+  std::string dtype = "f32";   // of the forward pass's weights
+  std::int64_t lora_rank = 0;  // 0: all weights are trained
   std::string device = "cpu";
   std::int64_t threads = 0;
 };
@@ -41,6 +43,10 @@ struct TrainFigures {
   double rss_mb = 0;                   // largest resident memory of the process
   std::int64_t tokens = 0, rows = 0, micro_batches = 0;
 };
+
+// The dtype and the adapters of a job, in the optimiser's settings. Error kConfig: no trainer
+// computes in that dtype on that device.
+core::Result<learn::OptimSettings> train_optim(const TrainJob& job);
 
 // Times updates of learn::PolicyTrainer with `settings` on random groups, which it leaves in
 // `groups`. For ppo a step is: values, advantages, an update of the critic and one of the policy.

@@ -1,7 +1,7 @@
-// Row copies, sums of two rows, zeroing, and RMSNorm. In RMSNorm a team of 16 threads (lanes.cuh)
-// sums one head of a row: alone where heads are short; a long row is first read into shared memory
-// by a whole block, since a team alone would wait for each of its reads. The other kernels divide
-// elements.
+// Row copies, sums of two rows, zeroing, scaling, and RMSNorm. In RMSNorm a team of 16 threads
+// (lanes.cuh) sums one head of a row: alone where heads are short; a long row is first read into
+// shared memory by a whole block, since a team alone would wait for each of its reads. The other
+// kernels divide elements.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTeams = 8;  // teams per block of RMSNorm
+constexpr int kScaled = 4;  // elements per thread of scale
 // Rows from this length on are staged; longer ones than the other are not.
 constexpr std::int64_t kStaged_min = 256, kStaged_max = kSharedAlways / sizeof(float) - 16;
 
@@ -28,6 +29,24 @@ __global__ void add_kernel(AddRows a, std::int64_t row_begin) {
   const std::int64_t column = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (column >= a.columns) return;
   a.out[row * a.ldo + column] = a.a[row * a.lda + column] + a.b[row * a.ldb + column];
+}
+
+// A thread's elements are a block's width apart, so that several loads are in flight; y may be x.
+__global__ void __launch_bounds__(kThreads)
+    scale_kernel(const float* x, float by, float* y, Range elements) {
+  const std::int64_t first =
+      elements.begin + std::int64_t{blockIdx.x} * (kThreads * kScaled) + threadIdx.x;
+  float value[kScaled];
+#pragma unroll
+  for (int j = 0; j < kScaled; ++j) {
+    const std::int64_t i = first + j * kThreads;
+    value[j] = i < elements.end ? x[i] : 0.0f;
+  }
+#pragma unroll
+  for (int j = 0; j < kScaled; ++j) {
+    const std::int64_t i = first + j * kThreads;
+    if (i < elements.end) y[i] = by * value[j];
+  }
 }
 
 // 1 / root mean square of a head of a row, in the order of the lanes. All threads of the warp call;
@@ -107,6 +126,12 @@ void zero(float* x, Range elements) {
       cudaMemsetAsync(x + elements.begin, 0,
                       static_cast<std::size_t>(elements.size()) * sizeof(float), current_stream()),
       "zero");
+}
+
+void scale(const float* x, float by, float* y, Range elements) {
+  if (elements.empty()) return;
+  launch("scale", scale_kernel, blocks_for(elements.size(), kThreads * kScaled), kThreads, 0, x, by,
+         y, elements);
 }
 
 void rmsnorm(const RmsNorm& n, Range rows) {

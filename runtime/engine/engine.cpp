@@ -58,7 +58,7 @@ core::Result<std::unique_ptr<Engine>> Engine::create(
     const TokenText* text,
     core::TeamRunner& team) {
   TROUPE_CHECK(weights != nullptr, "an engine without weights");
-  TROUPE_TRY(model::check_memory(weights->spec(), false, team.memory(), "rollout"));
+  TROUPE_TRY(model::check_memory(weights->spec(), team.memory(), "rollout"));
   if (&weights->memory() != &team.memory()) {
     return fail(ErrorCode::kInvalidArgument,
                 "an engine whose weights lie in another memory than its team computes in");

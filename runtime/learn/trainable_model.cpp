@@ -55,7 +55,7 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
                           spec.architecture + " as configured has none; leave --" + key +
                           ".aux_loss_coef at 0, or train a mixture of experts");
   }
-  TROUPE_TRY(model::check_memory(spec, optim.trained.lora.rank > 0, team.memory(), key));
+  TROUPE_TRY(model::check_memory(spec, team.memory(), key));
   if (&master->memory() != &team.memory())
     master = std::make_unique<model::ParamStore>(master->to(team.memory()));
   auto trained = master->shared_layout();

@@ -3,17 +3,12 @@
 namespace troupe::model {
 
 core::Result<void> check_memory(const ModelSpec& spec,
-                                bool adapters,
                                 const core::Memory& memory,
                                 const std::string& key) {
-  if (memory.on_host()) return {};
-  const auto refuse = [&](const std::string& what) {
-    return core::fail(core::ErrorCode::kConfig,
-                      what + " on the processor only; set --" + key + ".device cpu");
-  };
-  if (spec.moe.any()) return refuse("the experts of " + spec.architecture + " are computed");
-  if (adapters) return refuse("low-rank adapters (--" + key + ".lora.rank) are trained");
-  return {};
+  if (memory.on_host() || !spec.moe.any()) return {};
+  return core::fail(core::ErrorCode::kConfig, "the experts of " + spec.architecture +
+                                                  " are computed on the processor only; set --" +
+                                                  key + ".device cpu");
 }
 
 }  // namespace troupe::model

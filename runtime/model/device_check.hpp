@@ -9,10 +9,9 @@
 
 namespace troupe::model {
 
-// kConfig when `memory` is a device's and the model has experts or, with `adapters`, low-rank
-// adapters. `key` is the configuration section that chose the device, such as "actor".
+// kConfig when `memory` is a device's and the model has experts. `key` is the configuration section
+// that chose the device, such as "actor".
 core::Result<void> check_memory(const ModelSpec& spec,
-                                bool adapters,
                                 const core::Memory& memory,
                                 const std::string& key);
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace troupe::model {
 namespace {
@@ -19,10 +18,22 @@ std::size_t bytes_of(std::int64_t count) {
   return static_cast<std::size_t>(count) * sizeof(float);
 }
 
+std::uint32_t crc_of(const core::Buffer<float>& numbers) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+  std::vector<float> piece(static_cast<std::size_t>(std::min(numbers.size(), kPiece)));
+  std::uint32_t crc = 0;
+  for (std::int64_t at = 0; at < numbers.size(); at += kPiece) {
+    const std::size_t bytes = bytes_of(std::min(kPiece, numbers.size() - at));
+    numbers.memory().download(piece.data(), numbers.data() + at, bytes);
+    crc = core::crc32c(piece.data(), bytes, crc);
+  }
+  return crc;
+}
+
 }  // namespace
 
 Lora::Lora(const ParamStore& master, std::shared_ptr<const ParamLayout> trained, double scale)
-    : scale_(scale), values_(master.spec(), std::move(trained)) {
+    : scale_(scale), values_(master.spec(), std::move(trained), master.memory()) {
   const ModelSpec& spec = master.spec();
   const ParamLayout& layout = values_.layout();
   std::int64_t base = 0, panels = 0;
@@ -49,35 +60,43 @@ Lora::Lora(const ParamStore& master, std::shared_ptr<const ParamLayout> trained,
       adapter.back = take_panels(at.rank, adapter.shape.rows);
     }
   }
-  base_ = core::Buffer<float>(base);
-  panels_ = core::Buffer<float>(panels);
-  scaled_b_ = core::Buffer<float>(values_.size());
+  core::Memory& memory = master.memory();
+  base_ = core::Buffer<float>(base, memory);
+  panels_ = core::Buffer<float>(panels, memory);
+  scaled_ = core::Buffer<float>(values_.size(), memory);
   for (const Adapter& adapter : adapters_) {
-    std::memcpy(base_.data() + adapter.base, master.data() + adapter.master,
+    memory.copy(base_.data() + adapter.base, master.data() + adapter.master,
                 bytes_of(adapter.shape.rows * adapter.shape.columns));
   }
   for (const ParamView& view : layout.views) {
-    const auto whole = master.view(view.name);
-    if (!whole.empty()) std::memcpy(values_.data() + view.offset, whole.data(), whole.size_bytes());
+    const ParamView* const whole = master.layout().find(view.name);
+    if (whole == nullptr) continue;
+    const std::int64_t rows = view.shape.front();
+    wholes_.push_back({view.offset, whole->offset, rows, view.count / rows});
+    memory.copy(values_.data() + view.offset, master.data() + whole->offset, bytes_of(view.count));
   }
+  base_crc_ = crc_of(base_);
 }
 
 void Lora::start(std::uint64_t seed) {
   std::uint64_t stream = 0;
+  std::vector<float> a, b;
   for (const Adapter& adapter : adapters_) {
     const double bound = 1.0 / std::sqrt(static_cast<double>(adapter.shape.columns));
     ++stream;
-    float* a = values_.data() + adapter.at.a;
-    for (std::int64_t i = 0; i < adapter.at.rank * adapter.shape.columns; ++i) {
+    a.resize(static_cast<std::size_t>(adapter.at.rank * adapter.shape.columns));
+    for (std::size_t i = 0; i < a.size(); ++i) {
       const double unit = core::uniform(seed, stream, static_cast<std::uint64_t>(i));
       a[i] = static_cast<float>((2 * unit - 1) * bound);
     }
-    std::memset(values_.data() + adapter.at.b, 0, bytes_of(adapter.shape.rows * adapter.at.rank));
+    b.assign(static_cast<std::size_t>(adapter.shape.rows * adapter.at.rank), 0.0f);
+    values_.memory().upload(values_.data() + adapter.at.a, a.data(), a.size() * sizeof(float));
+    values_.memory().upload(values_.data() + adapter.at.b, b.data(), b.size() * sizeof(float));
   }
 }
 
-// Packs the panels of one adapter and computes scale * B; one member does it.
-void Lora::prepare(const Adapter& adapter) {
+// Packs the panels of one adapter; one member does it.
+void Lora::pack(const Adapter& adapter) {
   const auto& [rows, columns] = adapter.shape;
   const std::int64_t rank = adapter.at.rank;
   const float* a = values_.data() + adapter.at.a;
@@ -91,10 +110,6 @@ void Lora::prepare(const Adapter& adapter) {
       {0, kernels::panels_of(rank)});
   ops().pack_plain({.from = b, .ldf = rank, .n = rank, .k = rows, .to = panels + adapter.back},
                    {0, kernels::panels_of(rank)});
-  const auto scale = static_cast<float>(scale_);
-  float* scaled = scaled_b_.data() + adapter.at.b;
-  for (std::int64_t i = 0; i < rows * rank; ++i)
-    scaled[i] = scale * b[i];
 }
 
 void Lora::add_to_base(Team team, const Adapter& adapter, float* master) const {
@@ -102,7 +117,7 @@ void Lora::add_to_base(Team team, const Adapter& adapter, float* master) const {
   const kernels::Gemm gemm{.m = rows,
                            .n = columns,
                            .k = adapter.at.rank,
-                           .a = scaled_b_.data() + adapter.at.b,
+                           .a = scaled_.data() + adapter.at.b,
                            .lda = adapter.at.rank,
                            .b = panels_.data() + adapter.a_columns,
                            .c = master + adapter.master,
@@ -114,19 +129,25 @@ void Lora::add_to_base(Team team, const Adapter& adapter, float* master) const {
 }
 
 void Lora::merge(core::TeamRunner& team, ParamStore& master) {
+  TROUPE_CHECK(&master.memory() == &team.memory() && &values_.memory() == &team.memory(),
+               "adapters and weights are in the memory of the team");
   team.run([&](Team member) {
     kernels::flush_denormals();
+    ops().scale(values_.data(), static_cast<float>(scale_), scaled_.data(),
+                member.share(values_.size(), 16));
     const auto [first, last] = member.share(static_cast<std::int64_t>(adapters_.size()));
     for (std::int64_t i = first; i < last; ++i)
-      prepare(adapters_[static_cast<std::size_t>(i)]);
+      pack(adapters_[static_cast<std::size_t>(i)]);
     member.barrier();
     for (const Adapter& adapter : adapters_)
       add_to_base(member, adapter, master.data());
-    if (member.rank != 0) return;
-    for (const ParamView& view : values_.layout().views) {
-      const auto whole = master.view(view.name);
-      if (whole.empty()) continue;
-      std::memcpy(whole.data(), values_.data() + view.offset, whole.size_bytes());
+    for (const Whole& whole : wholes_) {
+      ops().copy_rows({.columns = whole.columns,
+                       .from = values_.data() + whole.at,
+                       .ldf = whole.columns,
+                       .to = master.data() + whole.master,
+                       .ldt = whole.columns},
+                      member.share(whole.rows));
     }
   });
 }
@@ -149,10 +170,6 @@ const float* Lora::down_panels(std::int64_t layer, Linear linear) const {
 
 const float* Lora::back_panels(std::int64_t layer, Linear linear) const {
   return panels_.data() + adapter_of(layer, linear).back;
-}
-
-std::uint32_t Lora::base_crc() const {
-  return core::crc32c(base_.data(), bytes_of(base_.size()));
 }
 
 }  // namespace troupe::model

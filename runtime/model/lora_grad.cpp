@@ -52,13 +52,15 @@ void thin_product(
                            .c = out,
                            .ldc = rank};
   ops().gemm(gemm, {first, last}, {0, kernels::panels_of(rank)});
-  for (std::int64_t i = first * rank; i < last * rank; ++i)
-    out[i] *= scale;
+  ops().scale(out, scale, out, {first * rank, last * rank});
 }
 
 }  // namespace
 
-void AdapterScratch::reserve(const Lora* lora, std::int64_t layers, std::int64_t rows) {
+void AdapterScratch::reserve(core::Memory& memory,
+                             const Lora* lora,
+                             std::int64_t layers,
+                             std::int64_t rows) {
   if (lora == nullptr) return;
   std::int64_t low = 0, panels = 0;
   const auto see = [&](std::int64_t layer, std::initializer_list<Linear> maps) {
@@ -77,9 +79,9 @@ void AdapterScratch::reserve(const Lora* lora, std::int64_t layers, std::int64_t
     see(layer, {Linear::kGate, Linear::kUp});
     see(layer, {Linear::kDown});
   }
-  low_x.reserve_discard(low);
-  low_dy.reserve_discard(low);
-  packed.reserve_discard(panels);
+  low_x.reserve_discard(low, memory);
+  low_dy.reserve_discard(low, memory);
+  packed.reserve_discard(panels, memory);
 }
 
 bool has_adapter(const Lora* lora, std::int64_t layer, std::span<const Linear> maps) {

@@ -20,8 +20,9 @@ namespace troupe::model {
 // after another. `packed` is low_x packed for weight_grad.
 struct AdapterScratch {
   core::Buffer<float> low_x, low_dy, packed;
-  // Call it outside parallel regions. Null `lora`: no room is needed.
-  void reserve(const Lora* lora, std::int64_t layers, std::int64_t rows);
+  // Allocates in the team's memory. Call it outside parallel regions. Null `lora`: no room is
+  // needed.
+  void reserve(core::Memory& memory, const Lora* lora, std::int64_t layers, std::int64_t rows);
 };
 
 struct AdapterGrads {

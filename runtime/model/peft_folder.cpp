@@ -226,15 +226,15 @@ Result<void> save_adapter(const Lora& lora,
                           const std::string& base,
                           const fs::path& folder) {
   TROUPE_TRY_ASSIGN(target, store::AtomicFolder::begin(folder));
-  const ParamStore& values = lora.values();
+  const HostCopy values(lora.values());
   std::vector<store::TensorSource> tensors;
-  for (const ParamView& view : values.layout().views) {
+  for (const ParamView& view : values->layout().views) {
     tensors.push_back(
-        {kPrefix + view.name, store::Dtype::kF32, view.shape, values.data() + view.offset});
+        {kPrefix + view.name, store::Dtype::kF32, view.shape, values->data() + view.offset});
   }
   TROUPE_TRY(
       store::write_file(target.path() / kConfig,
-                        adapter_config_text(values.layout(), values.spec(), settings, base)));
+                        adapter_config_text(values->layout(), values->spec(), settings, base)));
   TROUPE_TRY(store::write_safetensors(target.path() / kWeights, tensors,
                                       {{"format", "pt"}, {kBaseCrc, crc_text(lora.base_crc())}}));
   return target.commit();

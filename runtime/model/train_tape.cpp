@@ -135,7 +135,7 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   units_.assign(plan, s.kv_heads, s.layer_windows(), team_.size());
   units_.place(memory);
   backward_.reserve(team_, s, rows, kv_blocks_);
-  backward_.adapters.reserve(options_.lora, s.layers, rows);
+  backward_.adapters.reserve(memory, options_.lora, s.layers, rows);
   dx_.reserve_discard(rows * s.hidden, memory);
   dhead_in_.reserve_discard(logit_rows() * s.hidden, memory);
   dlast_.reserve_discard(logit_rows() * s.hidden, memory);

@@ -40,11 +40,50 @@ TEST(BenchTrain, CountsTokensOfSequencesAndPairsAsTrainersDo) {
   EXPECT_EQ(tokens("ppo"), 3 * 20);
 }
 
-TEST(BenchTrain, RefusesAnUnknownObjective) {
+// The operations of a step with adapters, by hand: 4 for each weight and row, and 4 rank (rows +
+// columns) for each map and row. A layer of the model has maps of 64 x 64 (q, o), 32 x 64 (k, v)
+// and 160 x 64 (gate, up, down), 1120 rows and columns together.
+TEST(BenchTrain, CountsTheProductsOfAdapters) {
   const ScratchFolder folder;
-  EXPECT_EQ(run_troupe({"bench", "train", "--model", make_tiny_model(folder), "--objective", "dop"})
-                .status,
-            2);
+  const std::string model = make_tiny_model(folder);
+  const auto line = [&](const std::string& objective, const std::string& rank) {
+    const ProgramRun run =
+        run_troupe({"bench", "train", "--model", model, "--objective", objective, "--prompts", "3",
+                    "--prompt-tokens", "12", "--new-tokens", "20", "--threads", "2", "--dtype",
+                    "bf16", "--lora", rank, "--json"});
+    EXPECT_EQ(run.status, 0) << run.output;
+    EXPECT_EQ(run.line.value("dtype", ""), "bf16");
+    EXPECT_EQ(run.line.value("lora_rank", -1), std::stoi(rank));
+    return run.line;
+  };
+  const auto flops = [](const nlohmann::ordered_json& figures) {
+    return figures.value("gflops", 0.0) * 1e9 * figures.value("update_s", 0.0);
+  };
+  for (const char* objective : {"sft", "grpo", "dpo"}) {
+    const nlohmann::ordered_json whole = line(objective, "0"), adapters = line(objective, "5");
+    EXPECT_EQ(whole.contains("forward_s"), std::string(objective) == "grpo");
+    EXPECT_FALSE(adapters.contains("forward_s"));
+    const double rows = adapters.value("rows", 0.0);
+    EXPECT_EQ(rows, whole.value("rows", -1.0));
+    // With a reference 8 operations in place of 6, and 6 in place of 4.
+    const bool reference = std::string(objective) == "dpo";
+    const double of_weights = flops(whole) / (reference ? 8 : 6);
+    const double expected = (reference ? 6 : 4) * of_weights + 4 * 5 * rows * 2 * 1120;
+    EXPECT_NEAR(flops(adapters) / expected, 1, 1e-9) << objective;
+  }
+}
+
+TEST(BenchTrain, RefusesAnUnknownObjectiveAndDtypesThatDoNotTrain) {
+  const ScratchFolder folder;
+  const std::string model = make_tiny_model(folder);
+  EXPECT_EQ(run_troupe({"bench", "train", "--model", model, "--objective", "dop"}).status, 2);
+  for (const char* dtype : {"int8", "bf16-compute", "fp8"}) {
+    const Ended ended =
+        troupe_ends({"bench", "train", "--model", model, "--dtype", dtype}, folder / "log.txt", 30);
+    EXPECT_EQ(ended.status, 2) << ended.text;
+    for (const std::string part : {std::string("--dtype ") + dtype, std::string("--device cuda")})
+      EXPECT_NE(ended.text.find(part), std::string::npos) << part << " in " << ended.text;
+  }
 }
 
 }  // namespace

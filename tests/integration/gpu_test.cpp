@@ -133,13 +133,16 @@ TEST_F(Gpu, OtherKernelsAreMeasuredThere) {
 
 TEST_F(Gpu, TrainingIsMeasuredThere) {
   set("TROUPE_CUDA_EMULATOR_MEMORY", "536870912");
-  const ProgramRun run =
-      run_troupe({"bench", "train", "--model", files_.model(), "--objective", "sft", "--prompts",
-                  "2", "--new-tokens", "12", "--device", "cuda", "--json"});
-  ASSERT_EQ(run.status, 0) << run.output;
-  EXPECT_EQ(run.line.at("isa"), "cuda");
-  EXPECT_GT(run.line.at("tokens_per_s"), 0);
-  EXPECT_GT(run.line.at("share_of_fma"), 0);
+  for (const auto& [dtype, rank] : {std::pair{"bf16-compute", "0"}, {"bf16", "2"}}) {
+    const ProgramRun run = run_troupe({"bench", "train", "--model", files_.model(), "--objective",
+                                       "sft", "--prompts", "2", "--new-tokens", "12", "--device",
+                                       "cuda", "--dtype", dtype, "--lora", rank, "--json"});
+    ASSERT_EQ(run.status, 0) << run.output;
+    EXPECT_EQ(run.line.at("isa"), "cuda");
+    EXPECT_EQ(run.line.at("dtype"), dtype);
+    EXPECT_GT(run.line.at("tokens_per_s"), 0);
+    EXPECT_GT(run.line.at("share_of_fma"), 0);
+  }
 }
 
 TEST_F(Gpu, TheBenchmarkRunsThere) {
@@ -171,6 +174,23 @@ TEST_F(Gpu, ACriticLearnsThereAsOnTheProcessor) {
   const auto host = metrics_of(trained("host", gae));
   ASSERT_EQ(host.size(), 2u);
   EXPECT_EQ(metrics_of(trained("critic", {gae[0], gae[1], "--critic.device", "cuda"})), host);
+}
+
+TEST_F(Gpu, AdaptersAreThoseOfTheProcessor) {
+  const auto run = [&](const std::string& name, const std::string& device,
+                       const std::string& dtype) {
+    return trained(name, {"--actor.lora.rank", "3", "--actor.param_dtype", dtype, "--actor.device",
+                          device, "--ref.device", device, "--rollout.device", device});
+  };
+  const auto host = run("host", "cpu", "bf16"), device = run("device", "cuda", "bf16");
+  EXPECT_EQ(metrics_of(host).size(), 2u);
+  EXPECT_EQ(metrics_of(device), metrics_of(host));
+  const auto hashes = hashes_of(host / "ckpt" / "step_000002");
+  EXPECT_TRUE(hashes.contains("adapter/adapter_model.safetensors"));
+  EXPECT_EQ(hashes_of(device / "ckpt" / "step_000002"), hashes);
+  // Merged weights on tensor cores: the engine's log-probs are the trainer's.
+  for (const auto& [update, values] : metrics_of(run("tensor", "cuda", "bf16-compute")))
+    EXPECT_EQ(values.at("kl/rollout_train"), 0) << update << " " << values;
 }
 
 TEST_F(Gpu, ProcessesThatShareAGpuHaveTheMetricsOfTheProcessor) {

@@ -141,13 +141,18 @@ class Stages:
                     self.generate(f"decode.{name}.{dtype}.{batch}", model, dtype, batch, 8 if self.small else 1024, 64)
                 if not self.small:
                     self.generate(f"decode8k.{name}.{dtype}.1", model, dtype, 1, 8192 - 128, 64)
-            for objective in ("sft",) if self.small else ("sft", "grpo"):
-                sizes = (["--prompts", 1, "--new-tokens", 8, "--micro-tokens-max", 64] if self.small else
-                         ["--prompts", 32, "--micro-tokens-max", 8192])
-                words = ["bench", "train", "--device", "cuda", "--model", model, "--objective", objective, *sizes,
-                         "--json"]
-                self.troupe(6, f"train.{name}.{objective}", words, 90, figures=True)
+                self.train(f"train.{name}.{dtype}.sft", model, "sft", dtype)
+            if not self.small:
+                self.train(f"train.{name}.bf16.grpo", model, "grpo", "bf16")
+                self.train(f"train.{name}.bf16.lora", model, "sft", "bf16", "--lora", 16)
         self.beside(6, "models", 120)
+
+    def train(self, item, model, objective, dtype, *more):
+        sizes = (["--prompts", 1, "--new-tokens", 8, "--micro-tokens-max", 64] if self.small else
+                 ["--prompts", 32, "--micro-tokens-max", 8192])
+        words = ["bench", "train", "--device", "cuda", "--model", model, "--objective", objective, "--dtype", dtype,
+                 *more, *sizes, "--json"]
+        self.troupe(6, item, words, 90, figures=True)
 
     def generate(self, item, model, dtype, batch, prompt, tokens):
         words = ["bench", "generate", "--device", "cuda", "--model", model, "--dtype", dtype, "--batch", batch,

@@ -193,7 +193,7 @@ core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
   if (own) {
     TROUPE_TRY(check_fits(config, params->spec(), "ref.model_name_or_path", folder));
   }
-  TROUPE_TRY(model::check_memory(params->spec(), false, team.memory(), "ref"));
+  TROUPE_TRY(model::check_memory(params->spec(), team.memory(), "ref"));
   auto packed =
       std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config), team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
@@ -227,7 +227,7 @@ core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
     const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(path, model::resolve_model(folder));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(path));
-  TROUPE_TRY(model::check_memory(spec, false, team.memory(), "reward"));
+  TROUPE_TRY(model::check_memory(spec, team.memory(), "reward"));
   actors::ModelRewardOptions options;
   options.folder = path;
   options.rows_max = config.train.micro_tokens_max;

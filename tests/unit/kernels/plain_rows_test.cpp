@@ -48,6 +48,28 @@ TEST_P(PlainRowsAllLevels, AddRowsAlsoInPlaceAndZero) {
   EXPECT_TRUE(a.guards_intact() && b.guards_intact());
 }
 
+// 3 * (1 + 2^-23) lies halfway between two numbers and goes to the even one. A product below the
+// smallest normal number is zero with its sign.
+TEST_P(PlainRowsAllLevels, ScaleRoundsOnceAlsoInPlace) {
+  Guarded x(40, 5.0f), y(40, 9.0f);
+  const float numbers[] = {1.5f, -0.0f, 1.0f + 0x1p-23f, kInf, kNan, -0x1p-126f};
+  std::copy_n(numbers, 6, x.data() + 2);
+  level().scale(x.data(), 3.0f, y.data(), {2, 39});
+  EXPECT_EQ(std::vector<float>(y.data(), y.data() + 6),
+            (std::vector<float>{9, 9, 4.5f, -0.0f, 3.0f + 0x1p-21f, kInf}));
+  EXPECT_TRUE(std::signbit(y[3]));
+  EXPECT_TRUE(std::isnan(y[6]));
+  EXPECT_EQ(y[7], -3 * 0x1p-126f);
+  EXPECT_EQ(y[38], 15.0f);
+  EXPECT_EQ(y[39], 9.0f);
+  level().scale(x.data(), 0.5f, x.data(), {1, 8});
+  EXPECT_EQ(std::vector<float>(x.data(), x.data() + 4), (std::vector<float>{5, 2.5f, 0.75f, 0}));
+  EXPECT_EQ(x[7], 0.0f);
+  EXPECT_TRUE(std::signbit(x[7]));
+  EXPECT_EQ(x[8], 5.0f);
+  EXPECT_TRUE(x.guards_intact() && y.guards_intact());
+}
+
 // Two heads of two numbers, a third one stays.
 TEST_P(PlainRowsAllLevels, RmsnormOfHeadsByHand) {
   Guarded x(14, 9.0f), weight(2), inv(5, -1.0f);

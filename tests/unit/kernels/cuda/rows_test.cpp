@@ -112,5 +112,21 @@ TEST_F(CudaRows, CopiesAddsAndZeroes) {
   EXPECT_TRUE(same(sum, sum.host()));
 }
 
+// A block has 1024 numbers.
+TEST_F(CudaRows, ScaleHasTheBitsOfTheReferenceAlsoInPlace) {
+  Array<float> x(normal(2100, 6)), y(2100, 7.0f);
+  const float special[] = {kInf, kNan, -0.0f, 1e-38f, -1e-40f, 3e38f};
+  std::copy_n(special, 6, x.host().begin() + 1000);
+  Array<float> in(x.host());
+  for (const Range part : {Range{3, 2099}, Range{5, 5}, Range{1023, 1025}}) {
+    reference().scale(x.host().data(), 0.3f, y.host().data(), part);
+    ops().scale(in.data(), 0.3f, y.data(), part);
+    EXPECT_TRUE(same(y, y.host())) << part.begin;
+  }
+  reference().scale(x.host().data(), -2.5f, x.host().data(), {1, 2100});
+  ops().scale(in.data(), -2.5f, in.data(), {1, 2100});
+  EXPECT_TRUE(same(in, x.host()));
+}
+
 }  // namespace
 }  // namespace troupe::kernels::cuda::test

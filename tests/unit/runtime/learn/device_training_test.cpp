@@ -53,8 +53,11 @@ class DeviceTraining : public model::OnDevice<Folders> {
   static std::unique_ptr<PolicyTrainer> make(core::TeamRunner& team,
                                              const model::ModelSpec& spec,
                                              bool checkpointing = false,
-                                             std::uint64_t seed = 1) {
+                                             std::uint64_t seed = 1,
+                                             std::int64_t lora_rank = 0) {
     TrainerSettings settings;
+    settings.optim.trained.lora.rank = lora_rank;
+    settings.optim.trained.seed = seed;
     settings.algo.entropy_coef = 0.01;
     settings.algo.kl_coef = 0.05;
     settings.algo.temperature = 0.9;
@@ -113,6 +116,48 @@ TEST_F(DeviceTraining, AStateGoesFromTheHostToTheDevice) {
   const auto groups = random_groups(*here->packed(), 1, 2, 3);
   EXPECT_EQ(update(*there, groups), update(*here, groups));
   EXPECT_EQ(numbers_of(there->master()), numbers_of(here->master()));
+}
+
+TEST_F(DeviceTraining, AdaptersAndTheirFilesAreTheHosts) {
+  for (const bool checkpointing : {false, true}) {
+    const model::ModelSpec spec = checkpointing ? gemma_like() : tiny_spec(true);
+    const auto here = make(host_, spec, checkpointing, 1, 5);
+    const auto there = make(device(), spec, checkpointing, 1, 5);
+    const auto start = numbers_of(here->master());
+    for (std::uint64_t u = 0; u < 3; ++u) {
+      const auto groups = random_groups(*here->packed(), u, 3, 3);
+      EXPECT_EQ(update(*there, groups), update(*here, groups)) << u;
+    }
+    EXPECT_EQ(&there->master().memory(), &memory());
+    EXPECT_EQ(numbers_of(there->master()), numbers_of(here->master()));
+    EXPECT_NE(numbers_of(there->master()), start);
+    EXPECT_EQ(numbers_of(*there->average()), numbers_of(*here->average()));
+    for (const auto& [trainer, name] : {std::pair{here.get(), "host"}, {there.get(), "device"}}) {
+      fs::remove_all(folder_ / name);
+      fs::create_directories(folder_ / name);
+      ASSERT_TRUE(trainer->save_state(folder_ / name));
+      ASSERT_TRUE(trainer->save_model(folder_ / name / "model", {}));
+    }
+    int files = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "host")) {
+      if (!entry.is_regular_file()) continue;
+      ++files;
+      const fs::path name = fs::relative(entry.path(), folder_ / "host");
+      EXPECT_EQ(bytes_of(folder_ / "device" / name), bytes_of(entry.path())) << name;
+    }
+    EXPECT_GE(files, 9);
+    EXPECT_TRUE(fs::exists(folder_ / "host" / "adapter" / "adapter_model.safetensors"));
+    // The device goes on from the host's files, with other adapters until then.
+    const auto other = make(device(), spec, checkpointing, 1, 5);
+    (void)other->packed();
+    ASSERT_TRUE(other->load_state(folder_ / "host"));
+    EXPECT_EQ(numbers_of(other->master()), numbers_of(here->master()));
+    const auto groups = random_groups(*here->packed(), 3, 3, 3);
+    EXPECT_EQ(update(*other, groups), update(*here, groups));
+    EXPECT_EQ(numbers_of(other->master()), numbers_of(here->master()));
+    // Adapters of another base are refused there, too.
+    EXPECT_FALSE(make(device(), spec, checkpointing, 99, 5)->load_state(folder_ / "host"));
+  }
 }
 
 TEST_F(DeviceTraining, AGradientThatIsNotFiniteIsNamed) {

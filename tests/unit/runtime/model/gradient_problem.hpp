@@ -36,8 +36,9 @@ struct GradientProblem {
     return c;
   }
 
-  void forward(TrainTape& tape, const GroupPlan& plan) const {
-    tape.begin(model.weights, plan.plan);
+  void forward(TrainTape& tape, const GroupPlan& plan) const { forward(tape, plan, model.weights); }
+  void forward(TrainTape& tape, const GroupPlan& plan, const PackedWeights& weights) const {
+    tape.begin(weights, plan.plan);
     tape.forward_embedding();
     for (std::int64_t i = 0; i < tape.spec().layers; ++i)
       tape.forward_layer(i);
