@@ -16,7 +16,12 @@ namespace {
 
 using namespace plain;
 
-constexpr std::nullptr_t draw = nullptr;  // on the host, engine::Sampler draws
+// On the host, engine::Sampler draws.
+constexpr std::nullptr_t draw = nullptr;
+constexpr std::nullptr_t draw_kept = nullptr;
+constexpr std::nullptr_t change_logits = nullptr;
+constexpr std::nullptr_t restore_logits = nullptr;
+constexpr std::nullptr_t most_likely = nullptr;
 
 constexpr std::int64_t least(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "kernels/dispatch.hpp"
+#include "kernels/draw_shapes.hpp"
 #include "kernels/row_shapes.hpp"
 #include "kernels/shapes.hpp"
 

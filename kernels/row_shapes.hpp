@@ -178,16 +178,6 @@ struct VocabRows {
   float* block_sum = nullptr;              // of exp(s - block_max)
 };
 
-// Draws one token per draw from the softmax at its row's temperature. Has the same bits as
-// runtime/engine/sampler.cpp for samples without truncation and penalties.
-struct Draws {
-  VocabRows rows;                     // with block_max and block_sum filled
-  const double* uniform = nullptr;    // [draws] in [0, 1); below 0: the most likely token
-  const std::int32_t* row = nullptr;  // [draws] the row of each draw; null: draw i uses row i
-  std::int32_t* token = nullptr;      // [draws]
-  float* logprob = nullptr;           // [draws]; not finite if the row's logits are not
-};
-
 // The tokens whose log-probs are wanted. Row r has the targets target[begin[r]] .. target[begin[r +
 // 1] - 1], and target i is the token `token[i]`.
 struct VocabTargets {

@@ -4,12 +4,12 @@
 // about ten microseconds, however many draws run at once.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
-#include "kernels/cuda/vocab_merge.cuh"
+#include "kernels/cuda/token_row.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
 
-constexpr int kBlock = static_cast<int>(kVocabBlock);
+constexpr int kBlock = TokenRow::kBlock;
 
 // The minimum over the thread block, returned to all threads.
 __device__ int smallest(int mine) {
@@ -26,23 +26,8 @@ __device__ int smallest(int mine) {
   return mine;
 }
 
-struct Row {
-  const float* logits;
-  const float* block_max;
-  float inv_temperature;
-  std::int64_t vocab;
-  // The number of columns in a block.
-  __device__ int size(int block) const {
-    const std::int64_t left = vocab - block * kVocabBlock;
-    return static_cast<int>(left < kVocabBlock ? left : kVocabBlock);
-  }
-  __device__ float score(int block, int i) const {
-    return logits[block * kVocabBlock + i] * inv_temperature;
-  }
-};
-
 // The most likely token; on a tie, the lowest id. For a row of NaNs: the first of some block.
-__device__ int largest(const Row& row, const MergedBlocks& merged) {
+__device__ int largest(const TokenRow& row, const MergedBlocks& merged) {
   const int thread = static_cast<int>(threadIdx.x);
   int block = merged.blocks - 1;
   for (int b = merged.blocks - 1 - thread; b >= 0; b -= kMergeThreads)
@@ -56,10 +41,6 @@ __device__ int largest(const Row& row, const MergedBlocks& merged) {
   return block * kBlock + (at < kBlock ? at : 0);
 }
 
-__device__ double mass_of(const MergedBlocks& merged, int block) {
-  return static_cast<double>(merged.sum[block]) * static_cast<double>(merged.scale[block]);
-}
-
 struct Place {
   int block;    // -1: no block has any mass
   double rest;  // the part of u that is left for this block
@@ -67,15 +48,11 @@ struct Place {
 
 // Runs on one thread.
 __device__ Place find_block(const MergedBlocks& merged, double u) {
-  double mass = 0.0;
-#pragma unroll 4
-  for (int b = 0; b < merged.blocks; ++b)
-    mass = mass + mass_of(merged, b);
-  Place place{-1, u * mass};
+  Place place{-1, u * mass_of_row(merged)};
   for (int b = 0; b < merged.blocks; ++b) {
-    const double own = mass_of(merged, b);
+    const double own = mass_of_block(merged, b);
     if (!(own > 0.0)) continue;
-    if (place.block >= 0) place.rest = place.rest - mass_of(merged, place.block);
+    if (place.block >= 0) place.rest = place.rest - mass_of_block(merged, place.block);
     place.block = b;
     if (place.rest < own) break;
   }
@@ -109,8 +86,7 @@ __global__ void __launch_bounds__(kMergeThreads) draw_kernel(Draws d) {
   const std::int64_t draw = blockIdx.x;
   const std::int64_t at = d.row == nullptr ? draw : d.row[draw];
   const std::int64_t all = vocab_blocks(d.rows.vocab);
-  const Row row{d.rows.logits + at * d.rows.ld, d.rows.block_max + at * all,
-                d.rows.inv_temperature[at], d.rows.vocab};
+  const TokenRow row = token_row(d.rows, at);
   const MergedBlocks merged = merge_blocks(row.block_max, d.rows.block_sum + at * all, d.rows.vocab,
                                            reinterpret_cast<float*>(dynamic_shared()));
   const double u = d.uniform[draw];
@@ -127,12 +103,12 @@ __global__ void __launch_bounds__(kMergeThreads) draw_kernel(Draws d) {
       weights[i] = exp_f32(row.score(block, i) - row.block_max[block]);
     __syncthreads();
     if (thread == 0)
-      token = block * kBlock + find_column(weights, count, place.rest, mass_of(merged, block));
+      token = block * kBlock + find_column(weights, count, place.rest, mass_of_block(merged, block));
   }
   __syncthreads();
   if (thread != 0) return;
   d.token[draw] = token;
-  d.logprob[draw] = row.score(0, token) - lse;
+  if (d.logprob != nullptr) d.logprob[draw] = row.score(0, token) - lse;
 }
 
 }  // namespace

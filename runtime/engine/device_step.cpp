@@ -90,17 +90,21 @@ void DeviceStep::region() {
                       head_.block_max.data(), head_.block_sum.data());
   if (!draws_ || job_begin_ == job_end_) return;
   float* const logprobs = reinterpret_cast<float*>(drawn_.data() + rows_.size());
-  const kernels::Draws draws{.rows = {.logits = head_.logits.data(),
-                                      .ld = head_.ld,
-                                      .vocab = head_.vocab,
-                                      .inv_temperature = inv_temperature,
-                                      .block_max = head_.block_max.data(),
-                                      .block_sum = head_.block_sum.data()},
+  const kernels::Draws draws{.rows = rows(),
                              .uniform = uniform_at_ + job_begin_,
                              .row = row_at_ + job_begin_,
                              .token = drawn_.data() + job_begin_,
                              .logprob = logprobs + job_begin_};
   kernels::ops().draw(draws, static_cast<std::int64_t>(job_end_ - job_begin_));
+}
+
+kernels::VocabRows DeviceStep::rows() {
+  return {.logits = head_.logits.data(),
+          .ld = head_.ld,
+          .vocab = head_.vocab,
+          .inv_temperature = inv_temperature_at_ + row_begin_,
+          .block_max = head_.block_max.data(),
+          .block_sum = head_.block_sum.data()};
 }
 
 // Submits the step from a recording; false if it must be run instead. The first step of a bucket

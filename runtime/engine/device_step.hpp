@@ -1,7 +1,7 @@
 // Computes an engine step on a GPU: the model's layers over the plan's rows, the head over all head
 // rows (in batches if their logits do not fit), and the draws. For a token drawn on the device,
-// only its id and log-prob return to the host; `read` fetches the logits of rows that the host
-// draws from.
+// only its id and log-prob return to the host. A DeviceSampler draws the tokens of jobs that ask
+// for more, from `rows`. Where the device's table has no draws, `read` fetches logits for the host.
 //
 // Steps that only decode are padded to a few sizes (`decode_bucket`). The work of each size is
 // recorded once (a CUDA graph) and replayed. A recording depends on the size and on the addresses
@@ -78,6 +78,8 @@ class DeviceStep {
   // Submits head and draws for head rows [row_begin, row_end), at most `batch_rows` of them. The
   // first batch (row_begin 0) also runs the layers.
   void batch(std::int64_t row_begin, std::int64_t row_end);
+  // The last batch's logits and their partial sums, on the device.
+  kernels::VocabRows rows();
   // Copies head rows [first, first + count) of the last batch, counted from its first row, to `to`
   // in host memory; waits for them.
   void read(std::int64_t first, std::int64_t count, HeadRows& to);

@@ -45,13 +45,15 @@ void KeptSet::find(VocabRow& row, const SamplingParams& params) {
     keep_through(last_of_top_k(params.top_k));
   }
   if (cuts_p(params)) {
-    const double limit = static_cast<double>(params.top_p) * (by_k ? kept_weight() : row.mass());
+    const double limit =
+        static_cast<double>(params.top_p) *
+        (by_k ? static_cast<double>(kept_mass()) : row.mass() * kernels::kMassUnits);
     if (const auto last = last_of_top_p(limit, bounds.ceiling)) keep_through(*last);
   }
   if (params.min_p > 0.0f) {
     std::erase_if(kept_, [&](const Candidate& token) { return token.weight < params.min_p; });
   }
-  mass_ = kept_weight();
+  mass_ = kept_mass();
 }
 
 // Bounds of the last kept token's score, with a margin of one bin for rounding.
@@ -65,15 +67,17 @@ KeptSet::Bounds KeptSet::bound(VocabRow& row, const SamplingParams& params) {
     return {std::max(floor, score_of_block(row, params.top_k)), kInfinity};
   }
   if (!by_k && !by_p) return {floor, kInfinity};
-  const double wanted =
-      by_k ? static_cast<double>(params.top_k) : static_cast<double>(params.top_p) * row.mass();
+  const double wanted = by_k ? static_cast<double>(params.top_k)
+                             : static_cast<double>(params.top_p) * row.mass() * kernels::kMassUnits;
   const float from = std::max(floor, row.max() - kReach);
   count_scores(row, from, !by_k);
-  double reached = 0.0;
+  std::uint64_t reached = 0;
   for (std::int32_t b = 0; b + 1 < kBins; ++b) {
+    // Bins that reach below `from` do not have the tokens of the blocks that were skipped.
+    if (row.max() - static_cast<float>(b + 2) / kBinsPerUnit < from) break;
     const Bin& bin = bins_[static_cast<std::size_t>(b)];
-    reached += by_k ? static_cast<double>(bin.count) : bin.mass;
-    if (reached < wanted) continue;
+    reached += by_k ? static_cast<std::uint64_t>(bin.count) : bin.mass;
+    if (!kernels::reaches(reached, wanted)) continue;
     const auto at = static_cast<float>(b);
     return {std::max(floor, row.max() - (at + 2.0f) / kBinsPerUnit),
             by_k ? kInfinity : row.max() - (at - 1.0f) / kBinsPerUnit};
@@ -104,7 +108,7 @@ void KeptSet::count_scores(VocabRow& row, float floor, bool masses) {
       const float below = std::min(-scores[i] * kBinsPerUnit, static_cast<float>(kBins - 1));
       Bin& bin = bins_[static_cast<std::size_t>(static_cast<std::int32_t>(below))];
       ++bin.count;
-      bin.mass += static_cast<double>(weights[i]);
+      bin.mass += kernels::mass_of(weights[i]);
     }
   }
 }
@@ -147,10 +151,10 @@ Candidate KeptSet::last_of_top_k(std::int64_t k) {
 // The first token, in rank order, at which the running mass reaches `limit`; none if it never does.
 std::optional<Candidate> KeptSet::last_of_top_p(double limit, float ceiling) {
   ranked_.clear();
-  double before = 0.0;  // mass of the tokens that rank before `low`
+  std::uint64_t before = 0;  // mass of the tokens that rank before `low`
   for (const Candidate& token : kept_) {
     if (token.score > ceiling) {
-      before += static_cast<double>(token.weight);
+      before += token.mass();
     } else {
       ranked_.push_back(token);
     }
@@ -164,10 +168,10 @@ std::optional<Candidate> KeptSet::last_of_top_p(double limit, float ceiling) {
     const Candidate pivot = b;  // the median of three, so at least one token ranks before it
     const auto split = std::partition(
         low, high, [&](const Candidate& token) { return ranks_before(token, pivot); });
-    double mass = 0.0;
+    std::uint64_t mass = 0;
     for (auto token = low; token != split; ++token)
-      mass += static_cast<double>(token->weight);
-    if (before + mass >= limit) {
+      mass += token->mass();
+    if (kernels::reaches(before + mass, limit)) {
       high = split;
     } else {
       before += mass;
@@ -176,16 +180,16 @@ std::optional<Candidate> KeptSet::last_of_top_p(double limit, float ceiling) {
   }
   std::sort(low, high, ranks_before);
   for (auto token = low; token != high; ++token) {
-    before += static_cast<double>(token->weight);
-    if (!(before < limit)) return *token;
+    before += token->mass();
+    if (kernels::reaches(before, limit)) return *token;
   }
   return std::nullopt;
 }
 
-double KeptSet::kept_weight() const {
-  double mass = 0.0;
+std::uint64_t KeptSet::kept_mass() const {
+  std::uint64_t mass = 0;
   for (const Candidate& token : kept_)
-    mass += static_cast<double>(token.weight);
+    mass += token.mass();
   return mass;
 }
 

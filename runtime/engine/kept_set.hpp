@@ -8,10 +8,12 @@
 // Each cut keeps the first tokens of the ranking, so finding the last kept token is enough. A lower
 // bound of its score comes from the block maxima (top-k), from the parameter itself (min-p), or
 // from a histogram of scores (top-p, large k). Tokens above the bound are gathered, and a
-// quick-select among those near the bound finds the last one. Scratch for one thread; no larger
-// than the vocabulary.
+// quick-select among those near the bound finds the last one. Masses are whole numbers
+// (kernels::mass_of), so their sums do not depend on the order in which this class, or a device,
+// adds them. Scratch for one thread; no larger than the vocabulary.
 #pragma once
 
+#include "kernels/draw_shapes.hpp"
 #include "runtime/engine/types.hpp"
 #include "runtime/engine/vocab_row.hpp"
 
@@ -25,6 +27,8 @@ struct Candidate {
   float score = 0.0f;   // scaled
   float weight = 0.0f;  // exp(score - max)
   std::int32_t id = 0;
+
+  std::uint64_t mass() const { return kernels::mass_of(weight); }
 };
 
 // True when `a` ranks before `b`.
@@ -42,19 +46,19 @@ class KeptSet {
   // Finds the kept tokens of the row.
   void find(VocabRow& row, const SamplingParams& params);
 
-  // The kept tokens by ascending id, and the sum of their weights in this order.
+  // The kept tokens by ascending id, and the sum of their masses.
   const std::vector<Candidate>& tokens() const { return kept_; }
-  double mass() const { return mass_; }
+  std::uint64_t mass() const { return mass_; }
 
  private:
-  // The last kept token scores at least `floor` and at most `ceiling`.
+  // The last token that top-k and top-p keep scores at least `floor` and at most `ceiling`.
   struct Bounds {
     float floor;
     float ceiling;
   };
   struct Bin {
     std::int32_t count = 0;
-    double mass = 0.0;
+    std::uint64_t mass = 0;
   };
 
   Bounds bound(VocabRow& row, const SamplingParams& params);
@@ -64,14 +68,14 @@ class KeptSet {
   void keep_through(const Candidate& last);
   Candidate last_of_top_k(std::int64_t k);
   std::optional<Candidate> last_of_top_p(double limit, float ceiling);
-  double kept_weight() const;
+  std::uint64_t kept_mass() const;
 
   const std::int64_t vocab_;
   std::vector<float> scratch_;
   std::vector<Bin> bins_;          // by distance from the maximum
   std::vector<Candidate> kept_;    // by id
   std::vector<Candidate> ranked_;  // scratch of the selections
-  double mass_ = 0.0;
+  std::uint64_t mass_ = 0;
 };
 
 }  // namespace troupe::engine

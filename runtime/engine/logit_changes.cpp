@@ -43,36 +43,55 @@ bool penalises(const SamplingParams& params) {
          params.frequency_penalty != 0.0f;
 }
 
-std::span<const ChangedScore> LogitChanges::find(const float* logits,
-                                                 float inv_temperature,
-                                                 const SamplingParams& params,
-                                                 const DrawHistory& history) {
+kernels::Penalties penalties_of(const SamplingParams& params) {
+  return {.repetition = params.repetition_penalty,
+          .frequency = params.frequency_penalty,
+          .presence = params.presence_penalty};
+}
+
+std::span<const kernels::LogitChange> LogitChanges::list(const SamplingParams& params,
+                                                         const DrawHistory& history) {
+  using kernels::LogitChange;
   const bool repetition = params.repetition_penalty != 1.0f;
   Front masked(history.masked);
   Front biased(std::span<const LogitBias>(params.logit_bias));
   Front prompt(repetition ? history.prompt : std::span<const std::int32_t>());
   Front response(penalises(params) ? history.response : std::span<const TokenCount>());
-  changed_.clear();
+  changes_.clear();
   for (;;) {
     const std::int32_t token =
         std::min({masked.token(), biased.token(), prompt.token(), response.token()});
-    if (token == kNone) return changed_;
-    if (changed_.capacity() == 0) changed_.reserve(static_cast<std::size_t>(vocab_));
-    float z = logits[token];
-    if (const LogitBias* entry = biased.take(token)) z += entry->bias;
+    if (token == kNone) return changes_;
+    if (changes_.capacity() == 0) changes_.reserve(static_cast<std::size_t>(vocab_));
+    LogitChange& change = changes_.emplace_back();
+    change.token = token;
+    if (const LogitBias* entry = biased.take(token)) {
+      change.what |= LogitChange::kBiased;
+      change.bias = entry->bias;
+    }
     const bool in_prompt = prompt.take(token) != nullptr;
     const TokenCount* drawn = response.take(token);
-    if (repetition && (in_prompt || drawn != nullptr)) {
-      z = z > 0.0f ? z / params.repetition_penalty : z * params.repetition_penalty;
-    }
+    if (repetition && (in_prompt || drawn != nullptr)) change.what |= LogitChange::kRepeated;
     if (drawn != nullptr) {
-      z -= params.frequency_penalty * static_cast<float>(drawn->count);
-      z -= params.presence_penalty;
+      change.what |= LogitChange::kDrawn;
+      change.count = drawn->count;
     }
-    const bool hidden = masked.take(token) != nullptr;
-    changed_.push_back(
-        {token, hidden ? -std::numeric_limits<float>::infinity() : z * inv_temperature});
+    if (masked.take(token) != nullptr) change.what |= LogitChange::kMasked;
   }
+}
+
+std::span<const ChangedScore> LogitChanges::find(const float* logits,
+                                                 float inv_temperature,
+                                                 const SamplingParams& params,
+                                                 const DrawHistory& history) {
+  const kernels::Penalties penalties = penalties_of(params);
+  changed_.clear();
+  for (const kernels::LogitChange& change : list(params, history)) {
+    if (changed_.capacity() == 0) changed_.reserve(static_cast<std::size_t>(vocab_));
+    const float z = kernels::changed_logit(logits[change.token], change, penalties);
+    changed_.push_back({change.token, z * inv_temperature});
+  }
+  return changed_;
 }
 
 }  // namespace troupe::engine

@@ -1,12 +1,10 @@
-// Applies penalties, biases and masks to a row of logits z: computes the new scaled scores s of the
-// few tokens that change. In vLLM's order:
-//   z += bias;                                                    (SamplingParams::logit_bias)
-//   tokens of prompt or response: z = z > 0 ? z / r : z * r;       (repetition; Keskar et al. 2019)
-//   tokens of the response: z -= frequency * count, z -= presence  (OpenAI's definition)
-//   s = z * inv_temperature, or minus infinity where masked
-// Scratch for one thread; no more entries than the vocabulary has tokens.
+// Applies penalties, biases and masks to a row of logits z: finds which tokens change and how
+// (kernels::changed_logit says in which order), for the host and for a device, and on the host
+// their new scaled scores s = z * inv_temperature. Scratch for one thread; no more entries than the
+// vocabulary has tokens.
 #pragma once
 
+#include "kernels/draw_shapes.hpp"
 #include "runtime/engine/token_counts.hpp"
 #include "runtime/engine/types.hpp"
 
@@ -30,11 +28,15 @@ struct ChangedScore {
 
 // True if a penalty is on, so that the response's tokens must be counted.
 bool penalises(const SamplingParams& params);
+kernels::Penalties penalties_of(const SamplingParams& params);
 
 class LogitChanges {
  public:
   explicit LogitChanges(std::int64_t vocab) : vocab_(vocab) {}
 
+  // How tokens change, ascending ids; `row` is 0. Valid until the next call.
+  std::span<const kernels::LogitChange> list(const SamplingParams& params,
+                                             const DrawHistory& history);
   // The changed tokens, ascending. `logits` is [vocab]. Valid until the next call.
   std::span<const ChangedScore> find(const float* logits,
                                      float inv_temperature,
@@ -43,6 +45,7 @@ class LogitChanges {
 
  private:
   const std::int64_t vocab_;
+  std::vector<kernels::LogitChange> changes_;
   std::vector<ChangedScore> changed_;
 };
 

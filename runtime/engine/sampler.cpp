@@ -98,14 +98,16 @@ std::int32_t Sampler::by_inversion(double u) {
   return static_cast<std::int32_t>(row_.block_begin(block)) + static_cast<std::int32_t>(last);
 }
 
+// The first token with which the running mass exceeds u * mass.
 std::int32_t Sampler::among_kept(double u) const {
-  double rest = u * kept_.mass();
+  const auto wanted = static_cast<std::uint64_t>(u * static_cast<double>(kept_.mass()));
+  std::uint64_t mass = 0;
   std::int32_t last = -1;
   for (const Candidate& token : kept_.tokens()) {
-    if (!(token.weight > 0.0f)) continue;
+    if (token.mass() == 0) continue;
     last = token.id;
-    rest -= static_cast<double>(token.weight);
-    if (rest < 0.0) break;
+    mass += token.mass();
+    if (mass > wanted) break;
   }
   TROUPE_CHECK(last >= 0, "a distribution without mass");
   return last;

@@ -39,6 +39,8 @@ StepRunner::StepRunner(const model::ModelSpec& spec,
   top_begin_.reserve(static_cast<std::size_t>(sequences_max) + 1);
   if (team.memory().on_host()) return;
   device_ = std::make_unique<DeviceStep>(spec, sequences_max, step_tokens_max, team);
+  if (!device_->draws()) return;
+  device_sampler_ = std::make_unique<DeviceSampler>(spec.vocab, device_->batch_rows(), team);
 }
 
 core::Result<std::span<const Draw>> StepRunner::run(const model::PackedWeights& weights,
@@ -138,65 +140,60 @@ double StepRunner::uniform_of(const DrawJob& job) const {
 
 void StepRunner::run_on_device() {
   const std::span<const DrawJob> jobs = step_->jobs();
+  const std::int64_t rows = std::ssize(step_->plan().logit_rows);
   uniforms_.clear();
-  there_.clear();
-  for (const DrawJob& job : jobs) {
-    there_.push_back(drawn_there(job));
-    const bool random = there_.back() && job.group->request.sampling.temperature > 0.0f;
-    uniforms_.push_back(random ? uniform_of(job) : -1.0);
+  if (device_sampler_) device_sampler_->begin(rows);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const DrawJob& job = jobs[i];
+    const bool plain = draws_plainly(job);
+    const bool random = job.target < 0 && job.group->request.sampling.temperature > 0.0f;
+    const double u = random ? uniform_of(job) : -1.0;
+    uniforms_.push_back(plain ? u : -1.0);
+    if (plain || !device_sampler_) continue;
+    device_sampler_->add(i, job, u, history_of(*job.group, job.group->at(job.sample)));
   }
   device_->begin(*weights_, *step_, *pool_, uniforms_);
-  const std::int64_t rows = std::ssize(step_->plan().logit_rows);
+  if (device_sampler_) device_sampler_->place();
   const std::int64_t at_once = device_->batch_rows();
   std::int64_t begin = 0;
   do {  // at least once, even without head rows: the first batch runs the layers
     const std::int64_t end = std::min(begin + at_once, rows);
     device_->batch(begin, end);
-    draw_here(begin, end);
+    if (device_sampler_) {
+      device_sampler_->batch(device_->rows(), begin);
+    } else {
+      draw_here(begin, end);
+    }
     begin = end;
   } while (begin < rows);
-  if (std::count(there_.begin(), there_.end(), true) == 0) return;
+  if (!device_sampler_ || jobs.empty()) return;
   const std::span<const Drawn> drawn = device_->drawn();
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!there_[i]) continue;
+  for (std::size_t i = 0; i < jobs.size(); ++i)
     draws_[i] = {.token = drawn[i].token, .logprob = drawn[i].logprob};
-  }
+  device_sampler_->read(draws_, top_, top_begin_);
 }
 
-// True if the device can draw the job's token: kernels::Draws supports its parameters, and nothing
-// but the log-prob is reported.
-bool StepRunner::drawn_there(const DrawJob& job) const {
+// True if the job's token is drawn from the model's own logits without truncation, and nothing but
+// its log-prob is reported.
+bool StepRunner::draws_plainly(const DrawJob& job) const {
   const SamplingParams& params = job.group->request.sampling;
   const SampleState& sample = job.group->at(job.sample);
   const bool cut = params.temperature > 0.0f && KeptSet::truncates(params, head_.vocab);
   const bool changed = penalises(params) || !params.logit_bias.empty() ||
                        !history_of(*job.group, sample).masked.empty();
-  const bool more =
-      params.entropies || params.raw_logprobs || params.top_logprobs > 0 || params.routed_experts;
-  return device_->draws() && job.target < 0 && !cut && !changed && !more;
+  const bool more = params.entropies || params.raw_logprobs || params.top_logprobs > 0;
+  return job.target < 0 && !cut && !changed && !more;
 }
 
-// Draws the jobs of the batch that the device does not draw. Fetches their rows in runs of
-// consecutive rows.
+// Draws the jobs of the batch on the host, for a device whose table has no draws.
 void StepRunner::draw_here(std::int64_t row_begin, std::int64_t row_end) {
   const std::span<const DrawJob> jobs = step_->jobs();
   std::size_t at = step_->first_job(row_begin);
-  while (at < jobs.size() && jobs[at].logit_row < row_end) {
-    if (there_[at]) {
-      ++at;
-      continue;
-    }
-    const std::int64_t first = jobs[at].logit_row;
-    std::int64_t last = first;
-    for (std::size_t i = at; i < jobs.size() && jobs[i].logit_row < row_end; ++i) {
-      if (there_[i]) continue;
-      if (jobs[i].logit_row > last + 1 || jobs[i].logit_row - first >= head_.count) break;
-      last = jobs[i].logit_row;
-    }
-    device_->read(first - row_begin, last - first + 1, head_);
-    for (; at < jobs.size() && jobs[at].logit_row <= last; ++at) {
-      if (!there_[at]) draws_[at] = draw(samplers_[0], at, first);
-    }
+  for (std::int64_t first = row_begin; first < row_end; first += head_.count) {
+    const std::int64_t end = std::min(first + head_.count, row_end);
+    device_->read(first - row_begin, end - first, head_);
+    for (; at < jobs.size() && jobs[at].logit_row < end; ++at)
+      draws_[at] = draw(samplers_[0], at, first);
   }
 }
 

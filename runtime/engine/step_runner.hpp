@@ -1,12 +1,13 @@
 // Computes the steps of an engine. On the CPU a step is one parallel region: the model's layers
 // over the plan's rows, then head and draws in batches of head rows, which bound the logits in
-// memory. On a GPU (device_step.hpp) the device also draws; rows of samples that truncate, change
-// logits or report more than a log-prob are copied to the host and drawn here, with the same bits.
+// memory. On a GPU (device_step.hpp, device_sampler.hpp) the device also draws, with the same bits.
+// For a device whose table has no draws, logits are copied to the host and drawn from here.
 // Owned by the engine; `run` is called on its thread and returns when the step is done. Bounds in
 // host memory: kHeadRows_max head rows and, beyond kHeadRows_min rows, kLogits_bytes_max of logits.
 #pragma once
 
 #include "runtime/core/team.hpp"
+#include "runtime/engine/device_sampler.hpp"
 #include "runtime/engine/device_step.hpp"
 #include "runtime/engine/step_computer.hpp"
 #include "runtime/model/forward.hpp"
@@ -41,7 +42,7 @@ class StepRunner final : public StepComputer {
  private:
   void member(core::Team team);
   void run_on_device();
-  bool drawn_there(const DrawJob& job) const;
+  bool draws_plainly(const DrawJob& job) const;
   double uniform_of(const DrawJob& job) const;
   void draw_here(std::int64_t row_begin, std::int64_t row_end);
   void place_alternatives();
@@ -53,11 +54,11 @@ class StepRunner final : public StepComputer {
   core::TeamRunner& team_;
   HeadRows head_;
   std::function<void(core::Team)> region_;
-  std::unique_ptr<DeviceStep> device_;  // null on the CPU
-  std::vector<Sampler> samplers_;       // by team member
+  std::unique_ptr<DeviceStep> device_;             // null on the CPU
+  std::unique_ptr<DeviceSampler> device_sampler_;  // null where the host draws
+  std::vector<Sampler> samplers_;                  // by team member
   model::ForwardScratch scratch_;
   std::vector<double> uniforms_;        // by job, for the device
-  std::vector<bool> there_;             // by job: whether the device draws it
   std::vector<Draw> draws_;             // by job
   std::vector<std::size_t> top_begin_;  // [jobs + 1]: where each job's entries of `top_` begin
   std::vector<TokenLogprob> top_;

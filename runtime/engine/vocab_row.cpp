@@ -1,15 +1,8 @@
 #include "runtime/engine/vocab_row.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace troupe::engine {
-namespace {
-
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-}  // namespace
-
 VocabRow::VocabRow(std::int64_t vocab, const kernels::Ops& ops)
     : ops_(ops),
       vocab_(vocab),
@@ -46,20 +39,17 @@ void VocabRow::load(const HeadRow& row, std::span<const ChangedScore> changed) {
   }
 }
 
-// Recomputes the maximum and the sum of a block that has changed tokens.
+// Computes the maximum and the sum of a block that has changed tokens anew, as the head does.
 void VocabRow::restate(std::int64_t block) {
-  const std::span<float> s = scores(block);
-  const float max = *std::max_element(s.begin(), s.end());
-  float sum = 0.0f;
-  if (max > kMinusInfinity) {
-    for (float& value : s)
-      value -= max;
-    ops_.exp(s.data(), s.data(), static_cast<std::int64_t>(s.size()));
-    for (const float value : s)
-      sum += value;
-  }
-  block_max_[static_cast<std::size_t>(block)] = max;
-  block_sum_[static_cast<std::size_t>(block)] = sum;
+  const std::span<const float> s = scores(block);
+  constexpr float kScaled = 1.0f;
+  ops_.vocab_sums({.logits = s.data(),
+                   .ld = block_size(block),
+                   .vocab = block_size(block),
+                   .inv_temperature = &kScaled,
+                   .block_max = &block_max_[static_cast<std::size_t>(block)],
+                   .block_sum = &block_sum_[static_cast<std::size_t>(block)]},
+                  {0, 1}, {0, 1});
 }
 
 std::span<float> VocabRow::scores(std::int64_t block) {

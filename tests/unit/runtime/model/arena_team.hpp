@@ -143,6 +143,15 @@ struct ArenaPointers {
   void operator()(const kernels::Draws& d) const {
     all(d.rows, d.uniform, d.row, d.token, d.logprob);
   }
+  void operator()(const kernels::KeptDraws& d) const {
+    all(d.rows, d.uniform, d.row, d.truncation, d.token, d.mass);
+  }
+  void operator()(const kernels::ChangeLogits& c) const {
+    all(c.logits, c.change, c.penalties, c.before);
+  }
+  void operator()(const kernels::MostLikely& m) const {
+    all(m.rows, m.lse, m.row, m.begin, m.token, m.logprob);
+  }
   void operator()(const kernels::AdamW& a) const { all(a.param, a.grad, a.m, a.v); }
   void operator()(const kernels::SumSquares& s) const { all(s.x, s.sums); }
 };
@@ -171,6 +180,10 @@ inline const kernels::Ops& arena_ops() {
 #include "kernels/ops.def"
     };
     table.draw = nullptr;  // as on the host
+    table.draw_kept = nullptr;
+    table.change_logits = nullptr;
+    table.restore_logits = nullptr;
+    table.most_likely = nullptr;
     return table;
   }();
   return kTable;
