@@ -276,9 +276,12 @@ class CudaDevice final : public Device {
     multiprocessors_ = properties.multiProcessorCount;
     shared_bytes_ = properties.sharedMemPerBlockOptin;
     check(cudaMalloc(&numbers_, kNumbersBytes), "device memory");
+    workspace_.bytes = static_cast<std::size_t>(properties.l2CacheSize);
+    check(cudaMalloc(&workspace_.data, workspace_.bytes), "device memory");
   }
   ~CudaDevice() override {
     if (entered.stream == stream_) entered = {};
+    cudaFree(workspace_.data);
     cudaFree(numbers_);
     cudaStreamDestroy(stream_);
   }
@@ -309,7 +312,7 @@ class CudaDevice final : public Device {
   const Ops& ops() const override { return table(); }
   void enter() override {
     check(cudaSetDevice(ordinal_), "choosing the device");
-    entered = {stream_, ordinal_, multiprocessors_, shared_bytes_, numbers_};
+    entered = {stream_, ordinal_, multiprocessors_, shared_bytes_, numbers_, workspace_};
   }
   void synchronize() override { memory_.wait(); }
   double mma_probe(std::int64_t rounds, float* sink) override {
@@ -341,6 +344,7 @@ class CudaDevice final : public Device {
   int multiprocessors_ = 0;
   std::size_t shared_bytes_ = 0;
   void* numbers_ = nullptr;
+  Workspace workspace_;
 };
 
 cudaError_t last_count = cudaSuccess;

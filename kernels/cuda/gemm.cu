@@ -17,13 +17,11 @@ void gemm(const Gemm& g, Range rows, Range panels) {
   if (part.rows() <= 0 || part.panels() <= 0) return;
   part.a_vectors = in_fours(g.a_by_columns ? g.a + rows.begin : g.a, g.lda);
   part.b_vectors = g.ldb > 0 && in_fours(g.b.f32(), g.ldb);
+  part.c_vectors = in_fours(g.c, g.ldc) && in_fours(g.bias, 0) && in_fours(g.residual, g.ldr);
   const bool as_packed = !g.a_by_columns && g.ldb == 0;
   const bool large = enough_tiles(part.rows(), part.panels() * kPanel, 128, 128);
   if (g.ldb == 0 && g.b.dtype == PanelDtype::kBf16Compute) {
-    if (as_packed && part.rows() <= (large ? kFewRowsBf16 : kFewRowsOfSmallBf16))
-      gemm_bf16_few_rows(part);
-    else
-      gemm_bf16_tiles(part);
+    gemm_bf16(part);
   } else if (as_packed && part.rows() <= (large ? kFewRows : kFewRowsOfSmall)) {
     gemm_few_rows(part);
   } else {

@@ -1,6 +1,6 @@
 // Shared by the kernels for matrix products (kernels/shapes.hpp: Gemm) on a device. gemm.cu chooses
 // between few rows (gemm_rows.cu), many rows (gemm_tile.cu), and products of bfloat16 on tensor
-// cores (gemm_bf16.cu, gemm_bf16_rows.cu). All pointers are device pointers; the host reads only
+// cores (gemm_bf16.cuh). All pointers are device pointers; the host reads only
 // the sizes and the pointers' values.
 #pragma once
 
@@ -21,16 +21,16 @@ struct GemmPart {
   std::int64_t panel_begin = 0, panel_end = 0;
   bool a_vectors = false;  // 4 numbers of A (along k; along m if by columns) can be read at once
   bool b_vectors = false;  // the same for plain B
+  bool c_vectors = false;  // 4 columns of C, bias and residual can be touched at once
 
-  std::int64_t rows() const { return m_end - m_begin; }
-  std::int64_t panels() const { return panel_end - panel_begin; }
+  constexpr std::int64_t rows() const { return m_end - m_begin; }
+  constexpr std::int64_t panels() const { return panel_end - panel_begin; }
 };
 
 // The few-rows form streams packed panels past some rows at a time, with A by rows.
 void gemm_few_rows(const GemmPart& part);
 void gemm_tiles(const GemmPart& part);
-void gemm_bf16_few_rows(const GemmPart& part);
-void gemm_bf16_tiles(const GemmPart& part);
+void gemm_bf16(const GemmPart& part);
 // Up to this many rows the few-rows form is fastest. The second number applies if there are too few
 // tiles of 128 x 128 for all multiprocessors.
 inline constexpr std::int64_t kFewRows = 64, kFewRowsOfSmall = 192;
@@ -52,6 +52,16 @@ __device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, 
   if (g.bias != nullptr) sum = sum + g.bias[n];
   if (g.residual != nullptr) sum = sum + g.residual[m * g.ldr + n];
   g.c[m * g.ldc + n] = sum;
+}
+// The same for four columns of packed bfloat16 from n on; all are multiples of 16 bytes.
+__device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, float (&sum)[4]) {
+  const auto add = [&](const float* more) {
+    const float4 x = *reinterpret_cast<const float4*>(more);
+    sum[0] = sum[0] + x.x, sum[1] = sum[1] + x.y, sum[2] = sum[2] + x.z, sum[3] = sum[3] + x.w;
+  };
+  if (g.bias != nullptr) add(g.bias + n);
+  if (g.residual != nullptr) add(g.residual + m * g.ldr + n);
+  *reinterpret_cast<float4*>(g.c + m * g.ldc + n) = make_float4(sum[0], sum[1], sum[2], sum[3]);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -1,4 +1,4 @@
-// Shared by the two forms of bfloat16 products. Every output is a sequence of mma.m16n8k16 over
+// Shared by the forms of bfloat16 products. Every output is a sequence of mma.m16n8k16 over
 // ascending k, 16 steps at a time, padded with zeros. So its bits depend neither on the form nor on
 // its place in a tile. How the 16 products inside an mma are summed is up to the tensor core.
 #pragma once
@@ -7,6 +7,22 @@
 #include "kernels/cuda/primitives.cuh"
 
 namespace troupe::kernels::cuda {
+
+// Rows of A rounded to bfloat16 before a product, in the device's workspace. Beyond k they are zero.
+struct RoundedRows {
+  const std::uint16_t* data = nullptr;
+  std::int64_t ld = 0;  // a multiple of kRoundedStep
+};
+inline constexpr std::int64_t kRoundedStep = 32;
+
+// At most this many rows take their f32 numbers with them and round them as they are read: a kernel
+// before the product would cost more.
+inline constexpr std::int64_t kRowsAsTheyAre = 8;
+
+// `a`: the part's rows, from its first on.
+void gemm_bf16_few_rows(const GemmPart& part, const RoundedRows& a);
+void gemm_bf16_few_rows(const GemmPart& part);  // at most kRowsAsTheyAre
+void gemm_bf16_tiles(const GemmPart& part, const RoundedRows& a);
 
 // A pair of numbers of A as the product uses them: flushes denormals to zero, then rounds to
 // nearest.
@@ -24,41 +40,58 @@ struct FragmentPlace {
       : row(static_cast<int>(threadIdx.x) % 32 / 4), column(static_cast<int>(threadIdx.x) % 4) {}
 };
 
-// Calls `each` for those of the lane's four outputs that lie inside the part; the fragment starts
-// at row m and column n.
-template <class Each>
-__device__ inline void for_fragment(const GemmPart& p,
-                                    const FragmentPlace& place,
-                                    std::int64_t m,
-                                    std::int64_t n,
-                                    float (&sum)[4],
-                                    const Each& each) {
+// J fragments of C side by side, dealt out column by column: column i of fragment j is column J * i
+// + j of the 8 J. A lane then reads J adjacent words of a line of B at once, and its outputs of a
+// row are 2 J adjacent numbers. sum[j] is fragment j.
+template <int J>
+__device__ inline float& output_of(float (*sum)[4], int half, int i) {
+  return sum[i % J][half * 2 + i / J];
+}
+
+// Sets the sums to where their chains start. The fragments begin at row m and column n.
+template <int J>
+__device__ inline void start_fragments(const GemmPart& p,
+                                       const FragmentPlace& place,
+                                       std::int64_t m,
+                                       std::int64_t n,
+                                       float (*sum)[4]) {
   const std::int64_t whole = p.panel_end * kPanel, n_end = whole < p.g.n ? whole : p.g.n;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const std::int64_t row = m + place.row + i / 2 * 8, column = n + place.column * 2 + i % 2;
-    if (row < p.m_end && column < n_end) each(row, column, sum[i]);
+  for (int half = 0; half < 2; ++half)
+#pragma unroll
+    for (int i = 0; i < 2 * J; ++i) {
+      const std::int64_t row = m + place.row + half * 8, column = n + place.column * 2 * J + i;
+      output_of<J>(sum, half, i) =
+          p.g.accumulate && row < p.m_end && column < n_end ? chain_start(p.g, row, column) : 0.0f;
+    }
+}
+template <int J>
+__device__ inline void end_fragments(const GemmPart& p,
+                                     const FragmentPlace& place,
+                                     std::int64_t m,
+                                     std::int64_t n,
+                                     float (*sum)[4]) {
+  const std::int64_t whole = p.panel_end * kPanel, n_end = whole < p.g.n ? whole : p.g.n;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const std::int64_t row = m + place.row + half * 8;
+    if (row >= p.m_end) continue;
+#pragma unroll
+    for (int i = 0; i < 2 * J; i += 4) {
+      const std::int64_t column = n + place.column * 2 * J + i;
+      float x[4];
+#pragma unroll
+      for (int at = 0; at < 4; ++at)
+        x[at] = output_of<J>(sum, half, i + at);
+      if (p.c_vectors && column + 4 <= n_end) {
+        chain_end(p.g, row, column, x);
+      } else {
+#pragma unroll
+        for (int at = 0; at < 4; ++at)
+          if (column + at < n_end) chain_end(p.g, row, column + at, x[at]);
+      }
+    }
   }
-}
-__device__ inline void start_fragment(const GemmPart& p,
-                                      const FragmentPlace& place,
-                                      std::int64_t m,
-                                      std::int64_t n,
-                                      float (&sum)[4]) {
-  sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;
-  if (p.g.accumulate)
-    for_fragment(p, place, m, n, sum, [&](std::int64_t row, std::int64_t column, float& x) {
-      x = chain_start(p.g, row, column);
-    });
-}
-__device__ inline void end_fragment(const GemmPart& p,
-                                    const FragmentPlace& place,
-                                    std::int64_t m,
-                                    std::int64_t n,
-                                    float (&sum)[4]) {
-  for_fragment(p, place, m, n, sum, [&](std::int64_t row, std::int64_t column, float x) {
-    chain_end(p.g, row, column, x);
-  });
 }
 
 }  // namespace troupe::kernels::cuda

@@ -12,6 +12,13 @@
 
 namespace troupe::kernels::cuda {
 
+// Memory of the device for what one operation leaves for the next kernel of its own: at a fixed
+// address, so recorded graphs may use it, and about as large as the L2 cache.
+struct Workspace {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
 // The device that the calling thread has entered.
 struct Current {
   cudaStream_t stream = nullptr;
@@ -19,6 +26,7 @@ struct Current {
   int multiprocessors = 0;
   std::size_t shared_bytes = 0;  // available to a block
   void* numbers = nullptr;       // kNumbersBytes on the device, for returned numbers
+  Workspace workspace;
 };
 inline constexpr std::size_t kNumbersBytes = 256;
 const Current& current_device();

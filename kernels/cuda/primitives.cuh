@@ -1,5 +1,5 @@
 // Primitives that nvcc and the emulator of tests/cuda_emulator need in two versions: dynamic shared
-// memory, copies that bypass the registers, and the tensor-core product.
+// memory, copies that bypass the registers, and tensor-core products with the loads that feed them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -49,20 +49,40 @@ inline std::uint32_t pair_of_bf16(float low, float high) {
   return rounded(low) | rounded(high) << 16;
 }
 
+// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. Lane i gives the address of row i %
+// 8 of matrix i / 8, a multiple of 16. Lane i gets, of each matrix, numbers 2 (i % 4) and 2 (i % 4)
+// + 1 of row i / 4; `kTurned`: of column i / 4.
+template <bool kTurned>
+inline void load_matrices(std::uint32_t (&to)[4], const void* row) {
+  const auto place = reinterpret_cast<std::uintptr_t>(row);
+  if (place % 16 != 0) std::abort();
+  const auto& rows = troupe_emulator::exchange(kAllLanes, place);
+  const unsigned major = troupe_emulator::lane() / 4, minor = troupe_emulator::lane() % 4 * 2;
+  for (unsigned i = 0; i < 4; ++i) {
+    std::uint16_t pair[2];
+    for (unsigned j = 0; j < 2; ++j) {
+      const unsigned r = kTurned ? minor + j : major, c = kTurned ? major : minor + j;
+      std::memcpy(&pair[j], reinterpret_cast<const char*>(rows.of[i * 8 + r]) + c * 2, 2);
+    }
+    to[i] = pair[0] | std::uint32_t{pair[1]} << 16;
+  }
+}
+
 // d += A B for a warp: A [16, 16] row-major and B [16, 8] column-major, both bfloat16 in pairs, and
 // d [16, 8] f32, all in the fragment layout of PTX's mma.m16n8k16.
 inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   std::uint32_t all_a[32][4], all_b[32][2];
-  for (int i = 0; i < 4; ++i) {
-    const auto& values = troupe_emulator::exchange(kAllLanes, a[i]);
-    for (int lane = 0; lane < 32; ++lane)
-      all_a[lane][i] = static_cast<std::uint32_t>(values.of[lane]);
-  }
-  for (int i = 0; i < 2; ++i) {
-    const auto& values = troupe_emulator::exchange(kAllLanes, b[i]);
-    for (int lane = 0; lane < 32; ++lane)
-      all_b[lane][i] = static_cast<std::uint32_t>(values.of[lane]);
-  }
+  const auto share = [](std::uint32_t low, std::uint32_t high, std::uint32_t* to, int step) {
+    const auto& values =
+        troupe_emulator::exchange(kAllLanes, std::uint64_t{low} | std::uint64_t{high} << 32);
+    for (int lane = 0; lane < 32; ++lane) {
+      to[lane * step] = static_cast<std::uint32_t>(values.of[lane]);
+      to[lane * step + 1] = static_cast<std::uint32_t>(values.of[lane] >> 32);
+    }
+  };
+  share(a[0], a[1], &all_a[0][0], 4);
+  share(a[2], a[3], &all_a[0][2], 4);
+  share(b[0], b[1], &all_b[0][0], 2);
   // Tensor cores do not flush denormals, but this thread's arithmetic would.
   const auto half = [](std::uint32_t pair, int which) {
     const std::uint32_t bits = which == 0 ? pair << 16 : pair & 0xffff0000u;
@@ -116,6 +136,21 @@ __device__ inline std::uint32_t pair_of_bf16(float low, float high) {
   std::uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
+}
+
+template <bool kTurned>
+__device__ inline void load_matrices(std::uint32_t (&to)[4], const void* row) {
+  const auto from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  if constexpr (kTurned)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from)
+                 : "memory");
 }
 
 __device__ inline void mma_bf16(float (&d)[4],

@@ -1,5 +1,6 @@
 // What the emulated device must notice, or tests on it would prove little: shown on kernels that
 // are wrong on purpose. Compiled with the emulator itself (no kernels of ours).
+#include "kernels/cuda/primitives.cuh"
 #include "tests/cuda_emulator/device.hpp"
 
 #include <cuda_runtime.h>
@@ -87,6 +88,37 @@ TEST_F(Emulator, WarpsExchangeValues) {
   const auto got = read(out, 64);
   EXPECT_EQ(got[5], 1000.0f + 31 * 16);             // 0 + ... + 31
   EXPECT_EQ(got[40], 1000.0f + 31 * 16 + 32 * 32);  // 32 + ... + 63
+  cudaFree(out);
+}
+
+// Row r of matrix i holds 64 i + 8 r and the seven numbers after it.
+void matrices_kernel(float* out) {
+  __align__(16) __shared__ std::uint16_t tile[32][8];
+  for (unsigned i = 0; i < 8; ++i)
+    tile[threadIdx.x][i] = static_cast<std::uint16_t>(threadIdx.x * 8 + i);
+  __syncthreads();
+  std::uint32_t straight[4], turned[4];
+  troupe::kernels::cuda::load_matrices<false>(straight, tile[threadIdx.x]);
+  troupe::kernels::cuda::load_matrices<true>(turned, tile[threadIdx.x]);
+  for (unsigned i = 0; i < 4; ++i) {
+    float* const to = out + threadIdx.x * 16 + i * 4;
+    to[0] = static_cast<float>(straight[i] & 0xffffu),
+    to[1] = static_cast<float>(straight[i] >> 16);
+    to[2] = static_cast<float>(turned[i] & 0xffffu), to[3] = static_cast<float>(turned[i] >> 16);
+  }
+}
+
+TEST_F(Emulator, LoadsMatricesStraightAndTurned) {
+  float* out = room(512);
+  ASSERT_EQ(start(matrices_kernel, 1, 32, out), cudaSuccess);
+  const auto got = read(out, 512);
+  const auto of = [&](std::size_t lane, std::size_t matrix) {
+    const auto at = got.begin() + static_cast<std::ptrdiff_t>(lane * 16 + matrix * 4);
+    return std::vector<float>(at, at + 4);
+  };
+  EXPECT_EQ(of(0, 0), (std::vector<float>{0, 1, 0, 8}));
+  EXPECT_EQ(of(5, 0), (std::vector<float>{10, 11, 17, 25}));       // row 1, columns 2 and 3
+  EXPECT_EQ(of(31, 3), (std::vector<float>{254, 255, 247, 255}));  // row 7, columns 6 and 7
   cudaFree(out);
 }
 

@@ -144,20 +144,70 @@ TEST_F(CudaGemmBf16, CloseToTheReference) {
   close_to_reference(two_panels, Ending::kPlain);
 }
 
-// One row alone, among few, among many, in tiles of both sizes, and in parts of the panels.
+// One row alone, among few, among many, and in parts of the panels.
 TEST_F(CudaGemmBf16, BitsOfARowDependOnNothingElse) {
-  for (const std::int64_t k : {37, 300}) {
-    Bf16Product p(130, k == 37 ? 59 * 128 : 150, k, 1);
-    const std::int64_t panels = panels_of(p.n);
-    const std::vector<float> alone = row_of(p, 5, 5, 6, 0, panels);
-    for (const std::int64_t rows : {7, 16, 27, 60, 124})
-      EXPECT_EQ(row_of(p, 5, 5, 5 + rows, 0, panels), alone) << rows;
-    for (const std::int64_t first : {0, 2, 4})
-      EXPECT_EQ(row_of(p, 5, first, 130, 0, panels), alone) << first;
-    for (const std::int64_t rows : {1, 20, 60}) {
-      const std::vector<float> part = row_of(p, 5, 5, 5 + rows, 3, 8);
-      EXPECT_TRUE(std::equal(part.begin(), part.end(), alone.begin() + 3 * kPanel)) << rows;
+  Bf16Product p(130, 150, 300, 1);
+  const std::int64_t panels = panels_of(p.n);
+  const std::vector<float> alone = row_of(p, 5, 5, 6, 0, panels);
+  for (const std::int64_t rows : {7, 8, 9, 16, 27, 60, 124})
+    EXPECT_EQ(row_of(p, 5, 5, 5 + rows, 0, panels), alone) << rows;
+  for (const std::int64_t first : {0, 2, 4})
+    EXPECT_EQ(row_of(p, 5, first, 130, 0, panels), alone) << first;
+  for (const std::int64_t rows : {1, 20, 60}) {
+    const std::vector<float> part = row_of(p, 5, 5, 5 + rows, 3, 8);
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), alone.begin() + 3 * kPanel)) << rows;
+  }
+}
+
+// Enough columns for the tiles of 128 x 256 and, in half of them, for those of 128 x 128; few rows
+// with several panels to a block.
+TEST_F(CudaGemmBf16, NorOnTheTile) {
+  Bf16Product p(130, 59 * 256, 37, 1);
+  const std::int64_t panels = panels_of(p.n), half = panels / 2;
+  const std::vector<float> alone = row_of(p, 5, 5, 6, 0, panels);
+  for (const std::int64_t rows : {20, 60, 125})
+    EXPECT_EQ(row_of(p, 5, 5, 5 + rows, 0, panels), alone) << rows;
+  const std::vector<float> part = row_of(p, 5, 0, 130, half, panels);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), alone.begin() + half * kPanel));
+}
+
+// More rows than the workspace holds at a time (on the emulated device, which has 1 MiB: 128).
+TEST_F(CudaGemmBf16, RowsThatTheWorkspaceDoesNotHold) {
+  Bf16Product p(300, 20, 2050);
+  for (const std::int64_t row : {0, 127, 128, 255, 256, 299})
+    EXPECT_EQ(row_of(p, row, 0, 300, 0, 2), row_of(p, row, row, row + 1, 0, 2)) << row;
+}
+
+// C, bias and residual that can be touched four numbers at a time, and such that cannot.
+TEST_F(CudaGemmBf16, PlacesOfTheOutputsChangeNoBit) {
+  for (const std::int64_t m : {3, 20, 140}) {
+    Bf16Product p(m, 44, 40);
+    std::vector<float> apart;  // the residual with one more number to a row
+    for (std::int64_t row = 0; row < m; ++row) {
+      const auto first = p.residual.host().begin() + row * p.n;
+      apart.insert(apart.end(), first, first + p.n);
+      apart.push_back(kNan);
     }
+    Array<float> wide(apart);
+    const auto run = [&](std::int64_t ld, std::int64_t begin, bool odd = false) {
+      Array<float> to(static_cast<std::size_t>(m * ld + begin), 7.0f);
+      Gemm g = p.gemm(true, to.data() + begin);
+      g.ldc = ld, g.bias = p.bias.data();
+      g.residual = odd ? wide.data() : p.residual.data(), g.ldr = odd ? p.n + 1 : p.n;
+      ops().gemm(g, {0, m}, {0, 3});
+      const std::vector<float> all = to.read();
+      std::vector<float> out;
+      for (std::int64_t row = 0; row < m; ++row) {
+        const auto first = all.begin() + begin + row * ld;
+        out.insert(out.end(), first, first + p.n);
+        EXPECT_TRUE(std::all_of(first + p.n, first + ld, [](float x) { return x == 7.0f; }));
+      }
+      return out;
+    };
+    const std::vector<float> straight = run(48, 0);
+    EXPECT_EQ(run(45, 0), straight) << m;
+    EXPECT_EQ(run(48, 1), straight) << m;
+    EXPECT_EQ(run(48, 0, true), straight) << m;
   }
 }
 
