@@ -12,7 +12,7 @@ CAPS = {0: 15, 1: 30, 2: 120, 3: 120, 4: 20, 5: 150, 6: 180, 7: 480, 8: 240, 9: 
 NAMES = {0: "facts", 1: "smoke", 2: "kernels", 3: "rooms", 4: "threads", 5: "speed of kernels", 6: "speed of models",
          7: "compute-sanitizer", 8: "profiles", 9: "a real run"}
 
-ROOMS = (("test_model", "*Device*"), ("test_engine", "*EngineOnDevice*"), ("test_learn", "*Device*"),
+ROOMS = (("test_model", "*Device*"), ("test_engine", "*OnDevice*:*DeviceExactness*"), ("test_learn", "*Device*"),
          ("test_weights", "DeviceChannel.*"))
 DTYPES = ("f32", "bf16", "bf16-compute")
 # Products of a model of 0.5B and one of 8B: columns, inner size.
