@@ -180,15 +180,15 @@ class Stages:
             self.troupe(9, "data", ["data", "arithmetic", "--out", data], 20)
         model = self.model or self.random_model(9, "tiny" if self.small else "qwen2.5-0.5b", 0)
         for dtype in ("bf16",) if self.small else ("bf16", "bf16-compute"):
-            self.train(f"grpo.{dtype}", model, data, "cuda", dtype, 2 if self.small else 100, 64, 150)
+            self.run_grpo(f"grpo.{dtype}", model, data, "cuda", dtype, 2 if self.small else 100, 64, 150)
         if self.small:
             return
         # The demo's sizes on the GPU and on the processor.
         model = self.random_model(9, "smollm2-135m", 0)
         for device, updates in (("cuda", 20), ("cpu", 4)):
-            self.train(f"demo.{device}", model, data, device, "bf16", updates, 4, 60)
+            self.run_grpo(f"demo.{device}", model, data, device, "bf16", updates, 4, 60)
 
-    def train(self, item, model, data, device, dtype, updates, new_tokens, limit):
+    def run_grpo(self, item, model, data, device, dtype, updates, new_tokens, limit):
         """GRPO, then what it has to show; on a GPU with the most memory that was in use."""
         if model is None:
             return
