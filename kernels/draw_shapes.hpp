@@ -27,7 +27,9 @@ struct Draws {
 // vocabulary, 2^24 tokens, fit into 64 bits.
 inline constexpr double kMassUnits = 0x1p39;
 constexpr std::uint64_t mass_of(float weight) {
-  return weight > 0.0f ? static_cast<std::uint64_t>(static_cast<double>(weight) * kMassUnits) : 0;
+  if (!(weight > 0.0f)) return 0;
+  return static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(weight * static_cast<float>(kMassUnits)));
 }
 // Whether a running mass has reached a limit, both in these units. Monotone, as rounding is.
 constexpr bool reaches(std::uint64_t mass, double limit) {
