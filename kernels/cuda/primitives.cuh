@@ -49,8 +49,9 @@ inline std::uint32_t pair_of_bf16(float low, float high) {
   return rounded(low) | rounded(high) << 16;
 }
 
-// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. Lane i gives the address of row i %
-// 8 of matrix i / 8, a multiple of 16. Lane i gets, of each matrix, numbers 2 (i % 4) and 2 (i % 4)
+// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. Lane i gives the address of row i
+// % 8 of matrix i / 8, a multiple of 16. Lane i gets, of each matrix, numbers 2 (i % 4) and 2 (i %
+// 4)
 // + 1 of row i / 4; `kTurned`: of column i / 4.
 template <bool kTurned>
 inline void load_matrices(std::uint32_t (&to)[4], const void* row) {

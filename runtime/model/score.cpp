@@ -21,8 +21,9 @@ void make_room(core::TeamRunner& team,
   const ModelSpec& spec = weights.spec();
   const std::int64_t blocks = kv_blocks_of(plan);
   scratch.forward.reserve(memory, spec, plan.rows(), std::ssize(plan.logit_rows));
-  if (scratch.pool.blocks() < blocks || &scratch.pool.memory() != &memory)
-    scratch.pool = KvPool(spec, 1, blocks + blocks / 4, memory);
+  if (scratch.pool.blocks() < blocks || &scratch.pool.memory() != &memory ||
+      scratch.pool.dtype() != weights.kv_dtype())
+    scratch.pool = KvPool(spec, 1, blocks + blocks / 4, memory, weights.kv_dtype());
 }
 
 }  // namespace
