@@ -117,13 +117,13 @@ TEST_F(CudaAttentionSplits, LargeHeads) {
 
 TEST_F(CudaAttentionSplits, LengthsAroundTheSplits) {
   const Sequences sequences{{1023, 2}, {1024, 1}, {1024, 5}, {1025, 1}, {1025, 3}, {2050, 6}};
-  compare({4, 2, 16}, sequences, {}, {{32, 0}, {1, 0}, {2, 1}});
-  compare({2, 1, 20}, {{1040, 40}, {3100, 1}}, {}, {{32, 0}, {1, 0}});
+  compare({2, 1, 16}, sequences, {}, {{32, 0}, {1, 0}, {2, 1}});
+  compare({2, 2, 20}, {{1040, 24}, {3100, 1}}, {}, {{32, 0}, {1, 0}});
 }
 
 TEST_F(CudaAttentionSplits, WindowsAndSoftCaps) {
   for (const Variant& variant : {Variant{0, 0.5f}, {15, 0}, {17, 0.7f}, {64, 5.0f}, {100, 0}})
-    compare({4, 2, 16}, {{5, 5}, {17, 17}, {65, 1}, {150, 40}}, variant, {{32, 0}, {1, 0}});
+    compare({4, 2, 16}, {{5, 5}, {17, 17}, {65, 1}, {150, 24}}, variant, {{32, 0}, {1, 0}});
   for (const Variant& variant : {Variant{1000, 0}, {1024, 3.0f}, {1500, 0}})
     compare({2, 1, 16}, {{1030, 4}, {2060, 5}, {2500, 1}}, variant, {{32, 0}, {1, 0}});
 }
