@@ -14,6 +14,15 @@ KvPool::KvPool(const ModelSpec& spec,
       k_(layers * blocks * block_bytes(), memory),
       v_(layers * blocks * block_bytes(), memory) {}
 
+void KvPool::reserve_discard(const ModelSpec& spec,
+                             std::int64_t blocks,
+                             core::Memory& memory,
+                             kernels::KvDtype dtype) {
+  if (blocks <= blocks_ && &k_.memory() == &memory && dtype_ == dtype) return;
+  *this = KvPool();  // released before more is allocated
+  *this = KvPool(spec, 1, blocks + blocks / 4, memory, dtype);
+}
+
 void KvPool::copy_block(std::int64_t from, std::int64_t to) {
   const std::int64_t bytes = block_bytes();
   for (std::int64_t layer = 0; layer < layers_; ++layer) {

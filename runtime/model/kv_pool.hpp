@@ -30,6 +30,13 @@ class KvPool {
   std::int64_t layers() const { return layers_; }
   std::int64_t blocks() const { return blocks_; }
   std::int64_t block_size() const { return block_size_; }  // numbers of one block in k (and in v)
+  // Makes room for at least `blocks` blocks of one layer that all layers use in turn. A pool that
+  // is too small, in another memory or of another dtype is replaced by one for 1.25 x `blocks`, and
+  // its contents are lost.
+  void reserve_discard(const ModelSpec& spec,
+                       std::int64_t blocks,
+                       core::Memory& memory,
+                       kernels::KvDtype dtype);
   // Copies block `from` to `to` in all layers.
   void copy_block(std::int64_t from, std::int64_t to);
   std::uint64_t bytes() const;

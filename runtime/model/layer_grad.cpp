@@ -10,6 +10,7 @@ namespace troupe::model {
 namespace {
 
 using core::Team;
+using kernels::KvNumbers;
 using kernels::ops;
 
 // Groups of linear maps that read the same rows.
@@ -128,10 +129,7 @@ class LayerPass {
     float* data;
     std::int64_t ld;
   };
-  kernels::KvWrite kv(HeadRows qk,
-                      float* qkv,
-                      const kernels::KvNumbers& k_pool,
-                      const kernels::KvNumbers& v_pool) const {
+  kernels::KvWrite kv(HeadRows qk, float* qkv, KvNumbers k_pool, KvNumbers v_pool) const {
     return {spec_.kv_heads,
             spec_.head_dim,
             qk.data + spec_.q_width(),
@@ -153,10 +151,9 @@ class LayerPass {
       ops().kv_write(kv({qkv, spec_.qkv_width()}, qkv, s_.pool.k(0), s_.pool.v(0)), own_);
     }
     if (sparse_ || wants(kGateUp)) normalise(call_.io.x_mid, packed_.ffn_norm);
-    const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
-    const core::Range blocks = team_.share(call_.kv_blocks);
-    ops().zero(s_.dk_pool.data(), blocks.times(block));
-    ops().zero(s_.dv_pool.data(), blocks.times(block));
+    const core::Range numbers = team_.share(call_.kv_blocks).times(s_.pool.block_size());
+    ops().zero(s_.dk_pool.data(), numbers);
+    ops().zero(s_.dv_pool.data(), numbers);
     if (sparse_) return;
     input_grad(team_, dbranch(), weight(at_.down, spec_.hidden, spec_.ffn), s_.dact.data(),
                spec_.ffn, products_);
@@ -407,8 +404,7 @@ void BackwardScratch::reserve(core::TeamRunner& team,
   dqk.reserve_discard(spec.qk_norm ? rows * (spec.q_width() + spec.kv_width()) : 0, memory);
   packed_wide.reserve_discard(kernels::packed_size(std::max(ffn, spec.q_width()), rows), memory);
   packed_hidden.reserve_discard(kernels::packed_size(spec.hidden, rows), memory);
-  if (pool.blocks() < kv_blocks || pool.dtype() != kv || &pool.memory() != &memory)
-    pool = KvPool(spec, 1, kv_blocks + kv_blocks / 4, memory, kv);
+  pool.reserve_discard(spec, kv_blocks, memory, kv);
   for (auto* buffer : {&dk_pool, &dv_pool})
     buffer->reserve_discard(kv_blocks * pool.block_size(), memory);
   products.resize(static_cast<std::size_t>(team.size()));

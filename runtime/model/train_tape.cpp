@@ -125,8 +125,7 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   scratch_.moe.reserve(s, rows);
   carve(rows);
   kv_blocks_ = kv_blocks_of(plan);
-  if (pool_.blocks() < kv_blocks_ || pool_.dtype() != weights.kv_dtype())
-    pool_ = KvPool(s, 1, kv_blocks_ + kv_blocks_ / 4, memory, weights.kv_dtype());
+  pool_.reserve_discard(s, kv_blocks_, memory, weights.kv_dtype());
   last_in_.reserve_discard(logit_rows() * s.hidden, memory);
   last_inv_rms_.reserve_discard(logit_rows(), memory);
   head_in_.reserve_discard(logit_rows() * s.hidden, memory);

@@ -329,6 +329,22 @@ TEST(KvPool, CopiesABlockInAllLayersAndOneLayerServesAll) {
   EXPECT_EQ(pool.bytes(), 2 * shared.bytes());
 }
 
+TEST(KvPool, IsReplacedWhenItIsTooSmallOrOfAnotherDtype) {
+  const ModelSpec spec = tiny_spec();
+  KvPool pool;
+  pool.reserve_discard(spec, 8, core::host_memory(), kernels::KvDtype::kF32);
+  EXPECT_EQ(pool.blocks(), 10);
+  pool.k(0).f32()[0] = 4.0f;
+  pool.reserve_discard(spec, 10, core::host_memory(), kernels::KvDtype::kF32);
+  EXPECT_EQ(pool.k(0).f32()[0], 4.0f);
+  const std::uint64_t bytes = pool.bytes();
+  pool.reserve_discard(spec, 8, core::host_memory(), kernels::KvDtype::kBf16);
+  EXPECT_EQ(pool.bytes(), bytes / 2);
+  EXPECT_EQ(pool.k(0).f32(), nullptr);
+  pool.reserve_discard(spec, 11, core::host_memory(), kernels::KvDtype::kBf16);
+  EXPECT_EQ(pool.blocks(), 13);
+}
+
 TEST(MergeVocabStats, MatchesALongSum) {
   std::vector<float> z = {1.0f, -3.0f, 700.0f, 699.0f};
   const float maxima[2] = {1.0f, 700.0f};
