@@ -13,6 +13,7 @@ using core::Range;
 
 inline constexpr std::int64_t kKvBlock = 16;         // token slots per KV block
 inline constexpr std::int64_t kAttentionBlock = 64;  // keys between two merges of the softmax
+inline constexpr std::int64_t kSplitKeys = 1024;     // keys of a split (KvDtype::kBf16)
 inline constexpr std::int64_t kVocabBlock = 512;     // vocabulary columns of one partial sum
 inline constexpr std::int64_t kNormChunk = 4096;     // elements of one partial sum of squares
 inline constexpr std::int64_t kHeadDimMax = 256;     // largest head_dim of attention_backward
@@ -42,6 +43,37 @@ struct Pack {
   PanelRoom to;  // must be f32 for pack_plain
 };
 
+// How keys and values are stored, and with it how attention is computed.
+enum class KvDtype : std::uint8_t {
+  kF32,  // by docs/adr/0003, rule 5: the same bits on all levels
+  // Rounded to bfloat16, denormals to zero. On devices only: attention in splits of kSplitKeys on
+  // tensor cores (docs/adr/0019-attention-in-splits.md).
+  kBf16,
+};
+constexpr std::int64_t bytes_of(KvDtype dtype) {
+  return dtype == KvDtype::kF32 ? 4 : 2;
+}
+
+// It is a property of the class of arithmetic: of how weights are stored, and where they are.
+constexpr KvDtype kv_dtype_of(PanelDtype weights, bool on_host) {
+  return weights == PanelDtype::kBf16Compute && !on_host ? KvDtype::kBf16 : KvDtype::kF32;
+}
+
+// The keys or the values of one layer. A pointer to f32 converts implicitly.
+struct KvNumbers {
+  void* data = nullptr;
+  KvDtype dtype = KvDtype::kF32;
+
+  constexpr KvNumbers() = default;
+  constexpr KvNumbers(float* numbers) : data(numbers) {}  // NOLINT: f32 is the usual case
+  constexpr KvNumbers(void* numbers, KvDtype type) : data(numbers), dtype(type) {}
+
+  // Null if they are not f32. Always inlined, because the sources of every vector level call it.
+  [[gnu::always_inline]] float* f32() const {
+    return dtype == KvDtype::kF32 ? static_cast<float*>(data) : nullptr;
+  }
+};
+
 // KV pools of one layer. Keys are transposed within a block, so that 16 keys are adjacent:
 //   k_pool [block][kv_head][head_dim][16]     v_pool [block][kv_head][16][head_dim]
 struct KvWrite {
@@ -50,8 +82,7 @@ struct KvWrite {
   std::int64_t ldk = 0;
   float* v = nullptr;
   std::int64_t ldv = 0;
-  float* k_pool = nullptr;
-  float* v_pool = nullptr;
+  KvNumbers k_pool, v_pool;  // f32 for kv_gather
   const std::int32_t* slot_begin =
       nullptr;                          // [rows + 1]: slots of row r are [begin[r], begin[r+1])
   const std::int32_t* slots = nullptr;  // block * 16 + place in the block
@@ -83,8 +114,7 @@ struct Attention {
   float softcap = 0;
   const float* q = nullptr;  // rows [heads * head_dim], rotated
   std::int64_t ldq = 0;
-  const float* k_pool = nullptr;
-  const float* v_pool = nullptr;
+  KvNumbers k_pool, v_pool;  // of one dtype
   const Segment* segments = nullptr;
   const std::int32_t* block_table = nullptr;
   float* out = nullptr;  // rows [heads * head_dim]
@@ -112,7 +142,7 @@ struct AttentionBackward {
   std::int64_t lddo = 0;
   float* dq = nullptr;  // ld `lddq`, gradient of the rotated q
   std::int64_t lddq = 0;
-  float* dk_pool = nullptr;  // laid out like the pools; accumulated
+  float* dk_pool = nullptr;  // laid out like the pools, always f32; accumulated
   float* dv_pool = nullptr;
 };
 

@@ -76,10 +76,12 @@ Work prefill_work(const model::ModelSpec& spec, const GenerateJob& job, double s
 // Of one decode step with `context` keys for each sample.
 Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double context) {
   const double rows = static_cast<double>(job.batch);
+  const auto kv = kernels::kv_dtype_of(job.panels, job.placement.device == "cpu");
+  const auto kv_bytes = static_cast<double>(kernels::bytes_of(kv));
   return {rows * (2 * product_weights(spec) / kernels::products_of_lane(job.panels) +
                   4 * context * static_cast<double>(spec.layers * spec.q_width())),
           kernels::bytes_of_weight(job.panels) * read_weights(spec, rows) +
-              4 * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
+              kv_bytes * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
 }
 
 // Measures how long the members of a team are in parallel regions, and how long they wait there in

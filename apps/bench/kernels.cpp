@@ -5,6 +5,7 @@
 #include "apps/bench/machine.hpp"
 #include "apps/bench/model_shapes.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
@@ -13,6 +14,8 @@
 #include "runtime/model/forward.hpp"
 #include "runtime/model/layer_grad.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <tuple>
@@ -32,6 +35,7 @@ struct KernelSizes {
   std::int64_t keys = 1024;  // tokens of each, and of the prompt that is read
   std::int64_t rows = 8192;  // of a norm
   std::int64_t parameters = std::int64_t{1} << 24;
+  kernels::KvDtype keys_dtype = kernels::KvDtype::kF32;
 };
 
 struct Cost {
@@ -39,12 +43,15 @@ struct Cost {
 };
 
 // Numbers in [-1, 1) that repeat every 251.
-Buffer<float> numbers(std::int64_t count, core::Memory& memory) {
+std::vector<float> repeating(std::int64_t count) {
   std::vector<float> made(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     made[static_cast<std::size_t>(i)] = static_cast<float>(i * 37 % 251) / 125.5f - 1.0f;
+  return made;
+}
+Buffer<float> numbers(std::int64_t count, core::Memory& memory) {
   Buffer<float> buffer(count, memory);
-  buffer.upload(made);
+  buffer.upload(repeating(count));
   return buffer;
 }
 
@@ -89,13 +96,14 @@ class AttentionWork {
  public:
   AttentionWork(core::TeamRunner& team,
                 const model::ModelSpec& spec,
+                kernels::KvDtype dtype,
                 std::int64_t sequences,
                 std::int64_t keys,
                 std::int64_t queries)
       : spec_(spec),
         rows_(sequences * queries),
         pairs_(sequences * (queries * (keys - queries) + queries * (queries + 1) / 2)),
-        pool_(spec, 1, sequences * blocks_of(keys), team.memory()),
+        pool_(spec, 1, sequences * blocks_of(keys), team.memory(), dtype),
         qkv_(numbers(rows_ * spec.qkv_width(), team.memory())),
         out_(rows_ * spec.q_width(), team.memory()),
         lse_(rows_ * spec.heads, team.memory()) {
@@ -116,11 +124,8 @@ class AttentionWork {
     io_.qkv = qkv_.data();
     io_.attention = out_.data();
     io_.lse = lse_.data();
-    const Buffer<float> cached = numbers(pool_floats(), team.memory());
-    const std::size_t bytes = static_cast<std::size_t>(pool_floats()) * sizeof(float);
-    team.memory().copy(pool_.k(0), cached.data(), bytes);
-    team.memory().copy(pool_.v(0), cached.data(), bytes);
-    team.memory().wait();
+    fill(pool_.k(0));
+    fill(pool_.v(0));
   }
 
   void forward(Team team) {
@@ -133,7 +138,8 @@ class AttentionWork {
   }
   const model::ForwardPlan& plan() const { return plan_; }
   std::int64_t rows() const { return rows_; }
-  std::int64_t pool_floats() const { return pool_.blocks() * pool_.block_size(); }
+  // Of keys, and of values.
+  std::int64_t pool_numbers() const { return pool_.blocks() * pool_.block_size(); }
   // Two products of a query with a key or value; keys and values are read once.
   Cost cost() const {
     return {4.0 * static_cast<double>(pairs_ * spec_.q_width()),
@@ -141,6 +147,15 @@ class AttentionWork {
   }
 
  private:
+  void fill(const kernels::KvNumbers& pool) {
+    std::vector<float> made = repeating(pool_numbers());
+    if (pool.dtype == kernels::KvDtype::kF32) {
+      return pool_.memory().upload(pool.data, made.data(), made.size() * sizeof(float));
+    }
+    std::vector<std::uint16_t> rounded(made.size());
+    std::ranges::transform(made, rounded.begin(), kernels::to_bf16);
+    pool_.memory().upload(pool.data, rounded.data(), rounded.size() * sizeof(std::uint16_t));
+  }
   static std::int64_t blocks_of(std::int64_t keys) {
     return (keys + kernels::kKvBlock - 1) / kernels::kKvBlock;
   }
@@ -153,14 +168,17 @@ class AttentionWork {
   model::LayerBuffers io_;
 };
 
-ordered_json sizes_of(std::int64_t sequences, std::int64_t keys, std::int64_t queries) {
-  return {{"sequences", sequences}, {"keys", keys}, {"queries", queries}};
+ordered_json sizes_of(const KernelSizes& sizes, std::int64_t sequences, std::int64_t queries) {
+  return {{"sequences", sequences},
+          {"keys", sizes.keys},
+          {"queries", queries},
+          {"keys_dtype", sizes.keys_dtype == kernels::KvDtype::kF32 ? "f32" : "bf16"}};
 }
 
 void time_decode(const Measurement& at, const model::ModelSpec& spec, const KernelSizes& sizes) {
   for (const std::int64_t sequences : {std::int64_t{1}, sizes.batch}) {
-    AttentionWork work(at.team(), spec, sequences, sizes.keys, 1);
-    at.report("attention", sizes_of(sequences, sizes.keys, 1), work.cost(),
+    AttentionWork work(at.team(), spec, sizes.keys_dtype, sequences, sizes.keys, 1);
+    at.report("attention", sizes_of(sizes, sequences, 1), work.cost(),
               [&](Team team, std::int64_t) { work.forward(team); });
     if (sizes.batch == 1) return;
   }
@@ -168,8 +186,8 @@ void time_decode(const Measurement& at, const model::ModelSpec& spec, const Kern
 
 // A whole prompt, forward and backward. The backward pass has five products instead of two.
 void time_prefill(const Measurement& at, const model::ModelSpec& spec, const KernelSizes& sizes) {
-  AttentionWork work(at.team(), spec, 1, sizes.keys, sizes.keys);
-  const ordered_json shape = sizes_of(1, sizes.keys, sizes.keys);
+  AttentionWork work(at.team(), spec, sizes.keys_dtype, 1, sizes.keys, sizes.keys);
+  const ordered_json shape = sizes_of(sizes, 1, sizes.keys);
   Cost cost = work.cost();
   at.report("attention", shape, cost, [&](Team team, std::int64_t) { work.forward(team); });
   model::AttentionUnits units;
@@ -178,7 +196,7 @@ void time_prefill(const Measurement& at, const model::ModelSpec& spec, const Ker
   const std::int64_t width = work.rows() * spec.q_width();
   const Buffer<float> dout = numbers(width, at.memory());
   Buffer<float> dq(width, at.memory());
-  Buffer<float> dk(work.pool_floats(), at.memory()), dv(work.pool_floats(), at.memory());
+  Buffer<float> dk(work.pool_numbers(), at.memory()), dv(work.pool_numbers(), at.memory());
   cost.flops *= 2.5;
   cost.bytes *= 2;
   at.report("attention_backward", shape, cost, [&](Team team, std::int64_t) {
@@ -271,7 +289,7 @@ core::Result<model::ModelSpec> spec_of(const std::string& folder, const std::str
 }  // namespace
 
 core::Result<void> bench_kernels(Words words) {
-  std::string folder, shape = "smollm2-135m";
+  std::string folder, shape = "smollm2-135m", dtype_name = "f32";
   Placement placement;
   KernelSizes sizes;
   bool as_json = false;
@@ -285,13 +303,16 @@ core::Result<void> bench_kernels(Words words) {
                    {"--keys", &sizes.keys, "tokens of a sequence", false, 2, 1 << 20},
                    {"--rows", &sizes.rows, "rows of a norm", false, 1, 1 << 20},
                    {"--parameters", &sizes.parameters, "parameters of AdamW", false, 1, 1 << 30},
+                   {"--dtype", &dtype_name, kDtypeHelp},
                    {"--device", &placement.device, kDeviceHelp},
                    {"--threads", &placement.threads, "0 = all usable cores", false, 0, 1024},
                    {"--json", &as_json, "one JSON object a line"}},
                   words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench kernels", dtype_name, placement.device));
   TROUPE_TRY_ASSIGN(spec, spec_of(folder, shape));
   TROUPE_TRY_ASSIGN(team, make_team(placement));
+  sizes.keys_dtype = kernels::kv_dtype_of(dtype, team->memory().on_host());
   const Measurement at(*team, placement.device, as_json);
   time_decode(at, spec, sizes);
   time_prefill(at, spec, sizes);

@@ -99,7 +99,7 @@ inline void first_keys(const Attention& a, const AttentionItem& item, BlockView&
   const std::int64_t from = first_key(keys, a.window);
   const std::int64_t begin = from / kAttentionBlock * kAttentionBlock;
   const Sequence sequence{a.block_table + segment.table, item.kv_head};
-  sequence.view(a, a.k_pool, begin, static_cast<int>((from - begin) / kKvBlock),
+  sequence.view(a, a.k_pool.f32(), begin, static_cast<int>((from - begin) / kKvBlock),
                 blocks_below(keys, begin), out);
 }
 
@@ -127,12 +127,12 @@ inline void attend(const Attention& a,
     const int blocks = static_cast<int>((seen[rows - 1] + kKvBlock - 1) / kKvBlock);
     const int before = static_cast<int>(from[0] / kKvBlock);  // leading KV blocks that no row sees
     BlockView k{}, v{};
-    sequence.view(a, a.k_pool, begin, before, blocks, k);
-    sequence.view(a, a.v_pool, begin, before, blocks, v);
+    sequence.view(a, a.k_pool.f32(), begin, before, blocks, k);
+    sequence.view(a, a.v_pool.f32(), begin, before, blocks, v);
     BlockView ahead = k;  // by default prefetch nothing new
     const std::int64_t end_key = begin + kAttentionBlock;
     if (end_key < keys_max) {
-      sequence.view(a, a.k_pool, end_key, 0, blocks_below(keys_max, end_key), ahead);
+      sequence.view(a, a.k_pool.f32(), end_key, 0, blocks_below(keys_max, end_key), ahead);
     } else if (next != nullptr) {
       first_keys(a, *next, ahead);
     }

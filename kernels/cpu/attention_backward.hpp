@@ -99,7 +99,7 @@ inline void backward_block(const AttentionBackward& b,
   std::int64_t base[kKvBlocks] = {};
   for (int i = at.before; i < at.blocks; ++i) {
     base[i] = (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats;
-    k.base[i] = a.k_pool + base[i];
+    k.base[i] = a.k_pool.f32() + base[i];
     turned_k.base[i] = turned.k + i * block_floats;
     turned_v.base[i] = turned.v + i * block_floats;
   }
@@ -177,9 +177,11 @@ void attention_gradient(const AttentionBackward& b,
         f(i * block_floats, (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats);
     };
     each_block([&](std::int64_t at, std::int64_t base) {
-      transpose_block(a.k_pool + base, kKvBlock, a.head_dim, kKvBlock, turned.k + at, a.head_dim);
+      transpose_block(a.k_pool.f32() + base, kKvBlock, a.head_dim, kKvBlock, turned.k + at,
+                      a.head_dim);
       transpose_block(b.dk_pool + base, kKvBlock, a.head_dim, kKvBlock, turned.dk + at, a.head_dim);
-      transpose_block(a.v_pool + base, a.head_dim, kKvBlock, a.head_dim, turned.v + at, kKvBlock);
+      transpose_block(a.v_pool.f32() + base, a.head_dim, kKvBlock, a.head_dim, turned.v + at,
+                      kKvBlock);
     });
     for (std::int64_t row = 0; row < total; row += kBackwardTile) {
       fill_tile(b, segment, kv_head, row, total, tile);

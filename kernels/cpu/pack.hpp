@@ -84,8 +84,8 @@ void kv_write(const KvWrite& w, Range rows) {
         const float* k = w.k + row * w.ldk + head * w.head_dim;
         const float* v = w.v + row * w.ldv + head * w.head_dim;
         const std::int64_t base = (block * w.kv_heads + head) * w.head_dim * kKvBlock;
-        float* to_k = w.k_pool + base + place;
-        float* to_v = w.v_pool + base + place * w.head_dim;
+        float* to_k = w.k_pool.f32() + base + place;
+        float* to_v = w.v_pool.f32() + base + place * w.head_dim;
         for (std::int64_t d = 0; d < w.head_dim; ++d)
           to_k[d * kKvBlock] = k[d];
         for_lanes(w.head_dim,
@@ -107,8 +107,8 @@ void kv_gather(const KvWrite& w, Range rows) {
         const std::int64_t place = w.slots[s] % kKvBlock;
         const std::int64_t base = (block * w.kv_heads + head) * w.head_dim * kKvBlock;
         for (std::int64_t d = 0; d < w.head_dim; ++d) {
-          k[d] = k[d] + w.k_pool[base + d * kKvBlock + place];
-          v[d] = v[d] + w.v_pool[base + place * w.head_dim + d];
+          k[d] = k[d] + w.k_pool.f32()[base + d * kKvBlock + place];
+          v[d] = v[d] + w.v_pool.f32()[base + place * w.head_dim + d];
         }
       }
     }

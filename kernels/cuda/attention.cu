@@ -1,8 +1,8 @@
-// Attention of one row to its keys (decoding). Bound by reading keys and values, each once for all
-// heads that share them. A thread block does one item and loads 64 keys at a time into shared
-// memory. A thread computes the scores of one key, then a warp the weights of one head, then a
-// thread the chains of one dimension over the keys. Meanwhile later keys and values are copied: one
-// step ahead if several blocks share a multiprocessor, two if each has its own.
+// Attention of one row to its keys in f32 (decoding). Bound by reading keys and values, each once
+// for all heads that share them. A thread block does one item and loads 64 keys at a time into
+// shared memory. A thread computes the scores of one key, then a warp the weights of one head, then
+// a thread the chains of one dimension over the keys. Meanwhile later keys and values are copied:
+// one step ahead if several blocks share a multiprocessor, two if each has its own.
 #include "kernels/cuda/attention_keys.cuh"
 #include "kernels/cuda/gemm.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -99,11 +99,12 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t end = item.keys, first = first_key(end, a.window);
   const std::int64_t base = first / kKeys * kKeys;
   const auto fetch_keys = [&](std::int64_t block, int slot) {
-    fetch_blocks(a, item, a.k_pool, block, first, end, k + slot * key_floats, key_stride(head_dim));
+    fetch_blocks(a, item, static_cast<const float*>(a.k_pool.data), block, first, end,
+                 k + slot * key_floats, key_stride(head_dim));
   };
   const auto fetch_values = [&](std::int64_t block, int slot) {
-    fetch_blocks(a, item, a.v_pool, block, first, end, v + slot * value_floats,
-                 value_stride(head_dim));
+    fetch_blocks(a, item, static_cast<const float*>(a.v_pool.data), block, first, end,
+                 v + slot * value_floats, value_stride(head_dim));
   };
 #pragma unroll
   for (int i = 0; i < kStages; ++i) {
@@ -217,6 +218,7 @@ void attention(const Attention& a, const AttentionItem* items, std::int64_t coun
   if (count <= 0) return;
   if (a.head_dim > kHeadDimLargest)
     check(cudaErrorInvalidValue, "attention of more than 256 dimensions a head");
+  if (a.k_pool.dtype == KvDtype::kBf16) return attention_in_splits(a, items, count);
   const bool wide = a.heads / a.kv_heads > kOneRowHeads;  // one row of all its heads is too wide
   if (a.one_row_items) attention_of_one_row(a, items, count);
   if (a.longer_items || wide) attention_of_rows(a, items, count);

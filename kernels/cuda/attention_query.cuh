@@ -3,6 +3,7 @@
 // head i % group, so ascending queries have the order in which the reference adds.
 #pragma once
 
+#include "kernels/cuda/bf16.cuh"
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/shapes.hpp"
 
@@ -63,12 +64,14 @@ __device__ void load_queries(const UnitView& unit,
   const Attention& a = unit.b.forward;
   const int thread = static_cast<int>(threadIdx.x);
   const int dim = static_cast<int>(a.head_dim);
+  const bool rounds = a.k_pool.dtype == KvDtype::kBf16;  // as the forward pass does
   for (int i = thread / 32; i < kQueries; i += kThreads / 32) {
     const std::int64_t row = unit.row(segment, first + i), head = unit.head(first + i);
     const float* const from = a.q + row * a.ldq + head * dim;
     const float* const grad = unit.b.dout + row * unit.b.lddo + head * dim;
     for (int d = thread % 32; d < dim; d += 32) {
-      q[i * kWidth + d] = i < count ? from[d] : 0.0f;
+      const float x = i < count ? from[d] : 0.0f;
+      q[i * kWidth + d] = rounds ? rounded_to_bf16(x) : x;
       dout[i * kWidth + d] = i < count ? grad[d] : 0.0f;
     }
   }
@@ -93,13 +96,20 @@ __device__ void load_block(const UnitView& unit, std::int64_t block, float* keys
   const Attention& a = unit.b.forward;
   const int dim = static_cast<int>(a.head_dim), slots = static_cast<int>(kKvBlock);
   const int thread = static_cast<int>(threadIdx.x);
-  const float* const k = a.k_pool + unit.pool_at(block);
-  const float* const v = a.v_pool + unit.pool_at(block);
-  for (int i = thread; i < dim * slots; i += kThreads)
-    keys[i % slots * kWidth + i / slots] = k[i];
-  for (int key = thread / 32; key < slots; key += kThreads / 32)
-    for (int d = thread % 32; d < dim; d += 32)
-      values[key * kWidth + d] = v[key * dim + d];
+  const auto copy = [&](const auto* k, const auto* v) {
+    for (int i = thread; i < dim * slots; i += kThreads)
+      keys[i % slots * kWidth + i / slots] = as_float(k[i]);
+    for (int key = thread / 32; key < slots; key += kThreads / 32)
+      for (int d = thread % 32; d < dim; d += 32)
+        values[key * kWidth + d] = as_float(v[key * dim + d]);
+  };
+  const std::int64_t first = unit.pool_at(block);
+  if (a.k_pool.dtype == KvDtype::kF32)
+    copy(static_cast<const float*>(a.k_pool.data) + first,
+         static_cast<const float*>(a.v_pool.data) + first);
+  else
+    copy(static_cast<const std::uint16_t*>(a.k_pool.data) + first,
+         static_cast<const std::uint16_t*>(a.v_pool.data) + first);
 }
 
 // Chains over the head dimension for kQ queries (every kStepQ-th row from `q` on) and kK keys: dot

@@ -197,8 +197,10 @@ __global__ void __launch_bounds__(kThreads, QW <= 4 && J <= 4 ? 2 : 1)
     const std::int64_t end = item.keys + (chunk + count - 1) / item.heads;
     const std::int64_t base = first / kKeys * kKeys;
     __syncthreads();  // the previous chunk no longer needs the queries
-    fetch_blocks(a, item, a.k_pool, base, first, end, k, key_stride(head_dim));
-    fetch_blocks(a, item, a.v_pool, base, first, end, v, value_stride(head_dim));
+    fetch_blocks(a, item, static_cast<const float*>(a.k_pool.data), base, first, end, k,
+                 key_stride(head_dim));
+    fetch_blocks(a, item, static_cast<const float*>(a.v_pool.data), base, first, end, v,
+                 value_stride(head_dim));
     for (int i = me; i < count * head_dim; i += kThreads) {
       const int query = i / head_dim, at = i % head_dim;
       const std::int64_t row = item.first_row + (chunk + query) / item.heads;
@@ -229,7 +231,8 @@ __global__ void __launch_bounds__(kThreads, QW <= 4 && J <= 4 ? 2 : 1)
       __syncthreads();
       if (busy) dots<QW>(own, row_floats, k, head_dim, p);
       __syncthreads();
-      fetch_blocks(a, item, a.k_pool, block + kKeys, first, end, k, key_stride(head_dim));
+      fetch_blocks(a, item, static_cast<const float*>(a.k_pool.data), block + kKeys, first, end, k,
+                   key_stride(head_dim));
       if (busy) {
         merge<QW>(a, block, p, mine);
 #pragma unroll
@@ -250,7 +253,8 @@ __global__ void __launch_bounds__(kThreads, QW <= 4 && J <= 4 ? 2 : 1)
                                to < kKeys ? static_cast<int>(to) : kKeys, mine, out);
       }
       __syncthreads();
-      fetch_blocks(a, item, a.v_pool, block + kKeys, first, end, v, value_stride(head_dim));
+      fetch_blocks(a, item, static_cast<const float*>(a.v_pool.data), block + kKeys, first, end, v,
+                   value_stride(head_dim));
     }
     const float inverse = 1.0f / mine.sum;
 #pragma unroll

@@ -61,6 +61,6 @@ struct Entry {
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError
 };
-inline constexpr int kAbi = 10;
+inline constexpr int kAbi = 11;
 
 }  // namespace troupe::kernels::cuda

@@ -1,8 +1,9 @@
 // Products of bfloat16 with many rows. Bound by the tensor cores and, in smaller tiles, by L2. A
-// block of four or eight warps computes a tile of C, with F x N fragments per warp in registers. Slabs of 32 steps of k of both operands
-// are copied asynchronously into shared memory, three ahead. Rows of A come rounded; their pieces
-// of 16 bytes are permuted so that eight rows lie in different banks. Panel lines already are words
-// of B's fragments: a lane reads four columns at once, and lines are padded.
+// block of four or eight warps computes a tile of C, with F x N fragments per warp in registers.
+// Slabs of 32 steps of k of both operands are copied asynchronously into shared memory, three
+// ahead. Rows of A come rounded; their pieces of 16 bytes are permuted so that eight rows lie in
+// different banks. Panel lines already are words of B's fragments: a lane reads four columns at
+// once, and lines are padded.
 #include "kernels/cuda/gemm_bf16.cuh"
 #include "kernels/cuda/launch.cuh"
 
@@ -34,11 +35,8 @@ __device__ int piece_of(int row, int piece) {
 }
 
 template <class S>
-__device__ void fetch_rows_of_slab(const GemmPart& p,
-                                   const RoundedRows& a,
-                                   std::int64_t m,
-                                   std::int64_t k,
-                                   std::uint32_t* to) {
+__device__ void fetch_rows_of_slab(
+    const GemmPart& p, const RoundedRows& a, std::int64_t m, std::int64_t k, std::uint32_t* to) {
 #pragma unroll
   for (int i = 0; i < S::kM * 4 / S::kThreads; ++i) {
     const int at = i * S::kThreads + static_cast<int>(threadIdx.x), row = at / 4, piece = at % 4;
@@ -67,8 +65,7 @@ __device__ void fetch_lines_of_slab(const GemmPart& p,
 }
 
 template <class S>
-__global__ void __launch_bounds__(S::kThreads, S::kBlocks)
-    tile_kernel(GemmPart p, RoundedRows a) {
+__global__ void __launch_bounds__(S::kThreads, S::kBlocks) tile_kernel(GemmPart p, RoundedRows a) {
   auto* const shared = reinterpret_cast<std::uint32_t*>(dynamic_shared());
   const FragmentPlace place;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -107,8 +104,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
       std::uint32_t x[S::F][4];
 #pragma unroll
       for (int f = 0; f < S::F; ++f)
-        load_matrices<false>(x[f],
-                             rows + piece_of(row + f * 16 + lane % 16, step * 2 + lane / 16));
+        load_matrices<false>(x[f], rows + piece_of(row + f * 16 + lane % 16, step * 2 + lane / 16));
 #pragma unroll
       for (int j = 0; j < S::N; j += 4) {
         const std::uint32_t* const line =

@@ -3,12 +3,13 @@
 // its place in a tile. How the 16 products inside an mma are summed is up to the tensor core.
 #pragma once
 
+#include "kernels/cuda/bf16.cuh"
 #include "kernels/cuda/gemm.cuh"
-#include "kernels/cuda/primitives.cuh"
 
 namespace troupe::kernels::cuda {
 
-// Rows of A rounded to bfloat16 before a product, in the device's workspace. Beyond k they are zero.
+// Rows of A rounded to bfloat16 before a product, in the device's workspace. Beyond k they are
+// zero.
 struct RoundedRows {
   const std::uint16_t* data = nullptr;
   std::int64_t ld = 0;  // a multiple of kRoundedStep
@@ -23,13 +24,6 @@ inline constexpr std::int64_t kRowsAsTheyAre = 8;
 void gemm_bf16_few_rows(const GemmPart& part, const RoundedRows& a);
 void gemm_bf16_few_rows(const GemmPart& part);  // at most kRowsAsTheyAre
 void gemm_bf16_tiles(const GemmPart& part, const RoundedRows& a);
-
-// A pair of numbers of A as the product uses them: flushes denormals to zero, then rounds to
-// nearest.
-__device__ inline std::uint32_t rounded_pair(float low, float high) {
-  const auto flushed = [](float x) { return (__float_as_uint(x) & 0x7f800000u) == 0 ? 0.0f : x; };
-  return pair_of_bf16(flushed(low), flushed(high));
-}
 
 // A lane's place in the fragments. Of A it has rows `row` and row + 8, and k pairs `column` and
 // column + 4. Of B it has the same k pairs of column `row`. Of C it has columns 2 `column` and 2

@@ -11,7 +11,8 @@ constexpr int kThreads = 256;
 constexpr int kNumbers = 8;  // that a thread rounds
 
 // Numbers beyond k become zero.
-__global__ void __launch_bounds__(kThreads) round_kernel(GemmPart p, std::uint16_t* to, std::int64_t ld) {
+__global__ void __launch_bounds__(kThreads)
+    round_kernel(GemmPart p, std::uint16_t* to, std::int64_t ld) {
   const std::int64_t pieces = ld / kNumbers;
   const std::int64_t at = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (at >= p.rows() * pieces) return;

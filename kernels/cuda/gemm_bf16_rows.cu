@@ -1,7 +1,7 @@
 // Products of bfloat16 with few rows. Bound by reading the panels, each once. A warp has a panel
 // and 16 F rows; the warps of a block share the rows. Stages of k are copied into shared memory
-// while earlier ones are multiplied. Rows come rounded; up to kRowsAsTheyAre are in shared memory as
-// f32 and are rounded when read.
+// while earlier ones are multiplied. Rows come rounded; up to kRowsAsTheyAre are in shared memory
+// as f32 and are rounded when read.
 #include "kernels/cuda/gemm_bf16.cuh"
 #include "kernels/cuda/gemm_stages.cuh"
 #include "kernels/cuda/launch.cuh"

@@ -1,6 +1,7 @@
 // The embedding, rotary positions, and writing keys and values into their slots. Bound by memory.
 // Reading a token's column of packed panels takes one number from each line. Keys of adjacent
 // positions share lines of 16 numbers, whose writes the L2 cache combines.
+#include "kernels/cuda/bf16.cuh"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/panels.cuh"
@@ -43,6 +44,13 @@ __global__ void __launch_bounds__(kElementThreads) rope_kernel(Rope r, std::int6
   });
 }
 
+__device__ void store(const KvNumbers& pool, std::int64_t at, float x) {
+  if (pool.dtype == KvDtype::kF32)
+    static_cast<float*>(pool.data)[at] = x;
+  else
+    static_cast<std::uint16_t*>(pool.data)[at] = static_cast<std::uint16_t>(rounded_pair(x, 0.0f));
+}
+
 __global__ void __launch_bounds__(kElementThreads) kv_write_kernel(KvWrite w, std::int64_t begin) {
   const std::int64_t row = begin + blockIdx.y;
   const auto head_dim = static_cast<unsigned>(w.head_dim);
@@ -55,8 +63,8 @@ __global__ void __launch_bounds__(kElementThreads) kv_write_kernel(KvWrite w, st
     for (std::int32_t s = first; s < last; ++s) {
       const std::int64_t slot = w.slots[s], place = slot % kKvBlock;
       const std::int64_t block = (slot / kKvBlock * w.kv_heads + head) * w.head_dim * kKvBlock;
-      w.k_pool[block + d * kKvBlock + place] = k;
-      w.v_pool[block + place * w.head_dim + d] = v;
+      store(w.k_pool, block + d * kKvBlock + place, k);
+      store(w.v_pool, block + place * w.head_dim + d, v);
     }
   });
 }

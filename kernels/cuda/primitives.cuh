@@ -49,8 +49,9 @@ inline std::uint32_t pair_of_bf16(float low, float high) {
   return rounded(low) | rounded(high) << 16;
 }
 
-// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. Lane i gives the address of row i %
-// 8 of matrix i / 8, a multiple of 16. Lane i gets, of each matrix, numbers 2 (i % 4) and 2 (i % 4)
+// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. Lane i gives the address of row i
+// % 8 of matrix i / 8, a multiple of 16. Lane i gets, of each matrix, numbers 2 (i % 4) and 2 (i %
+// 4)
 // + 1 of row i / 4; `kTurned`: of column i / 4.
 template <bool kTurned>
 inline void load_matrices(std::uint32_t (&to)[4], const void* row) {
@@ -71,35 +72,38 @@ inline void load_matrices(std::uint32_t (&to)[4], const void* row) {
 // d += A B for a warp: A [16, 16] row-major and B [16, 8] column-major, both bfloat16 in pairs, and
 // d [16, 8] f32, all in the fragment layout of PTX's mma.m16n8k16.
 inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  std::uint32_t all_a[32][4], all_b[32][2];
-  const auto share = [](std::uint32_t low, std::uint32_t high, std::uint32_t* to, int step) {
-    const auto& values =
-        troupe_emulator::exchange(kAllLanes, std::uint64_t{low} | std::uint64_t{high} << 32);
-    for (int lane = 0; lane < 32; ++lane) {
-      to[lane * step] = static_cast<std::uint32_t>(values.of[lane]);
-      to[lane * step + 1] = static_cast<std::uint32_t>(values.of[lane] >> 32);
-    }
-  };
-  share(a[0], a[1], &all_a[0][0], 4);
-  share(a[2], a[3], &all_a[0][2], 4);
-  share(b[0], b[1], &all_b[0][0], 2);
   // Tensor cores do not flush denormals, but this thread's arithmetic would.
-  const auto half = [](std::uint32_t pair, int which) {
-    const std::uint32_t bits = which == 0 ? pair << 16 : pair & 0xffff0000u;
+  const auto half = [](std::uint32_t bits) {
     if ((bits & 0x7f800000u) != 0) return static_cast<double>(std::bit_cast<float>(bits));
     const double size = static_cast<double>(bits & 0x7fffffffu) * 0x1p-149;
     return bits >> 31 != 0 ? -size : size;
   };
+  // Takes the numbers of k and k + 1 from the word that another lane put in.
+  const auto take = [&](std::uint64_t words, int which, double* to) {
+    const auto pair = static_cast<std::uint32_t>(words >> (32 * which));
+    to[0] = half(pair << 16), to[1] = half(pair & 0xffff0000u);
+  };
+  const auto put = [](std::uint32_t low, std::uint32_t high) -> auto& {
+    return troupe_emulator::exchange(kAllLanes, std::uint64_t{low} | std::uint64_t{high} << 32);
+  };
   const int group = static_cast<int>(troupe_emulator::lane()) / 4;
   const int quad = static_cast<int>(troupe_emulator::lane()) % 4;
+  double rows[2][16], columns[2][16];  // the lane's rows of A and columns of B
+  for (int k = 0; k < 2; ++k) {
+    const auto& words = put(a[2 * k], a[2 * k + 1]);
+    for (int i = 0; i < 4; ++i)
+      for (int row = 0; row < 2; ++row)
+        take(words.of[group * 4 + i], row, &rows[row][k * 8 + i * 2]);
+  }
+  const auto& words = put(b[0], b[1]);
+  for (int column = 0; column < 2; ++column)
+    for (int i = 0; i < 4; ++i)
+      for (int k = 0; k < 2; ++k)
+        take(words.of[(quad * 2 + column) * 4 + i], k, &columns[column][k * 8 + i * 2]);
   for (int i = 0; i < 4; ++i) {
-    const int row = group + i / 2 * 8, column = quad * 2 + i % 2;
     double sum = 0;
-    for (int k = 0; k < 16; ++k) {
-      const int a_lane = row % 8 * 4 + k % 8 / 2, b_lane = column * 4 + k % 8 / 2;
-      const int a_register = row / 8 + k / 8 * 2, b_register = k / 8;
-      sum += half(all_a[a_lane][a_register], k % 2) * half(all_b[b_lane][b_register], k % 2);
-    }
+    for (int k = 0; k < 16; ++k)
+      sum += rows[i / 2][k] * columns[i % 2][k];
     d[i] = static_cast<float>(static_cast<double>(d[i]) + sum);
   }
 }

@@ -40,6 +40,8 @@ constexpr int kGatherRows = 16, kGatherColumns = 64;
 __global__ void __launch_bounds__(kThreads) gather_kernel(KvWrite w, Range rows, unsigned per_row) {
   __shared__ float turned[kGatherRows][kGatherColumns + 1];
   const std::int64_t width = w.kv_heads * w.head_dim;
+  const auto* const k_pool = static_cast<const float*>(w.k_pool.data);
+  const auto* const v_pool = static_cast<const float*>(w.v_pool.data);
   const std::int64_t first_row = rows.begin + blockIdx.x / per_row * kGatherRows;
   const std::int64_t first_column = blockIdx.x % per_row * kGatherColumns;
   const int thread = static_cast<int>(threadIdx.x);
@@ -49,7 +51,7 @@ __global__ void __launch_bounds__(kThreads) gather_kernel(KvWrite w, Range rows,
     float k = 0.0f;
     for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
       const std::int64_t slot = w.slots[s];
-      k = k + w.k_pool[(slot / kKvBlock * width + column) * kKvBlock + slot % kKvBlock];
+      k = k + k_pool[(slot / kKvBlock * width + column) * kKvBlock + slot % kKvBlock];
     }
     turned[i % kGatherRows][i / kGatherRows] = k;
   }
@@ -63,9 +65,9 @@ __global__ void __launch_bounds__(kThreads) gather_kernel(KvWrite w, Range rows,
     float v = 0.0f;
     for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
       const std::int64_t slot = w.slots[s];
-      v = v + w.v_pool[((slot / kKvBlock * w.kv_heads + head) * kKvBlock + slot % kKvBlock) *
-                           w.head_dim +
-                       d];
+      v = v +
+          v_pool[((slot / kKvBlock * w.kv_heads + head) * kKvBlock + slot % kKvBlock) * w.head_dim +
+                 d];
     }
     w.k[row * w.ldk + column] = turned[i / kGatherColumns][i % kGatherColumns];
     w.v[row * w.ldv + column] = v;

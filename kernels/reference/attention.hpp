@@ -90,9 +90,9 @@ void kv_write(const KvWrite& w, Range rows) {
       for (std::int64_t head = 0; head < w.kv_heads; ++head)
         for (std::int64_t d = 0; d < w.head_dim; ++d) {
           const std::int64_t column = head * w.head_dim + d;
-          w.k_pool[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] =
+          w.k_pool.f32()[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] =
               w.k[row * w.ldk + column];
-          w.v_pool[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] =
+          w.v_pool.f32()[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] =
               w.v[row * w.ldv + column];
         }
 }
@@ -104,8 +104,8 @@ void kv_gather(const KvWrite& w, Range rows) {
         float k = 0.0f;
         float v = 0.0f;
         for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
-          k = k + w.k_pool[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)];
-          v = v + w.v_pool[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)];
+          k = k + w.k_pool.f32()[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)];
+          v = v + w.v_pool.f32()[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)];
         }
         w.k[row * w.ldk + head * w.head_dim + d] = k;
         w.v[row * w.ldv + head * w.head_dim + d] = v;

@@ -44,8 +44,12 @@ class KvView {
   std::int64_t v_at(std::int64_t position, std::int64_t d) const {
     return v_index(a_.kv_heads, a_.head_dim, slot(position), head_, d);
   }
-  float k(std::int64_t position, std::int64_t d) const { return a_.k_pool[k_at(position, d)]; }
-  float v(std::int64_t position, std::int64_t d) const { return a_.v_pool[v_at(position, d)]; }
+  float k(std::int64_t position, std::int64_t d) const {
+    return a_.k_pool.f32()[k_at(position, d)];
+  }
+  float v(std::int64_t position, std::int64_t d) const {
+    return a_.v_pool.f32()[v_at(position, d)];
+  }
 
  private:
   const Attention& a_;

@@ -72,7 +72,7 @@ core::Result<std::unique_ptr<Engine>> Engine::create(
                     "; see eos_token_id in config.json or generation_config.json");
   }
   std::sort(eos.begin(), eos.end());
-  TROUPE_TRY_ASSIGN(settings, settings_for(weights->spec(), limits));
+  TROUPE_TRY_ASSIGN(settings, settings_for(weights->spec(), weights->kv_dtype(), limits));
   return std::unique_ptr<Engine>(
       new Engine(std::move(weights), settings, std::move(eos), text, team));
 }
@@ -87,6 +87,7 @@ Engine::Engine(std::shared_ptr<const model::PackedWeights> weights,
       bounds_(bounds_of(spec_, settings, eos.size(), text)),
       members_(team.size()),
       memory_(team.memory()),
+      kv_dtype_(weights_->kv_dtype()),
       writer_(std::make_unique<SampleWriter>(std::move(eos), text)),
       scheduler_(std::make_unique<Scheduler>(settings.blocks,
                                              settings.sequences_max,
@@ -314,7 +315,8 @@ core::Result<MemoryReport> Engine::wake(SleepParts parts) {
 }
 
 model::KvPool Engine::make_pool() const {
-  return model::KvPool(spec_, spec_.layers, bounds_.blocks + (memory_.on_host() ? 0 : 1), memory_);
+  return model::KvPool(spec_, spec_.layers, bounds_.blocks + (memory_.on_host() ? 0 : 1), memory_,
+                       kv_dtype_);
 }
 
 MemoryReport Engine::report_before() const {
@@ -346,6 +348,12 @@ core::Result<void> Engine::set_weights(std::shared_ptr<const model::PackedWeight
   if (&weights->memory() != &memory_) {
     return fail(ErrorCode::kInvalidArgument,
                 "set_weights: these weights lie in another memory than the engine computes in");
+  }
+  if (weights->kv_dtype() != kv_dtype_) {
+    return fail(ErrorCode::kInvalidArgument,
+                std::string("set_weights: keys and values of weights stored as ") +
+                    kernels::name_of(weights->dtype()) +
+                    " have another type than those in the engine; pack them as the first ones");
   }
   if (weights == weights_) return {};
   weights_ = std::move(weights);

@@ -158,6 +158,7 @@ class Engine {
   const RequestBounds bounds_;
   const int members_;
   core::Memory& memory_;  // of the team
+  const kernels::KvDtype kv_dtype_;
   const std::unique_ptr<SampleWriter> writer_;
   const std::unique_ptr<Scheduler> scheduler_;
   const std::unique_ptr<StepPlan> plan_;

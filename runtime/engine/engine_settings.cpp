@@ -16,6 +16,7 @@ constexpr std::uint64_t kBlocks_max = 1ull << 26;  // slot numbers fit into 32 b
 }
 
 core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
+                                          kernels::KvDtype kv,
                                           const EngineLimits& limits) {
   EngineSettings settings;
   const std::int64_t context = limits.context == 0 ? spec.context : limits.context;
@@ -29,8 +30,8 @@ core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
                 "sequences_max and step_tokens_max must be at least 1; they are " +
                     to_string(limits.sequences_max) + " and " + to_string(limits.step_tokens_max));
   }
-  const auto block_bytes =
-      static_cast<std::uint64_t>(spec.layers * 2 * spec.kv_width() * kBlockTokens) * sizeof(float);
+  const auto block_bytes = static_cast<std::uint64_t>(spec.layers * 2 * spec.kv_width() *
+                                                      kBlockTokens * kernels::bytes_of(kv));
   std::uint64_t blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(limits.kv_blocks, 0));
   if (blocks == 0) {
     const auto useful = static_cast<std::uint64_t>(limits.sequences_max) *

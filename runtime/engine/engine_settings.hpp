@@ -2,6 +2,7 @@
 // A pure function.
 #pragma once
 
+#include "kernels/shapes.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/engine/types.hpp"
 #include "runtime/model/spec.hpp"
@@ -21,6 +22,8 @@ struct EngineSettings {
 };
 
 // Errors: kInvalidArgument (a value out of range), kResources (kv_bytes_max holds no block).
-core::Result<EngineSettings> settings_for(const model::ModelSpec& spec, const EngineLimits& limits);
+core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
+                                          kernels::KvDtype kv,
+                                          const EngineLimits& limits);
 
 }  // namespace troupe::engine

@@ -24,8 +24,7 @@ struct LayerCall {
   bool sparse;  // a mixture-of-experts layer
   const ForwardPlan& plan;
   const PlanView lists;  // plan.view()
-  float* k_pool;
-  float* v_pool;
+  const kernels::KvNumbers k_pool, v_pool;
   const LayerBuffers& io;
 
   const ModelSpec& spec() const { return weights.spec(); }
@@ -249,8 +248,8 @@ kernels::Attention attention_of(const ModelSpec& spec,
                                 std::int64_t layer,
                                 const ForwardPlan& plan,
                                 const LayerBuffers& io,
-                                const float* k_pool,
-                                const float* v_pool) {
+                                const kernels::KvNumbers& k_pool,
+                                const kernels::KvNumbers& v_pool) {
   kernels::Attention a;
   a.heads = spec.heads;
   a.kv_heads = spec.kv_heads;
@@ -283,8 +282,8 @@ void layer_forward(Team team,
                    const PackedWeights& weights,
                    std::int64_t layer,
                    const ForwardPlan& plan,
-                   float* k_pool,
-                   float* v_pool,
+                   const kernels::KvNumbers& k_pool,
+                   const kernels::KvNumbers& v_pool,
                    const LayerBuffers& io) {
   TROUPE_DCHECK(static_cast<int>(plan.item_begin.size()) == team.size + 1,
                 "the plan was finished for another team size");

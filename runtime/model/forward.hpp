@@ -55,16 +55,16 @@ kernels::Attention attention_of(const ModelSpec& spec,
                                 std::int64_t layer,
                                 const ForwardPlan& plan,
                                 const LayerBuffers& io,
-                                const float* k_pool,
-                                const float* v_pool);
+                                const kernels::KvNumbers& k_pool,
+                                const kernels::KvNumbers& v_pool);
 
 // Runs one layer from io.x to io.out. `k_pool` and `v_pool` are the layer's part of a KvPool.
 void layer_forward(core::Team team,
                    const PackedWeights& weights,
                    std::int64_t layer,
                    const ForwardPlan& plan,
-                   float* k_pool,
-                   float* v_pool,
+                   const kernels::KvNumbers& k_pool,
+                   const kernels::KvNumbers& v_pool,
                    const LayerBuffers& io);
 
 // Scratch of `forward_hidden`; grows as needed.

@@ -10,6 +10,7 @@ namespace troupe::model {
 namespace {
 
 using core::Team;
+using kernels::KvNumbers;
 using kernels::ops;
 
 // Groups of linear maps that read the same rows.
@@ -128,7 +129,7 @@ class LayerPass {
     float* data;
     std::int64_t ld;
   };
-  kernels::KvWrite kv(HeadRows qk, float* qkv, float* k_pool, float* v_pool) const {
+  kernels::KvWrite kv(HeadRows qk, float* qkv, KvNumbers k_pool, KvNumbers v_pool) const {
     return {spec_.kv_heads,
             spec_.head_dim,
             qk.data + spec_.q_width(),
@@ -147,13 +148,12 @@ class LayerPass {
       if (wants(kDown))
         gate_rows(spec_.activation, call_.io.gate_up, spec_.ffn, s_.act.data(), own_);
       float* const qkv = call_.io.qkv;
-      ops().kv_write(kv({qkv, spec_.qkv_width()}, qkv, s_.k_pool.data(), s_.v_pool.data()), own_);
+      ops().kv_write(kv({qkv, spec_.qkv_width()}, qkv, s_.pool.k(0), s_.pool.v(0)), own_);
     }
     if (sparse_ || wants(kGateUp)) normalise(call_.io.x_mid, packed_.ffn_norm);
-    const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
-    const core::Range blocks = team_.share(call_.kv_blocks);
-    ops().zero(s_.dk_pool.data(), blocks.times(block));
-    ops().zero(s_.dv_pool.data(), blocks.times(block));
+    const core::Range numbers = team_.share(call_.kv_blocks).times(s_.pool.block_size());
+    ops().zero(s_.dk_pool.data(), numbers);
+    ops().zero(s_.dv_pool.data(), numbers);
     if (sparse_) return;
     input_grad(team_, dbranch(), weight(at_.down, spec_.hidden, spec_.ffn), s_.dact.data(),
                spec_.ffn, products_);
@@ -225,7 +225,7 @@ class LayerPass {
   void attention() {
     kernels::AttentionBackward backward;
     backward.forward =
-        attention_of(spec_, call_.layer, call_.plan, call_.io, s_.k_pool.data(), s_.v_pool.data());
+        attention_of(spec_, call_.layer, call_.plan, call_.io, s_.pool.k(0), s_.pool.v(0));
     backward.dout = s_.dattention.data();
     backward.lddo = spec_.q_width();
     backward.dq = dqk().data;
@@ -389,10 +389,10 @@ void AttentionUnits::assign(const ForwardPlan& plan,
 void BackwardScratch::reserve(core::TeamRunner& team,
                               const ModelSpec& spec,
                               std::int64_t rows,
-                              std::int64_t kv_blocks) {
+                              std::int64_t kv_blocks,
+                              kernels::KvDtype kv) {
   core::Memory& memory = team.memory();
   const std::int64_t ffn = spec.dense_ffn();
-  const std::int64_t pool = kv_blocks * kernels::kKvBlock * spec.kv_width();
   normed.reserve_discard(rows * spec.hidden, memory);
   act.reserve_discard(rows * ffn, memory);
   dact.reserve_discard(rows * ffn, memory);
@@ -404,8 +404,9 @@ void BackwardScratch::reserve(core::TeamRunner& team,
   dqk.reserve_discard(spec.qk_norm ? rows * (spec.q_width() + spec.kv_width()) : 0, memory);
   packed_wide.reserve_discard(kernels::packed_size(std::max(ffn, spec.q_width()), rows), memory);
   packed_hidden.reserve_discard(kernels::packed_size(spec.hidden, rows), memory);
-  for (auto* buffer : {&k_pool, &v_pool, &dk_pool, &dv_pool})
-    buffer->reserve_discard(pool, memory);
+  pool.reserve_discard(spec, kv_blocks, memory, kv);
+  for (auto* buffer : {&dk_pool, &dv_pool})
+    buffer->reserve_discard(kv_blocks * pool.block_size(), memory);
   products.resize(static_cast<std::size_t>(team.size()));
   for (ProductScratch& product : products) {
     product.reserve(memory, rows, std::max(2 * ffn, spec.qkv_width()), spec.hidden);

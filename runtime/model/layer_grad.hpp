@@ -61,15 +61,17 @@ struct BackwardScratch {
   core::Buffer<float> dbranch;  // gradient of a branch before its norm, in families with such norms
   core::Buffer<float> dqk;      // gradient of q and k after their norms, if any
   core::Buffer<float> packed_wide, packed_hidden;  // inputs of linear maps, packed for weight_grad
-  core::Buffer<float> k_pool, v_pool, dk_pool, dv_pool;
+  KvPool pool;
+  core::Buffer<float> dk_pool, dv_pool;
   MoeGradScratch moe;
   AdapterScratch adapters;
   std::vector<ProductScratch> products;
-  // Allocates in the team's memory. Call it outside parallel regions.
+  // Allocates in the team's memory. Call it outside parallel regions. `kv`: as in the forward pass.
   void reserve(core::TeamRunner& team,
                const ModelSpec& spec,
                std::int64_t rows,
-               std::int64_t kv_blocks);
+               std::int64_t kv_blocks,
+               kernels::KvDtype kv);
 };
 
 struct LayerBackward {

@@ -64,6 +64,8 @@ class PackedWeights {
   const ModelSpec& spec() const { return spec_; }
   kernels::PanelDtype dtype() const { return dtype_; }
   core::Memory& memory() const { return data_.memory(); }
+  // How keys and values are stored beside these weights.
+  kernels::KvDtype kv_dtype() const { return kernels::kv_dtype_of(dtype_, memory().on_host()); }
   core::Version version() const { return version_; }
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }

@@ -19,10 +19,8 @@ void make_room(core::TeamRunner& team,
   TROUPE_CHECK(plan.placed_in(memory) && &weights.memory() == &memory,
                "plan and weights are in the memory of the team");
   const ModelSpec& spec = weights.spec();
-  const std::int64_t blocks = kv_blocks_of(plan);
   scratch.forward.reserve(memory, spec, plan.rows(), std::ssize(plan.logit_rows));
-  if (scratch.pool.blocks() < blocks || &scratch.pool.memory() != &memory)
-    scratch.pool = KvPool(spec, 1, blocks + blocks / 4, memory);
+  scratch.pool.reserve_discard(spec, kv_blocks_of(plan), memory, weights.kv_dtype());
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   scratch_.moe.reserve(s, rows);
   carve(rows);
   kv_blocks_ = kv_blocks_of(plan);
-  if (pool_.blocks() < kv_blocks_) pool_ = KvPool(s, 1, kv_blocks_ + kv_blocks_ / 4, memory);
+  pool_.reserve_discard(s, kv_blocks_, memory, weights.kv_dtype());
   last_in_.reserve_discard(logit_rows() * s.hidden, memory);
   last_inv_rms_.reserve_discard(logit_rows(), memory);
   head_in_.reserve_discard(logit_rows() * s.hidden, memory);
@@ -134,7 +134,7 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   if (grads_ == nullptr) return;
   units_.assign(plan, s.kv_heads, s.layer_windows(), team_.size());
   units_.place(memory);
-  backward_.reserve(team_, s, rows, kv_blocks_);
+  backward_.reserve(team_, s, rows, kv_blocks_, weights.kv_dtype());
   backward_.adapters.reserve(memory, options_.lora, s.layers, rows);
   dx_.reserve_discard(rows * s.hidden, memory);
   dhead_in_.reserve_discard(logit_rows() * s.hidden, memory);

@@ -299,8 +299,8 @@ void attention_case(const Bench& bench,
                        static_cast<std::int32_t>(i % setup.kv_heads), 0, query});
     Attention of_layer = a;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      of_layer.k_pool = a.k_pool + layer * setup.layer_size();
-      of_layer.v_pool = a.v_pool + layer * setup.layer_size();
+      of_layer.k_pool = a.k_pool.f32() + layer * setup.layer_size();
+      of_layer.v_pool = a.v_pool.f32() + layer * setup.layer_size();
       ops().attention(of_layer, items.data(), std::ssize(items));
     }
   });

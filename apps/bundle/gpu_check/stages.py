@@ -114,9 +114,10 @@ class Stages:
 
     def stage5(self):
         for shape, batch, keys, parameters in (("tiny", 2, 20, 1000),) if self.small else OTHER_KERNELS:
-            words = ["bench", "kernels", "--device", "cuda", "--shape", shape, "--batch", batch, "--keys", keys,
-                     "--rows", 8 if self.small else 8192, "--parameters", parameters, "--json"]
-            self.troupe(5, f"kernels.{shape}.{batch}x{keys}", words, 30, figures=True)
+            for dtype in ("bf16", "bf16-compute"):
+                words = ["bench", "kernels", "--device", "cuda", "--shape", shape, "--dtype", dtype, "--batch", batch,
+                         "--keys", keys, "--rows", 8 if self.small else 8192, "--parameters", parameters, "--json"]
+                self.troupe(5, f"kernels.{shape}.{dtype}.{batch}x{keys}", words, 30, figures=True)
         products = ((64, 64),) if self.small else PRODUCTS
         for dtype in DTYPES:
             for columns, depth in products:

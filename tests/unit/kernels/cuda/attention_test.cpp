@@ -1,7 +1,6 @@
 // Attention: the bits of the reference for items of one row and of many, with windows, soft caps,
 // shared heads and shuffled blocks; and no dependence on how rows are cut into items.
-#include "tests/unit/kernels/attention_case.hpp"
-#include "tests/unit/kernels/cuda/fixture.hpp"
+#include "tests/unit/kernels/cuda/attention_on_device.hpp"
 
 namespace troupe::kernels::cuda::test {
 namespace {
@@ -11,60 +10,6 @@ using kernels::test::Guarded;
 using kernels::test::Shape;
 using kernels::test::Variant;
 using Sequences = std::vector<AttentionCase::Sequence>;
-
-std::vector<float> copy(const Guarded& x) {
-  return {x.data(), x.data() + x.size()};
-}
-
-// The case's numbers on the device.
-class OnTheDevice {
- public:
-  explicit OnTheDevice(AttentionCase& c)
-      : case_(c),
-        q_(copy(c.q)),
-        k_pool_(copy(c.k_pool)),
-        v_pool_(copy(c.v_pool)),
-        out_(copy(c.out)),
-        lse_(copy(c.lse)),
-        segments_(c.segments),
-        table_(c.table) {}
-
-  // Every row, `rows` at a time, `heads` of those that share keys at a time (0: all).
-  std::vector<AttentionItem> items(std::int32_t rows, std::int32_t heads) const {
-    const auto shared = static_cast<std::int32_t>(case_.shape.heads / case_.shape.kv_heads);
-    const std::int32_t step = heads > 0 ? heads : shared;
-    std::vector<AttentionItem> out;
-    for (std::int32_t s = 0; s < std::ssize(case_.segments); ++s)
-      for (std::int32_t kv = 0; kv < case_.shape.kv_heads; ++kv)
-        for (std::int32_t row = 0; row < case_.segments[static_cast<std::size_t>(s)].rows;
-             row += rows)
-          for (std::int32_t head = 0; head < shared; head += step)
-            out.push_back({s, kv, row,
-                           std::min(row + rows, case_.segments[static_cast<std::size_t>(s)].rows),
-                           head, heads > 0 ? std::min(head + step, shared) : 0});
-    return out;
-  }
-  void run(const std::vector<AttentionItem>& which, bool with_lse = true) {
-    Array<AttentionItem> list(which);
-    Attention a = case_.args();
-    a.q = q_.data(), a.k_pool = k_pool_.data(), a.v_pool = v_pool_.data(), a.out = out_.data();
-    a.lse = with_lse ? lse_.data() : nullptr;
-    a.segments = segments_.data(), a.block_table = table_.data();
-    a.one_row_items = a.longer_items = false;
-    for (const AttentionItem& item : which)
-      (item.row_end - item.row_begin == 1 ? a.one_row_items : a.longer_items) = true;
-    device()->ops().attention(a, list.data(), std::ssize(which));
-    device()->synchronize();  // before the list goes
-  }
-  ::testing::AssertionResult out_is(const Guarded& expected) { return same(out_, copy(expected)); }
-  ::testing::AssertionResult lse_is(const Guarded& expected) { return same(lse_, copy(expected)); }
-
- private:
-  AttentionCase& case_;
-  Array<float> q_, k_pool_, v_pool_, out_, lse_;
-  Array<Segment> segments_;
-  Array<std::int32_t> table_;
-};
 
 class CudaAttention : public OnDevice {
  protected:

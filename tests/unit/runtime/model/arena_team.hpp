@@ -118,6 +118,7 @@ struct ArenaPointers {
     all(e.panels.data, e.panels.scale, e.table, e.tokens, e.x);
   }
   void operator()(const kernels::EmbedGrad& e) const { all(e.tokens, e.dx, e.table); }
+  void operator()(const kernels::KvNumbers& pool) const { operator()(pool.data); }
   void operator()(const kernels::KvWrite& w) const {
     all(w.k, w.v, w.k_pool, w.v_pool, w.slot_begin, w.slots);
   }

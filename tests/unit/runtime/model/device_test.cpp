@@ -160,12 +160,12 @@ TEST_F(Device, BlocksOfAPoolAreCopied) {
   KvPool pool(tiny_spec(), 2, 4, memory());
   const auto size = static_cast<std::size_t>(pool.block_size());
   const std::vector<float> ones(size, 1.0f);
-  memory().upload(pool.k(1) + pool.block_size(), ones.data(), size * sizeof(float));
+  memory().upload(pool.k(1).f32() + pool.block_size(), ones.data(), size * sizeof(float));
   pool.copy_block(1, 3);
   std::vector<float> found(size);
-  memory().download(found.data(), pool.k(1) + 3 * pool.block_size(), size * sizeof(float));
+  memory().download(found.data(), pool.k(1).f32() + 3 * pool.block_size(), size * sizeof(float));
   EXPECT_EQ(found, ones);
-  memory().download(found.data(), pool.k(0) + 3 * pool.block_size(), size * sizeof(float));
+  memory().download(found.data(), pool.k(0).f32() + 3 * pool.block_size(), size * sizeof(float));
   EXPECT_EQ(found, std::vector<float>(size));
 }
 

@@ -257,8 +257,8 @@ std::vector<float> decoded(core::TeamRunner& team,
   sequence.insert(sequence.end(), response.begin(), response.end());
   KvPool pool(spec, spec.layers, 9);
   const auto poison = std::nanf("");
-  std::fill_n(pool.k(0), spec.layers * 9 * pool.block_size(), poison);
-  std::fill_n(pool.v(0), spec.layers * 9 * pool.block_size(), poison);
+  std::fill_n(pool.k(0).f32(), spec.layers * 9 * pool.block_size(), poison);
+  std::fill_n(pool.v(0).f32(), spec.layers * 9 * pool.block_size(), poison);
   ForwardScratch scratch;
   std::vector<float> logits(272), stepwise;
   std::vector<float> block_max(1), block_sum(1);
@@ -319,14 +319,30 @@ INSTANTIATE_TEST_SUITE_P(Specs, ForwardBits, testing::ValuesIn(varied_specs()), 
 TEST(KvPool, CopiesABlockInAllLayersAndOneLayerServesAll) {
   const ModelSpec spec = tiny_spec();
   KvPool pool(spec, 2, 3);
-  pool.k(1)[0] = 4.0f;
-  pool.v(0)[5] = 2.0f;
+  pool.k(1).f32()[0] = 4.0f;
+  pool.v(0).f32()[5] = 2.0f;
   pool.copy_block(0, 2);
-  EXPECT_EQ(pool.k(1)[2 * pool.block_size()], 4.0f);
-  EXPECT_EQ(pool.v(0)[2 * pool.block_size() + 5], 2.0f);
+  EXPECT_EQ(pool.k(1).f32()[2 * pool.block_size()], 4.0f);
+  EXPECT_EQ(pool.v(0).f32()[2 * pool.block_size() + 5], 2.0f);
   KvPool shared(spec, 1, 3);
-  EXPECT_EQ(shared.k(0), shared.k(1));
+  EXPECT_EQ(shared.k(0).data, shared.k(1).data);
   EXPECT_EQ(pool.bytes(), 2 * shared.bytes());
+}
+
+TEST(KvPool, IsReplacedWhenItIsTooSmallOrOfAnotherDtype) {
+  const ModelSpec spec = tiny_spec();
+  KvPool pool;
+  pool.reserve_discard(spec, 8, core::host_memory(), kernels::KvDtype::kF32);
+  EXPECT_EQ(pool.blocks(), 10);
+  pool.k(0).f32()[0] = 4.0f;
+  pool.reserve_discard(spec, 10, core::host_memory(), kernels::KvDtype::kF32);
+  EXPECT_EQ(pool.k(0).f32()[0], 4.0f);
+  const std::uint64_t bytes = pool.bytes();
+  pool.reserve_discard(spec, 8, core::host_memory(), kernels::KvDtype::kBf16);
+  EXPECT_EQ(pool.bytes(), bytes / 2);
+  EXPECT_EQ(pool.k(0).f32(), nullptr);
+  pool.reserve_discard(spec, 11, core::host_memory(), kernels::KvDtype::kBf16);
+  EXPECT_EQ(pool.blocks(), 13);
 }
 
 TEST(MergeVocabStats, MatchesALongSum) {
