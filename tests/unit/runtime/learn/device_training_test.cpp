@@ -147,7 +147,7 @@ TEST_F(DeviceTraining, AdaptersAndTheirFilesAreTheHosts) {
     }
     EXPECT_GE(files, 9);
     EXPECT_TRUE(fs::exists(folder_ / "host" / "adapter" / "adapter_model.safetensors"));
-    // The device goes on from the host's files, with other adapters until then.
+    // The device goes on from the host's files, with fresh adapters until then.
     const auto other = make(device(), spec, checkpointing, 1, 5);
     (void)other->packed();
     ASSERT_TRUE(other->load_state(folder_ / "host"));

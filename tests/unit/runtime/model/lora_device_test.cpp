@@ -109,10 +109,7 @@ TEST_P(LoraOnDevice, MergeGradientsAndFolderAreTheHosts) {
     EXPECT_EQ(numbers_of(there.master()), numbers_of(here.master())) << rank;
     const auto expected = here.gradients(problem);
     EXPECT_NE(expected.grads, std::vector<float>(expected.grads.size()));
-    EXPECT_EQ(there.gradients(problem), expected) << rank;
-    if (rank == 3) {
-      EXPECT_EQ(there.gradients(problem, {.checkpointing = true}), expected);
-    }
+    EXPECT_EQ(there.gradients(problem, {.checkpointing = rank == 20}), expected) << rank;
     const fs::path folder = folder_ / std::to_string(rank);
     EXPECT_EQ(there.saved(folder / "device"), here.saved(folder / "host")) << rank;
   }
