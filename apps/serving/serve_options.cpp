@@ -2,7 +2,6 @@
 
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/serving/api_service.hpp"
-#include "runtime/engine/engine_settings.hpp"
 #include "runtime/engine/group.hpp"
 
 #include <cstdio>
@@ -84,9 +83,16 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
     return fail(ErrorCode::kConfig,
                 "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
   }
-  const auto settings = engine::settings_for(spec, limits());
-  if (settings) return {};
-  return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + settings.error().message);
+  TROUPE_TRY(settings(spec));
+  return {};
+}
+
+Result<engine::EngineSettings> ServeOptions::settings(const model::ModelSpec& spec) const {
+  TROUPE_TRY_ASSIGN(weights, panel_dtype("troupe serve", dtype, placement.device));
+  auto fits =
+      engine::settings_for(spec, kernels::kv_dtype_of(weights, placement.device == "cpu"), limits());
+  if (fits) return fits;
+  return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + fits.error().message);
 }
 
 Result<void> ServeOptions::check_tokenizer(const std::filesystem::path& folder) const {
@@ -145,7 +151,7 @@ std::vector<std::string> default_names(const std::string& model,
 
 Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   const model::ModelSpec& spec = engine_host.spec();
-  TROUPE_TRY_ASSIGN(settings, engine::settings_for(spec, limits()));
+  TROUPE_TRY_ASSIGN(fits, settings(spec));
   ServedModel made{.names = names,
                    .root = model,
                    .tokenizer = std::nullopt,
@@ -154,8 +160,8 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   if (engine_host.has_tokenizer()) made.tokenizer = engine_host.tokenizer();
   if (made.names.empty()) made.names = default_names(model, engine_host.folder());
   if (engine_host.chat() != nullptr) made.chat = *engine_host.chat();
-  made.context = settings.context;
-  made.positions_max = std::int64_t{settings.blocks} * engine::kBlockTokens;
+  made.context = fits.context;
+  made.positions_max = std::int64_t{fits.blocks} * engine::kBlockTokens;
   made.vocab = spec.vocab;
   made.moe_layers = spec.moe.sparse_layers(spec.layers);
   made.experts_per_token = spec.moe.experts_per_token;

@@ -8,6 +8,7 @@
 #include "apps/serving/limits.hpp"
 #include "apps/serving/served_model.hpp"
 #include "apps/session/node/join_flags.hpp"
+#include "runtime/engine/engine_settings.hpp"
 #include "runtime/net/http_server.hpp"
 
 #include <cstdint>
@@ -47,6 +48,11 @@ struct ServeOptions {
   std::string address(std::uint16_t bound) const;
   // Call it after `check_model`. Error kConfig: the file of --chat-template is bad.
   core::Result<ServedModel> served_model(EngineHost& engine_host) const;
+
+ private:
+  // What the limits come to with keys and values as --dtype and --device store them. Error kConfig,
+  // naming --dtype or --kv-cache-memory-bytes.
+  core::Result<engine::EngineSettings> settings(const model::ModelSpec& spec) const;
 };
 
 }  // namespace troupe::app
