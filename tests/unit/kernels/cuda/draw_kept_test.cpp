@@ -198,8 +198,8 @@ TEST_F(CudaKept, EqualTokensAreCutByTheirIds) {
   EXPECT_EQ(kept, (std::vector<std::int64_t>{1, 777, 662, 500, 1324}));
 }
 
-// Hand-worked: two tokens of weight 1, one of a weight that rounds down to no mass.
-TEST_F(CudaKept, MassesOfThreeTokens) {
+// Two tokens of weight 1, one of a weight that rounds down to no mass.
+TEST_F(CudaKept, ThreeTokensWorkedOutByHand) {
   KeptRows rows(1, 700, 0.0f, 1.0f);
   for (std::int64_t i = 0; i < rows.vocab; ++i)
     rows.logit(0, i) = -kInf;
@@ -289,7 +289,7 @@ TEST_F(CudaKept, MostLikelyTokensEqualAFullSort) {
   }
 }
 
-TEST_F(CudaKept, LogitsChangeAndComeBack) {
+TEST_F(CudaKept, LogitsChangedByHandComeBack) {
   KeptRows rows(2, 600, 1.0f);
   rows.logit(0, 4) = 3.0f;
   rows.logit(0, 5) = -3.0f;
