@@ -233,7 +233,7 @@ core::Result<std::string> check_arithmetic(const store::RunStart& start, const s
   if (!start.checkpoint) return std::string();
   const std::filesystem::path& folder = start.checkpoint->folder;
   const std::string before = arithmetic_of_json(start.checkpoint->state_json);
-  if (before.empty() || before == now) return std::string();
+  if (before.empty() || now.empty() || before == now) return std::string();
   const std::string text = "the class of arithmetic was " + before + " and is " + now;
   std::error_code error;
   const bool own =

@@ -90,7 +90,7 @@ Hashes hashes_of_json(const std::string& text);
 std::string arithmetic_of_json(const std::string& text);
 
 // Compares the class of arithmetic that the run computes in with that of the checkpoint that it
-// goes on from, if that has one. Returns a note when a run that branches off changes it. Error
+// goes on from, if both are known. Returns a note when a run that branches off changes it. Error
 // kConfig, naming both: the results would be those of neither.
 core::Result<std::string> check_arithmetic(const store::RunStart& start, const std::string& now);
 
