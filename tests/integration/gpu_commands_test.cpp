@@ -205,7 +205,7 @@ TEST_F(GpuCommands, ExactnessIsShownThere) {
 }
 
 TEST_F(GpuCommands, PushesOfWeightsAreMeasuredThere) {
-  set("TROUPE_CUDA_EMULATOR_MEMORY", "268435456");  // a quarter of it is read and copied
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "67108864");  // a quarter of it is read and copied
   for (const std::string path : {"device", "tcp"}) {
     Words words = {"bench",      "push", "--model",   files_.model(),
                    "--device",   "cuda", "--alone",   "1",
