@@ -209,7 +209,7 @@ TEST_F(GpuCommands, PushesOfWeightsAreMeasuredThere) {
   for (const std::string path : {"device", "tcp"}) {
     Words words = {"bench",      "push", "--model",   files_.model(),
                    "--device",   "cuda", "--alone",   "1",
-                   "--pushes",   "3",    "--checked", "3",
+                   "--pushes",   "2",    "--checked", "2",
                    "--slice-us", "1",    "--json"};
     if (path == "tcp") words = words + Words{"--path", "tcp"};
     const ProgramRun run = run_troupe(words);
