@@ -9,6 +9,7 @@ struct Hello {
   runId @1 :UInt64;  # 0 for nodes and their company
   epoch @2 :UInt64;  # starts of that role
   pass @3 :Text;     # the pass of a node; empty for roles of a node that has joined
+  arithmetic @4 :Text;  # the class that the role computes in: "f32/v1/..."; empty: no matter
 }
 
 # The first request of a node to company/0.
@@ -18,7 +19,7 @@ struct Join {
   hostId @2 :Text;          # equal for processes that share memory: boot id and namespace
   pid @3 :UInt32;
   cores @4 :UInt32;
-  arithmetic @5 :Text;      # class of bits: "exact-f32"
+  arithmetic @5 :Text;      # class of the processor: "f32/v1/..."
   build @6 :Text;           # version of the program
   roles @7 :List(Text);     # kinds it offers to play: "generator", "reward"
   hosted @8 :List(HostedRole);  # started by an earlier head

@@ -131,6 +131,9 @@ async::task<void> Company::take_over(std::string role, std::uint64_t epoch) {
   if (!there) {
     const std::string cause = role + " was kept and did not introduce itself";
     lose_role(role, epoch, {ErrorCode::kPeerLost, cause});
+  } else if (!classes_.check(role)) {
+    auto refused = refuse_class(*placement_.find(role));
+    co_await std::move(refused);
   } else if (placement_.up(role, epoch)) {
     hooks_.note(role + " plays on");
     hooks_.role_up(role);
@@ -263,68 +266,6 @@ void Company::note_lost(const Member& member, const core::Error& cause) {
   lost_nodes_.add(std::move(lost));
 }
 
-void Company::start_due_roles() {
-  for (PlacedRole& placed : placement_.start_due(context_.timers->now())) {
-    admission_.expect(placed.node, placed.name, placed.epoch);
-    const std::string what = "start " + placed.name;
-    context_.scope->spawn(what, start_role(std::move(placed)));
-  }
-}
-
-async::task<void> Company::start_role(PlacedRole placed) {
-  Spawn spawn;
-  spawn.kind = placed.kind;
-  spawn.name = placed.name;
-  spawn.run_id = options_.run_id;
-  spawn.epoch = placed.epoch;
-  if (const auto* threads = core::find_value(options_.threads, placed.kind)) {
-    spawn.threads = *threads;
-  }
-  spawn.config = options_.config;
-  spawn.settings = options_.settings;
-  if (!processes_.has(placed.node) && hooks_.contents) {
-    auto contents = co_await hooks_.contents();
-    for (auto& setting : contents)
-      spawn.settings.push_back(std::move(setting));
-  }
-  const RoleContext context = context_.with_deadline(limits::kSpawnDeadline);
-  auto spawned = co_await ask(context, placed.node, std::move(spawn));
-  if (!spawned) {
-    not_started(placed, without_name(spawned.error(), placed.node));
-  } else if (!co_await arrived(placed.name, placed.epoch)) {
-    lose_role(placed.name, placed.epoch,
-              {ErrorCode::kPeerLost, placed.name + " was started and did not introduce itself"});
-  } else if (placement_.up(placed.name, placed.epoch)) {
-    hooks_.role_up(placed.name);
-    changed_.notify_all();
-  }
-}
-
-// Does not ask a node again for a kind of role that it cannot play; the run waits for another node.
-// It ends the run only when a node of this host cannot play a role that nobody stands in for: any
-// other node of this host would fail the same way.
-void Company::not_started(const PlacedRole& placed, const core::Error& error) {
-  const PlacedRole* const now = placement_.find(placed.name);
-  if (now == nullptr || now->epoch != placed.epoch) return;  // the role was lost meanwhile
-  const bool for_good = is_final(error.code);
-  const bool guest = !processes_.has(placed.node);
-  const bool stand_in = guest || (placed.kind == "generator" && placement_.any_up(placed.kind));
-  if (for_good && !stand_in) fail_run(error.within(placed.node));
-  const bool strikes = for_good ? stand_in : guest && !placed.guest;
-  if (!was_answered(error.code) || !strikes) return lose_role(placed.name, placed.epoch, error);
-  hooks_.note(placed.node + " cannot play " + placed.name + ": " + error.message);
-  const core::TimePoint rested = context_.timers->now() + limits::kRestartRest;
-  placement_.strike(placed.node, placed.kind, for_good ? core::TimePoint::max() : rested);
-  placement_.lost(placed.name, placed.epoch, error.within(placed.node), context_.timers->now());
-  if (placed.guest) {
-    placement_.drop(placed.name);
-  } else if (!placement_.has_candidate(placed.kind)) {
-    hooks_.note("no node is left that can play " + placed.name +
-                "; the run waits for one with --roles " + placed.kind);
-  }
-  changed_.notify_all();
-}
-
 void Company::restart(const std::string& role, std::uint64_t epoch, const core::Error& cause) {
   context_.scope->spawn("restart " + role, stop_role(role, epoch, cause));
 }
@@ -352,14 +293,6 @@ async::task<void> Company::take_down(std::string role, std::uint64_t epoch, core
   lose_role(role, epoch, cause);
 }
 
-async::task<bool> Company::arrived(std::string role, std::uint64_t epoch) {
-  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkAnswer_max);
-  while (introduced(role) < epoch) {
-    if (!co_await changed_.wait(deadline)) co_return introduced(role) >= epoch;
-  }
-  co_return true;
-}
-
 std::uint64_t Company::introduced(const std::string& name) const {
   const std::uint64_t* const epoch = core::find_value(introduced_, name);
   return epoch == nullptr ? 0 : *epoch;
@@ -369,6 +302,7 @@ void Company::on_arrived(const wire::Hello& hello, const std::string& origin) {
   std::uint64_t& epoch = introduced_[hello.name];
   epoch = std::max(epoch, hello.epoch);
   if (hello.name.starts_with("node/")) return;  // it will ask to join
+  note_class(hello);
   if (placement_.find(hello.name) == nullptr) brought_[hello.name] = admission_.node_of(origin);
   changed_.notify_all();
 }

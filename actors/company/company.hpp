@@ -6,6 +6,7 @@
 
 #include "actors/company/admission.hpp"
 #include "actors/company/adoption.hpp"
+#include "actors/company/arithmetic_classes.hpp"
 #include "actors/company/drains.hpp"
 #include "actors/company/local_processes.hpp"
 #include "actors/company/lost_nodes.hpp"
@@ -146,6 +147,7 @@ class Company {
   async::task<void> dismiss_all(async::Deadline deadline, bool over);
 
   const RolePlacement& placement() const noexcept { return placement_; }
+  const ArithmeticClasses& classes() const noexcept { return classes_; }
   // The role's present or last epoch; 0 for a role that the run does not want.
   std::uint64_t epoch_of(const std::string& role) const {
     const PlacedRole* const placed = placement_.find(role);
@@ -161,6 +163,8 @@ class Company {
   void start_due_roles();
   async::task<void> start_role(PlacedRole placed);
   void not_started(const PlacedRole& placed, const core::Error& error);
+  void note_class(const wire::Hello& hello);
+  async::task<void> refuse_class(PlacedRole placed);
   async::task<void> take_down(std::string role, std::uint64_t epoch, core::Error cause);
   async::task<void> stop_role(std::string role, std::uint64_t epoch, core::Error cause);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
@@ -184,6 +188,7 @@ class Company {
   CompanyHooks hooks_;
   Membership membership_;
   RolePlacement placement_;
+  ArithmeticClasses classes_;
   Adoption adoption_;
   LocalProcesses processes_;
   Drains drains_;

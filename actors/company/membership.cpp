@@ -23,7 +23,9 @@ core::Result<void> Membership::join(const Join& join, core::TimePoint now) {
     return core::fail(core::ErrorCode::kUnsupported,
                       join.name + " computes in class " + join.arithmetic +
                           ", this company in class " + arithmetic_ +
-                          ": their log-probs would differ; a run keeps to one class");
+                          ": their log-probs would differ; see with `troupe doctor` which of the "
+                          "two computes otherwise "
+                          "than others");
   }
   if (members_.size() >= limits::kNodes_max) {
     return core::fail(core::ErrorCode::kOverloaded,

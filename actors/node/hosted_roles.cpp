@@ -78,9 +78,10 @@ async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {
 }
 
 async::task<Result<std::unique_ptr<cluster::RoleHost>>> HostedRoles::host(Spawn spawn) {
-  const cluster::Identity identity{spawn.name, core::RunId{spawn.run_id}, spawn.epoch};
+  cluster::Identity identity{spawn.name, core::RunId{spawn.run_id}, spawn.epoch};
   auto recipe = co_await ports_.maker->make(std::move(spawn));
   if (!recipe) co_return recipe.failure();
+  identity.arithmetic = recipe->arithmetic;
   cluster::RoleHost::Hooks hooks;
   hooks.failed = [this](const cluster::PeerName& who, const core::Error& error) {
     async::post(strand_, [this, who, error] { failed(who, error); });

@@ -38,7 +38,7 @@ struct Join {
   std::string host_id;  // equal for processes that share memory
   std::uint32_t pid = 0;
   std::uint32_t cores = 0;
-  std::string arithmetic;          // class of arithmetic: "exact-f32"
+  std::string arithmetic;          // class of the processor: "f32/v1/..."
   std::string build;               // version of the program
   std::vector<std::string> roles;  // kinds it offers to play
   std::vector<HostedRole> hosted;  // started by an earlier head

@@ -5,8 +5,11 @@
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/push_receiver.hpp"
+#include "apps/cli/device_speeds.hpp"
 #include "apps/cli/flags.hpp"
+#include "apps/cli/placement.hpp"
 #include "apps/cli/system_facts.hpp"
+#include "kernels/cuda/device_team.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/buffer.hpp"
@@ -22,6 +25,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 namespace troupe::app {
@@ -42,36 +46,48 @@ class Sender {
   Result<void> open() {
     if (job_.path == "local") return {};
     weights::PublisherOptions options;
-    options.memory = job_.path == "shm";
+    options.memory = job_.path == "shm" || job_.path == "device";
     options.tcp = job_.path == "tcp";
     TROUPE_TRY_SET(shared_, weights::SharedWeightPublisher::create(std::move(options), team_));
     return {};
   }
 
-  void learn(core::Version version) { write_version(team_, base_, version, master_); }
+  // The weights of a version, in the team's memory.
+  void learn(core::Version version) {
+    write_version(team_, base_, version, master_);
+    if (!team_.memory().on_host()) on_device_.emplace(master_.to(team_.memory()));
+  }
 
   Result<weights::WeightLocation> publish(core::Version version) {
     weights::Offer offer;
     offer.version = version;
-    offer.master = &master_;
+    offer.master = &now();
     offer.packed = [this, version] { return pack(version); };
     weights::WeightPublisher& publisher =
         shared_ ? static_cast<weights::WeightPublisher&>(*shared_) : local_;
     return publisher.publish(offer);
   }
 
+  // How many transfers stayed on the GPU.
+  std::uint64_t served_on_device() const {
+    return shared_ ? shared_->counters().server.served_on_device : 0;
+  }
+
  private:
   std::shared_ptr<const model::PackedWeights> pack(core::Version version) {
     std::swap(panels_, spare_);
     if (panels_ == nullptr || panels_.use_count() > 1) {
-      panels_ = std::make_shared<model::PackedWeights>(base_.spec());
+      panels_ = std::make_shared<model::PackedWeights>(base_.spec(), kernels::PanelDtype::kF32,
+                                                       team_.memory());
     }
-    team_.run([&](core::Team member) { panels_->fill(member, master_, version); });
+    team_.run([&](core::Team member) { panels_->fill(member, now(), version); });
     return panels_;
   }
+  const model::ParamStore& now() const { return on_device_ ? *on_device_ : master_; }
 
   const model::ParamStore& base_;
-  model::ParamStore master_;
+  model::ParamStore master_;  // on the host
+  std::optional<model::ParamStore> on_device_;
   core::TeamRunner& team_;
   weights::LocalWeightChannel& local_;
   const PushJob& job_;
@@ -100,8 +116,8 @@ class PushBench {
 
  private:
   Result<json> transfers() {
-    async::CpuPool team(static_cast<int>(job_.threads), kernels::flush_denormals);
-    Sender sender(job_, base_, local_, team);
+    TROUPE_TRY_ASSIGN(team, make_team({job_.device, job_.threads}));
+    Sender sender(job_, base_, local_, *team);
     TROUPE_TRY(sender.open());
     const double bytes = static_cast<double>(base_.size()) * sizeof(float);
     std::vector<double> whole, packing, publishing;
@@ -120,16 +136,16 @@ class PushBench {
     }
     return json{{"gb_per_s", median(whole)},
                 {"pack_gb_per_s", median(packing)},
-                {"publish_gb_per_s", median(publishing)}};
+                {"publish_gb_per_s", median(publishing)},
+                {"served_on_device", sender.served_on_device()}};
   }
 
   // Publishes `pushes` versions while the receiver decodes. Returns the receiver's last answer,
   // with swap_ms added.
   Result<json> decode(const std::string& kv, std::int64_t pushes) {
-    async::CpuPool team(
-        static_cast<int>(std::max<std::int64_t>(job_.threads - job_.engine_threads, 1)),
-        kernels::flush_denormals);
-    Sender sender(job_, base_, local_, team);
+    const std::int64_t threads = std::max<std::int64_t>(job_.threads - job_.engine_threads, 1);
+    TROUPE_TRY_ASSIGN(team, make_team({job_.device, threads}));
+    Sender sender(job_, base_, local_, *team);
     TROUPE_TRY(sender.open());
     sender.learn(++version_);
     TROUPE_TRY_ASSIGN(location, sender.publish(version_));
@@ -265,8 +281,20 @@ struct Limits {
   double copy_gb_per_s = 0, loopback_gb_per_s = 0;
 };
 
+// The machine's limit for device: GB/s of copying on the GPU, each byte counted once.
+Result<double> device_copy_gb_per_s(const PushJob& job) {
+  TROUPE_TRY_ASSIGN(team, make_team({job.device, 1}));
+  auto& device = dynamic_cast<kernels::cuda::DeviceTeam&>(*team);
+  return measure_speeds(device.device()).copy_gb_per_s / 2;  // that counts reads and writes
+}
+
 // Measures the copy limit, for tcp also the loopback limit, and keeps the better of old and new.
 Result<void> raise_limits(Limits& limits, const PushJob& job, std::int64_t bytes) {
+  if (job.path == "device") {
+    TROUPE_TRY_ASSIGN(copied, device_copy_gb_per_s(job));
+    limits.copy_gb_per_s = std::max(limits.copy_gb_per_s, copied);
+    return {};
+  }
   async::CpuPool team(static_cast<int>(job.threads));
   limits.copy_gb_per_s = std::max(limits.copy_gb_per_s, copy_gb_per_s(team, bytes));
   if (job.path != "tcp") return {};
@@ -287,6 +315,7 @@ void print(const PushJob& job,
   if (as_json) {
     nlohmann::ordered_json line = {{"bench", "push"},
                                    {"path", job.path},
+                                   {"device", job.device},
                                    {"bytes", bytes},
                                    {"processor", processor_name()},
                                    {"threads", job.threads},
@@ -297,6 +326,7 @@ void print(const PushJob& job,
                                    {"copy_gb_per_s", limits.copy_gb_per_s},
                                    {"publish_gb_per_s", figures["publish_gb_per_s"]},
                                    {"pack_gb_per_s", figures["pack_gb_per_s"]},
+                                   {"served_on_device", figures["served_on_device"]},
                                    {"pushes", job.pushes},
                                    {"slice_us", job.slice_us},
                                    {"pause_ms_p99", pause}};
@@ -317,6 +347,26 @@ void print(const PushJob& job,
               number("checked_tokens"), number("checked_versions"), number("mixed_tokens"));
 }
 
+// Chooses the path where none is given. Errors: no such device (kConfig, kResources); a path that
+// is none, or not one of the device (kConfig).
+Result<void> check_path(PushJob& job) {
+  const std::string flag = "--device " + job.device;
+  const auto name = core::parse_device(job.device);
+  if (!name) return core::fail(name.error().within(flag));
+  TROUPE_TRY(check_device(flag, *name));
+  if (job.path.empty()) job.path = name->gpu ? "device" : "shm";
+  const std::string who = "troupe bench push: --path " + job.path;
+  if (job.path == "tcp") return {};
+  if (name->gpu && job.path != "device") {
+    return core::fail(core::ErrorCode::kConfig,
+                      who + "; with --device " + job.device + " there are device and tcp");
+  }
+  if (name->gpu || job.path == "shm" || job.path == "local") return {};
+  return core::fail(
+      core::ErrorCode::kConfig,
+      who + (job.path == "device" ? " needs --device cuda" : "; there are shm, tcp and local"));
+}
+
 }  // namespace
 
 Result<void> bench_push(Words words) {
@@ -329,20 +379,21 @@ Result<void> bench_push(Words words) {
           "troupe bench push: new weights from a trainer to an engine, medians of 3",
           {{"--model", &job.model, "model folder; without it a random model of --bytes"},
            {"--bytes", &job.bytes, "about, of a random model", false, 1e6, 1e12},
-           {"--path", &job.path, "shm, tcp (on loopback) or local (one process)"},
+           {"--device", &job.device, "where both sides compute: cpu, cuda or cuda:N (GPU N)"},
+           {"--path", &job.path,
+            "shm, tcp (on loopback) or local (one process); with a GPU device (its memory, the "
+            "default) or tcp"},
            {"--threads", &job.threads, "of a transfer; 0 = all cores", false, 0, 1024},
            {"--engine-threads", &job.engine_threads, "0 = all cores but one", false, 0, 1024},
            {"--pushes", &job.pushes, "while the engine decodes", false, 1, 1e6},
+           {"--alone", &job.alone, "steps that are timed before the pushes", false, 1, 1e6},
            {"--checked", &job.checked, "pushes whose tokens are computed again", false, 1, 1e4},
            {"--batch", &job.batch, "samples at once", false, 1, 4096},
            {"--slice-us", &job.slice_us, "of packing between two steps", false, 1, 1e6},
            {"--json", &as_json, "one JSON line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  if (job.path != "shm" && job.path != "tcp" && job.path != "local") {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe bench push: --path " + job.path + "; there are shm, tcp and local");
-  }
+  TROUPE_TRY(check_path(job));
   if (job.threads == 0) job.threads = usable_cores();
   if (job.engine_threads == 0) job.engine_threads = std::max(usable_cores() - 1, 1);
   TROUPE_TRY_ASSIGN(base, base_weights(job));

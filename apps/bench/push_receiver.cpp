@@ -2,6 +2,7 @@
 
 #include "apps/bench/figures.hpp"
 #include "apps/bench/workload.hpp"
+#include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/engine/driver.hpp"
@@ -44,7 +45,7 @@ model::ModelSpec spec_of(std::int64_t bytes) {
 }
 
 constexpr std::int64_t kPrompt_tokens = 16;
-constexpr int kAloneSteps = 200;
+constexpr int kWarmSteps = 20;
 constexpr std::int32_t kCheckedTokens = 24;  // of a response, when all are checked
 
 double p99(std::vector<double> values) {
@@ -83,7 +84,7 @@ class PushDecode {
                       ? kCheckedTokens
                       : static_cast<std::int32_t>(base_.spec().context - kPrompt_tokens);
     bool during = false;
-    for (int i = -20; i < kAloneSteps; ++i) {  // the first ones warm up
+    for (std::int64_t i = -kWarmSteps; i < job_.alone; ++i) {
       const std::int64_t start = clock_ns();
       TROUPE_TRY_ASSIGN(plain, step(action));
       if (plain && i >= 0) alone_ns_.push_back(static_cast<double>(clock_ns() - start));
@@ -199,6 +200,7 @@ class PushDecode {
       group.responses.emplace_back(sample.tokens);
       model::GroupPlan plan;
       TROUPE_TRY(model::build_group_plan({&group, 1}, panels.spec(), team_.size(), plan));
+      plan.plan.place(team_.memory());
       const auto fresh = model::score_logprobs(team_, panels, plan.plan, plan.targets, 1.0f);
       for (std::size_t i = 0; i < sample.tokens.size(); ++i) {
         if (sample.versions[i] != panels.version()) continue;
@@ -230,8 +232,9 @@ class Receiver {
   Receiver(const PushJob& job,
            const model::ParamStore& base,
            weights::WeightSubscriber& subscriber,
-           const PushChannel& channel)
-      : job_(job), base_(base), subscriber_(subscriber), channel_(channel) {}
+           const PushChannel& channel,
+           core::TeamRunner* device)
+      : job_(job), base_(base), subscriber_(subscriber), channel_(channel), device_(device) {}
 
   core::Result<void> run() {
     for (;;) {
@@ -246,19 +249,17 @@ class Receiver {
  private:
   // Sender and receiver take turns, so each may use all cores.
   core::Result<void> transfer(core::Version version) {
-    if (pool_ == nullptr) {
-      pool_ = std::make_unique<async::CpuPool>(static_cast<int>(job_.threads),
-                                               kernels::flush_denormals);
-    }
+    if (pool_ == nullptr && device_ == nullptr) pool_ = pool_of(job_.threads);
+    core::TeamRunner& team = device_ != nullptr ? *device_ : *pool_;
     TROUPE_TRY_ASSIGN(intake, subscriber_.fetch(version, location_, kPushWait));
     bool done = false;
     while (!intake->verified()) {
-      TROUPE_TRY_ASSIGN(packed, intake->advance(*pool_, core::Duration(0)));
+      TROUPE_TRY_ASSIGN(packed, intake->advance(team, core::Duration(0)));
       done = packed;
     }
     const std::int64_t verified = clock_ns();
     while (!done) {
-      TROUPE_TRY_ASSIGN(packed, intake->advance(*pool_, kPushWait));
+      TROUPE_TRY_ASSIGN(packed, intake->advance(team, kPushWait));
       done = packed;
     }
     held_ = intake->take();  // until the next transfer, as an engine would
@@ -268,7 +269,8 @@ class Receiver {
   core::Result<void> decode(bool keep) {
     pool_.reset();
     held_.reset();
-    async::CpuPool team(static_cast<int>(job_.engine_threads), kernels::flush_denormals);
+    const auto pool = device_ == nullptr ? pool_of(job_.engine_threads) : nullptr;
+    core::TeamRunner& team = device_ != nullptr ? *device_ : *pool;
     PushDecode decode(job_, base_, subscriber_, location_, team);
     TROUPE_TRY(decode.run(channel_, keep ? engine::KvAction::kKeep : engine::KvAction::kRecompute));
     if (keep) return channel_.say(decode.times());
@@ -276,10 +278,15 @@ class Receiver {
     return channel_.say(checked);
   }
 
+  static std::unique_ptr<async::CpuPool> pool_of(std::int64_t threads) {
+    return std::make_unique<async::CpuPool>(static_cast<int>(threads), kernels::flush_denormals);
+  }
+
   const PushJob& job_;
   const model::ParamStore& base_;
   weights::WeightSubscriber& subscriber_;
   const PushChannel& channel_;
+  core::TeamRunner* const device_;  // null: the CPU
   weights::WeightLocation location_;
   std::unique_ptr<async::CpuPool> pool_;
   std::shared_ptr<const model::PackedWeights> held_;
@@ -312,9 +319,10 @@ void write_version(core::TeamRunner& team,
 void run_push_receiver(const PushJob& job,
                        const model::ParamStore& base,
                        weights::WeightSubscriber& subscriber,
-                       const PushChannel& channel) {
+                       const PushChannel& channel,
+                       core::TeamRunner* device) {
   kernels::flush_denormals();
-  const auto outcome = Receiver(job, base, subscriber, channel).run();
+  const auto outcome = Receiver(job, base, subscriber, channel, device).run();
   if (!outcome) (void)channel.say({{"error", outcome.error().message}});
 }
 
@@ -323,8 +331,12 @@ core::Result<void> bench_push_receiver() {
   TROUPE_TRY_ASSIGN(message, channel.hear());
   const auto job = message.get<PushJob>();
   TROUPE_TRY_ASSIGN(base, base_weights(job));
-  weights::RemoteWeightSubscriber subscriber(base->spec());
-  run_push_receiver(job, *base, subscriber, channel);
+  std::unique_ptr<core::TeamRunner> device;
+  if (job.device != "cpu") TROUPE_TRY_SET(device, make_team({job.device, 1}));
+  weights::RemoteWeightSubscriber subscriber(base->spec(), kernels::PanelDtype::kF32,
+                                             weights::own_host_id(),
+                                             device ? device->memory() : core::host_memory());
+  run_push_receiver(job, *base, subscriber, channel, device.get());
   return {};
 }
 

@@ -24,13 +24,16 @@ namespace troupe::app {
 struct PushJob {
   std::string model;  // a folder; empty: a random model of about `bytes`
   std::int64_t bytes = std::int64_t{256} << 20;
-  std::string path = "shm";                      // shm, tcp or local
+  std::string device = "cpu";                    // of both sides
+  std::string path;                              // shm, device, tcp or local
   std::int64_t threads = 0, engine_threads = 0;  // of a transfer; of the engine that decodes
   std::int64_t pushes = 100, checked = 8;        // while decoding; with every token checked
-  std::int64_t batch = 4, slice_us = 2000;       // samples at once; packing between two steps
+  std::int64_t alone = 200;  // steps without a push that are timed, before the first push
+  std::int64_t batch = 4, slice_us = 2000;  // samples at once; packing between two steps
 };
 // The fields that the receiver needs, sent as its first message.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PushJob, model, bytes, threads, engine_threads, batch, slice_us)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
+    PushJob, model, bytes, device, threads, engine_threads, alone, batch, slice_us)
 
 // The weights of version 0: those of job.model, or random ones.
 core::Result<std::unique_ptr<model::ParamStore>> base_weights(const PushJob& job);
@@ -43,12 +46,13 @@ void write_version(core::TeamRunner& team,
 
 inline constexpr int kReceiverSocket = 3;  // descriptor of the channel in a process of its own
 
-// Serves until the message "end". `base`: the weights of version 0. Sends an error as
-// {"error": TEXT} and returns.
+// Serves until the message "end". `base`: the weights of version 0. `device`: the team of a GPU;
+// null: teams of the CPU. Sends an error as {"error": TEXT} and returns.
 void run_push_receiver(const PushJob& job,
                        const model::ParamStore& base,
                        weights::WeightSubscriber& subscriber,
-                       const PushChannel& channel);
+                       const PushChannel& channel,
+                       core::TeamRunner* device = nullptr);
 
 // `troupe bench push receiver`: the receiver as a process of its own, which gets the job as its
 // first message.

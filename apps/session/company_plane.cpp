@@ -92,7 +92,7 @@ actors::CompanyOptions CompanyPlane::company_options() const {
   wanted.run_id = options_.run_id;
   wanted.generation = options_.generation;
   wanted.head_wait = std::chrono::seconds(options_.config.cluster.head_wait_s);
-  wanted.arithmetic = kArithmetic;
+  wanted.arithmetic = processor_arithmetic();
   wanted.build = build_version();
   wanted.roles = wanted_roles(options_.config);
   for (const actors::WantedRole& role : wanted.roles)
@@ -199,6 +199,7 @@ async::task<Result<void>> CompanyPlane::await_roles() {
       co_return core::fail(stays_away ? ErrorCode::kDeadline : hopeless_->code, hopeless_->message);
     }
     if (up) {
+      arithmetic_ = company_->classes().of(actors::kPolicyRole);
       company_->end_leftovers();
       co_return up;
     }

@@ -49,6 +49,7 @@ class CompanyPlane final : public ControlPlane {
   async::IoThreads& io() override { return role_io_; }
   core::Result<std::shared_ptr<cluster::Endpoint>> join(const std::string& name) override;
   core::Result<void> start_roles() override;
+  std::string arithmetic() const override { return arithmetic_; }
   void prepare(actors::Controller& controller) override;
   void attach(RunSession& session) override;
   void write_report() override;
@@ -91,7 +92,8 @@ class CompanyPlane final : public ControlPlane {
   std::shared_ptr<actors::Company> company_;
   async::Executor strand_;  // of the company
   std::unique_ptr<cluster::RoleHost> company_host_;
-  bool over_ = false;  // the run is finished
+  bool over_ = false;       // the run is finished
+  std::string arithmetic_;  // of the policy of the last session
 
   // On the company's strand.
   RunSession* session_ = nullptr;        // the one told when roles come and go

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace troupe::app {
 
@@ -25,6 +26,9 @@ class ControlPlane {
 
   // Starts all roles that a session needs and waits for them. Error: why a role could not start.
   virtual core::Result<void> start_roles() = 0;
+  // The class of arithmetic that the policy computes in (runtime/model/arithmetic.hpp), once
+  // `start_roles` has succeeded.
+  virtual std::string arithmetic() const = 0;
   // Sets up the session's new controller before it starts. Called on the controller's strand.
   virtual void prepare(actors::Controller& controller) = 0;
   // From now on tells `session` which roles come and go, and of an error that must end it.

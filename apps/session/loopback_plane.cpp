@@ -1,5 +1,6 @@
 #include "apps/session/loopback_plane.hpp"
 
+#include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
@@ -69,6 +70,10 @@ async::task<Result<void>> LoopbackPlane::start() {
     spawn.threads = static_cast<std::uint32_t>(config_.train.threads);
     spawn.settings = {{"updates", std::to_string(updates_)}};
     TROUPE_CO_TRY_ASSIGN(recipe, co_await loader_.make(std::move(spawn)));
+    if (!recipe.arithmetic.empty()) {
+      classes_.note(role.name, recipe.arithmetic, device_of(config_, role.kind, role.name).text());
+      TROUPE_CO_TRY(classes_.check(role.name));
+    }
     cluster::RoleHost::Hooks hooks;
     hooks.failed = [this](const std::string& who, const core::Error& error) {
       failed(error.within(who));

@@ -5,6 +5,7 @@
 // `train` command.
 #pragma once
 
+#include "actors/company/arithmetic_classes.hpp"
 #include "apps/session/control_plane.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
@@ -32,6 +33,7 @@ class LoopbackPlane final : public ControlPlane {
   async::IoThreads& io() override { return io_; }
   core::Result<std::shared_ptr<cluster::Endpoint>> join(const std::string& name) override;
   core::Result<void> start_roles() override;
+  std::string arithmetic() const override { return classes_.of(actors::kPolicyRole); }
   void prepare(actors::Controller&) override {}
   void attach(RunSession& session) override;
   void write_report() override {}
@@ -49,6 +51,7 @@ class LoopbackPlane final : public ControlPlane {
   async::IoThreads io_;
   cluster::LoopbackNetwork network_;
   std::vector<std::unique_ptr<cluster::RoleHost>> hosts_;
+  actors::ArithmeticClasses classes_;
   std::mutex mutex_;  // protects the two below
   RunSession* session_ = nullptr;
   std::optional<core::Error> early_;  // a role's failure before `attach`

@@ -116,6 +116,11 @@ void RunReporter::on_groups(const actors::GroupCounts& counts) {
   if (phase == "generate" || phase == "score") progress_.activity(activity_words(counts));
 }
 
+void RunReporter::computes_in(std::string arithmetic) {
+  const std::lock_guard lock(mutex_);
+  arithmetic_ = std::move(arithmetic);
+}
+
 std::uint64_t RunReporter::done() const {
   const std::lock_guard lock(mutex_);
   return done_;
@@ -280,14 +285,16 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   store::AtomicFolder open = std::move(*open_checkpoint_);
   open_checkpoint_.reset();
   const store::CheckpointStore checkpoints = files_.checkpoints;
+  const std::string arithmetic = arithmetic_;
   lock.unlock();
   TROUPE_TRY(files_.metrics.sync());
   const auto& hashes = contents_.get();  // blocks until all files are hashed
   if (!hashes) {
     on_note("a resume cannot tell whether the contents are the same: " + hashes.error().message);
   }
-  TROUPE_TRY_ASSIGN(
-      folder, checkpoints.commit(done, std::move(open), hashes ? hashes_json(*hashes) : "{}"));
+  TROUPE_TRY_ASSIGN(folder,
+                    checkpoints.commit(done, std::move(open),
+                                       hashes_json(hashes ? *hashes : Hashes(), arithmetic)));
   on_note("checkpoint " + folder.string());
   lock.lock();
   logged_ = done;
@@ -325,6 +332,15 @@ void RunReporter::on_given_up(const std::string& said) {
     files_.log.info(said);
   }
   end_at_once(said);
+}
+
+core::Result<void> begin_in(const std::string& arithmetic,
+                            const store::RunStart& start,
+                            RunReporter& reporter) {
+  TROUPE_TRY_ASSIGN(note, check_arithmetic(start, arithmetic));
+  if (!note.empty()) reporter.on_note(note);
+  reporter.computes_in(arithmetic);
+  return {};
 }
 
 }  // namespace troupe::app

@@ -85,6 +85,9 @@ class RunReporter final : public actors::RunListener {
   // The last update that failed, for the next session's plan.
   actors::FailedUpdate failed_update() const;
 
+  // The class of arithmetic that every checkpoint's manifest gets from now on.
+  void computes_in(std::string arithmetic);
+
   // Updates done, counted from the run's beginning.
   std::uint64_t done() const;
   // Ends the current phase; returns the seconds of each phase in order of first appearance.
@@ -117,6 +120,7 @@ class RunReporter final : public actors::RunListener {
   mutable std::mutex mutex_;  // protects the members below
   Files files_;
   std::optional<store::AtomicFolder> open_checkpoint_;
+  std::string arithmetic_;
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
   std::uint64_t done_;
@@ -129,5 +133,11 @@ class RunReporter final : public actors::RunListener {
   std::jthread ticker_;                        // redraws the progress display every second
   async::DeviceThread hashing_{"checkpoint"};  // last, so that its job ends before the rest
 };
+
+// Compares the class of arithmetic of a run that begins with that of its checkpoint
+// (check_arithmetic) and hands it to the reporter.
+core::Result<void> begin_in(const std::string& arithmetic,
+                            const store::RunStart& start,
+                            RunReporter& reporter);
 
 }  // namespace troupe::app

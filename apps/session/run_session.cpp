@@ -52,6 +52,7 @@ RunSession::~RunSession() {
 
 Result<void> RunSession::run() {
   auto started = plane_.start_roles();
+  if (started && parts_.roles_up) started = parts_.roles_up(plane_.arithmetic());
   if (started) started = plane_.io().run(start());
   if (started) {
     plane_.attach(*this);

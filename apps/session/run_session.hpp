@@ -45,6 +45,9 @@ struct SessionParts {
   std::unique_ptr<actors::PromptSource> evaluation;  // null without held-out prompts
   std::unique_ptr<actors::GroupSink> sink;
   actors::RunListener* listener = nullptr;
+  // Called on the thread of `run` when the roles are up, with the class of arithmetic that they
+  // compute in; its error ends the session. May be null.
+  std::function<core::Result<void>(const std::string& arithmetic)> roles_up;
   // Error when the run folder is gone, or (kClosed) another head has taken the run over.
   std::function<core::Result<void>()> check_place;
 };

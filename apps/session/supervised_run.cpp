@@ -8,6 +8,7 @@
 #include "apps/session/supervised_inputs.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/learn/trainers.hpp"
+#include "runtime/model/arithmetic.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/save_pace.hpp"
@@ -94,7 +95,7 @@ class SupervisedRun {
     }
     TROUPE_TRY_SET(reporter_, RunReporter::open(config_, *start_, inputs_.steps, clock_, *contents_,
                                                 inputs_.notes));
-    return {};
+    return begin_in(model::arithmetic_name(*team_, forward_dtype(config_)), *start_, *reporter_);
   }
 
   // Saves the last whole step when `error` ends the run. Returns the error with the place.

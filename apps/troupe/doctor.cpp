@@ -4,15 +4,18 @@
 #include "apps/cli/system_facts.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/doctor_models.hpp"
+#include "kernels/cuda/device_team.hpp"
 #include "kernels/cuda/library.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/limit.hpp"
 #include "runtime/learn/trainers.hpp"
+#include "runtime/model/arithmetic.hpp"
 #include "runtime/model/spec.hpp"
 
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -148,21 +151,47 @@ std::string reached_from(const kernels::cuda::Device& device, int ordinal, int d
   return list;
 }
 
+// The classes of arithmetic that a team can compute in (runtime/model/arithmetic.hpp), without
+// those that it has no code of its own for.
+std::vector<std::string> classes_of(core::TeamRunner& team, bool tensor_cores) {
+  using kernels::PanelDtype;
+  std::vector<std::string> names;
+  for (const PanelDtype dtype : {PanelDtype::kF32, PanelDtype::kBf16, PanelDtype::kBf16Compute})
+    if (dtype != PanelDtype::kBf16Compute || tensor_cores)
+      names.push_back(model::arithmetic_name(team, dtype));
+  return names;
+}
+
+std::vector<std::string> processor_classes() {
+  core::SerialTeam team;
+  return classes_of(
+      team, kernels::panel_dtype_available(kernels::ops(), kernels::PanelDtype::kBf16Compute));
+}
+
 struct GpuFacts {
   DeviceInfo info;
   DeviceSpeeds speeds;
   std::string peers;  // the other GPUs whose memory it reads directly: "cuda:1, cuda:2"
+  std::vector<std::string> classes;
 };
 
 core::Result<GpuFacts> look_at_gpu(int ordinal, int devices) {
   TROUPE_TRY_ASSIGN(device, kernels::cuda::open_device(ordinal));
   try {
-    return GpuFacts{device->info(), measure_speeds(*device),
-                    reached_from(*device, ordinal, devices)};
+    kernels::cuda::DeviceTeam team(std::move(device));
+    return GpuFacts{team.device().info(), measure_speeds(team.device()),
+                    reached_from(team.device(), ordinal, devices), classes_of(team, true)};
   } catch (const std::exception& error) {
     return core::fail(core::ErrorCode::kResources,
                       "cuda:" + std::to_string(ordinal) + ": " + error.what());
   }
+}
+
+void print_classes() {
+  std::string text;
+  for (const std::string& name : processor_classes())
+    text += (text.empty() ? "" : ", ") + name;
+  std::printf("arithmetic  %s\n", text.c_str());
 }
 
 void print_gpu(int ordinal, int devices) {
@@ -171,7 +200,7 @@ void print_gpu(int ordinal, int devices) {
     std::printf("gpu         %s\n", gpu.error().message.c_str());
     return;
   }
-  const auto& [info, speeds, peers] = *gpu;
+  const auto& [info, speeds, peers, classes] = *gpu;
   std::printf("gpu         cuda:%d %s, sm_%d%d, %d multiprocessors, %s free of %s\n", ordinal,
               info.name, info.major, info.minor, info.multiprocessors,
               bytes_text(info.free_bytes).c_str(), bytes_text(info.memory_bytes).c_str());
@@ -183,6 +212,17 @@ void print_gpu(int ordinal, int devices) {
       speeds.mma_gflops / 1e3);
   if (devices > 1)
     std::printf("            reads directly from %s\n", peers.empty() ? "no other" : peers.c_str());
+  const std::vector<std::string> host = processor_classes();
+  std::string text, wrong;
+  for (const std::string& name : classes) {
+    text += (text.empty() ? "" : ", ") + name;
+    const bool exact = !name.starts_with("bf16-compute/");
+    if (exact && std::ranges::count(host, name) == 0) wrong += (wrong.empty() ? "" : ", ") + name;
+  }
+  std::printf("            arithmetic %s\n", text.c_str());
+  if (!wrong.empty())
+    std::printf("            WRONG: %s is not the processor's; do not use this GPU\n",
+                wrong.c_str());
 }
 
 // Prints lines for people about each GPU; without a GPU one line says what is missing. Measuring
@@ -210,7 +250,7 @@ core::Result<void> print_gpus_json() {
   nlohmann::json gpus = nlohmann::json::array();
   for (int i = 0; i < state.devices; ++i) {
     TROUPE_TRY_ASSIGN(gpu, look_at_gpu(i, state.devices));
-    const auto& [info, speeds, peers] = gpu;
+    const auto& [info, speeds, peers, classes] = gpu;
     gpus.push_back({{"device", "cuda:" + std::to_string(i)},
                     {"name", info.name},
                     {"sm", info.major * 10 + info.minor},
@@ -222,7 +262,8 @@ core::Result<void> print_gpus_json() {
                     {"upload_gb_per_s", speeds.upload_gb_per_s},
                     {"download_gb_per_s", speeds.download_gb_per_s},
                     {"fma_gflops", speeds.fma_gflops},
-                    {"mma_gflops", speeds.mma_gflops}});
+                    {"mma_gflops", speeds.mma_gflops},
+                    {"arithmetic", classes}});
   }
   const nlohmann::json line{
       {"doctor", "gpus"}, {"library", state.path}, {"gpus", gpus}, {"nccl", nccl_version()}};
@@ -265,6 +306,7 @@ core::Result<void> run_doctor(Words words) {
   print_processor();
   print_memory_and_disk(run_path);
   print_libtorch();
+  print_classes();
   print_gpus();
   if (!model.empty()) TROUPE_TRY(print_model(model));
   TROUPE_TRY(print_families());

@@ -133,6 +133,9 @@ class Training {
     parts.evaluation = std::move(inputs.evaluation);
     parts.sink = std::move(files);
     parts.listener = reporter.get();
+    parts.roles_up = [&start, told = reporter.get()](const std::string& arithmetic) {
+      return begin_in(arithmetic, start, *told);
+    };
     parts.check_place = [&start] { return start.folder.check_here(); };
     auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;

@@ -103,6 +103,7 @@ struct RoleRecipe {
   RoleHost::Factory factory;
   async::DeviceQueue* device = nullptr;  // outlives the role
   core::TeamRunner* team = nullptr;      // outlives it, too
+  std::string arithmetic{};              // Identity::arithmetic
 };
 
 // Starts a role on `place`, its endpoint in a network, and returns its host. May be awaited on any

@@ -22,7 +22,8 @@ using PeerName = std::string;  // role and index: "generator/0"
 struct Identity {
   PeerName self;
   core::RunId run;
-  std::uint64_t epoch = 0;  // grows with each start of the role, to tell old answers from new
+  std::uint64_t epoch = 0;   // grows with each start of the role, to tell old answers from new
+  std::string arithmetic{};  // the class that the role computes in; empty: no matter
 };
 
 // Answers one request. A failed Result goes back to the asker as its error.

@@ -15,6 +15,7 @@ Frame hello_frame(const Hello& hello) {
   out.setRunId(hello.run.value);
   out.setEpoch(hello.epoch);
   out.setPass(hello.pass);
+  out.setArithmetic(hello.arithmetic);
   return finished(outgoing);
 }
 
@@ -23,7 +24,7 @@ core::Result<Hello> read_hello(const Frame& frame) {
     if (!envelope.isHello()) return core::fail(core::ErrorCode::kData, "not a hello");
     const auto in = envelope.getHello();
     return Hello{string_of(in.getName()), core::RunId{in.getRunId()}, in.getEpoch(),
-                 string_of(in.getPass())};
+                 string_of(in.getPass()), string_of(in.getArithmetic())};
   });
 }
 

@@ -12,10 +12,11 @@
 namespace troupe::wire {
 
 struct Hello {
-  std::string name;         // "node/gpu1", "generator/0"
-  core::RunId run;          // 0 for nodes and their company
-  std::uint64_t epoch = 0;  // counts the starts of that role
-  std::string pass;         // lets a node in; empty for roles of an admitted node
+  std::string name;          // "node/gpu1", "generator/0"
+  core::RunId run;           // 0 for nodes and their company
+  std::uint64_t epoch = 0;   // counts the starts of that role
+  std::string pass;          // lets a node in; empty for roles of an admitted node
+  std::string arithmetic{};  // the class that the role computes in; empty: no matter
 };
 
 Frame hello_frame(const Hello& hello);

@@ -58,7 +58,8 @@ TEST_F(GpuCommands, EachNamesTheDeviceThatIsMissing) {
        "--out", path("out.jsonl")},
       {"attach", "reward", "--join", run, "--name", "x", "--model", model},
       {"bench", "exact", "--model", files_.model()},
-      {"bench", "exact", "--model", files_.model(), "--soak", "1"}};
+      {"bench", "exact", "--model", files_.model(), "--soak", "1"},
+      {"bench", "push", "--model", files_.model()}};
   for (const Words& words : commands)
     expect_error(words + Words{"--device", "cuda"}, 3,
                  {"--device cuda: no device cuda:0", "nvidia-smi"});
@@ -133,7 +134,7 @@ TEST_F(GpuCommands, EnginesOnSeveralDevicesHaveTheMetricsOfTheProcessor) {
   EXPECT_NE(said_.find("generators in turn on cpu and cuda:1"), std::string::npos) << said_;
 
   // Only the second engine needs memory of a device; the run goes on with the first.
-  set("TROUPE_CUDA_EMULATOR_MEMORY", "400000");
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "2000000");
   const std::string full =
       output_of(files_.words("full") + two +
                 Words{"--cluster.transport", "loopback", "--rollout.device", "cpu,cuda:1"});
@@ -201,6 +202,30 @@ TEST_F(GpuCommands, ExactnessIsShownThere) {
   EXPECT_GT(planted.line["differing_bits"], 0);
   expect_error({"bench", "exact", "--model", files_.model(), "--dtype", "int8"}, 2,
                {"--dtype int8", "f32, bf16 or bf16-compute"});
+}
+
+TEST_F(GpuCommands, PushesOfWeightsAreMeasuredThere) {
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "67108864");  // a quarter of it is read and copied
+  for (const std::string path : {"device", "tcp"}) {
+    Words words = {"bench",      "push", "--model",   files_.model(),
+                   "--device",   "cuda", "--alone",   "1",
+                   "--pushes",   "2",    "--checked", "2",
+                   "--slice-us", "1",    "--json"};
+    if (path == "tcp") words = words + Words{"--path", "tcp"};
+    const ProgramRun run = run_troupe(words);
+    ASSERT_EQ(run.status, 0) << run.output;
+    EXPECT_EQ(run.line["path"], path);
+    EXPECT_EQ(run.line["device"], "cuda");
+    EXPECT_EQ(run.line["served_on_device"], path == "device" ? 6 : 0);
+    EXPECT_GE(run.line["checked_versions"], 2);
+    EXPECT_GT(run.line["checked_tokens"], 24);
+    EXPECT_EQ(run.line["mixed_tokens"], 0);
+    EXPECT_GT(run.line["steps_during"], 0);
+    EXPECT_GT(run.line["gb_per_s"], 0);
+  }
+  expect_error({"bench", "push", "--device", "cuda", "--path", "shm"}, 2,
+               {"--path shm", "there are device and tcp"});
+  expect_error({"bench", "push", "--path", "device"}, 2, {"--path device needs --device cuda"});
 }
 
 }  // namespace troupe::test

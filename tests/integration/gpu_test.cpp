@@ -90,6 +90,10 @@ TEST_F(Gpu, TheDoctorDescribesTheDevice) {
   const auto& gpu = facts.line.at("gpus").at(0);
   EXPECT_EQ(gpu.at("device"), "cuda:0");
   EXPECT_EQ(gpu.at("memory_bytes"), 67108864);
+  const auto classes = gpu.at("arithmetic").get<std::vector<std::string>>();
+  ASSERT_EQ(classes.size(), 3u);
+  EXPECT_TRUE(classes[0].starts_with("f32/v1/")) << classes[0];
+  EXPECT_TRUE(classes[2].starts_with("bf16-compute/v1/abi")) << classes[2];
   for (const char* speed : {"read_gb_per_s", "copy_gb_per_s", "upload_gb_per_s",
                             "download_gb_per_s", "fma_gflops", "mma_gflops"})
     EXPECT_GT(gpu.at(speed), 0) << speed;
@@ -97,6 +101,8 @@ TEST_F(Gpu, TheDoctorDescribesTheDevice) {
   EXPECT_NE(text.text.find("cuda:0 emulated CUDA device, sm_90, 4 multiprocessors"),
             std::string::npos)
       << text.text;
+  EXPECT_NE(text.text.find("arithmetic " + classes[0] + ", " + classes[1]), std::string::npos);
+  EXPECT_EQ(text.text.find("WRONG"), std::string::npos) << text.text;
   set("TROUPE_CUDA_EMULATOR", "none");
   expect_error({"doctor", "--gpus", "--json"}, 3, {"no GPU", "nvidia-smi"});
 }

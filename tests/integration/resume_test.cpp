@@ -1,6 +1,6 @@
 // kill -9 at any step and resume: metrics, rollouts and the hashes of the weights after ten updates
 // equal those of a run that was never interrupted.
-#include "processes.hpp"
+#include "company_support.hpp"
 #include "runtime/core/rng.hpp"
 
 #include <chrono>

@@ -113,7 +113,7 @@ actors::Join join_of(const NodeSelf& self) {
   join.host_id = weights::own_host_id();
   join.pid = static_cast<std::uint32_t>(::getpid());
   join.cores = static_cast<std::uint32_t>(usable_cores());
-  join.arithmetic = self.arithmetic.empty() ? kArithmetic : self.arithmetic;
+  join.arithmetic = self.arithmetic.empty() ? processor_arithmetic() : self.arithmetic;
   join.build = self.build.empty() ? build_version() : self.build;
   join.roles = self.kinds;
   return join;

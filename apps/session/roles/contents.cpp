@@ -217,8 +217,32 @@ Result<void> check_experience(store::RunStart& start, Hashing& contents) {
   return {};
 }
 
-std::string hashes_json(const Hashes& hashes) {
-  return nlohmann::json{{"sha256", hashes}}.dump();
+std::string hashes_json(const Hashes& hashes, const std::string& arithmetic) {
+  nlohmann::json state = {{"sha256", hashes}};
+  if (!arithmetic.empty()) state["arithmetic"] = arithmetic;
+  return state.dump();
+}
+
+std::string arithmetic_of_json(const std::string& text) {
+  const auto state = nlohmann::json::parse(text, nullptr, false);
+  if (!state.is_object() || !state.contains("arithmetic")) return {};
+  return state["arithmetic"].is_string() ? state["arithmetic"].get<std::string>() : std::string();
+}
+
+core::Result<std::string> check_arithmetic(const store::RunStart& start, const std::string& now) {
+  if (!start.checkpoint) return std::string();
+  const std::filesystem::path& folder = start.checkpoint->folder;
+  const std::string before = arithmetic_of_json(start.checkpoint->state_json);
+  if (before.empty() || now.empty() || before == now) return std::string();
+  const std::string text = "the class of arithmetic was " + before + " and is " + now;
+  std::error_code error;
+  const bool own =
+      std::filesystem::equivalent(folder.parent_path(), start.folder.checkpoint_folder(), error);
+  if (!own) return "changed since the checkpoint: " + text;
+  return core::fail(ErrorCode::kConfig,
+                    folder.string() + " was made on other devices or by another build: " + text +
+                        "; go on where it was made, or start a branch: the same command with " +
+                        store::branch_flags(folder, start.folder.path()) + " goes on from there");
 }
 
 Hashes hashes_of_json(const std::string& text) {

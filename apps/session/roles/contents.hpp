@@ -83,10 +83,16 @@ core::Result<store::RunStart> start_run(const config::TrainConfig& config,
 // contents; then has `contents` write its hashes beside it. For the first session of a process.
 core::Result<void> check_experience(store::RunStart& start, Hashing& contents);
 
-// Converts hashes to and from the JSON text in a checkpoint's manifest. Damaged or empty text gives
-// no hashes.
-std::string hashes_json(const Hashes& hashes);
+// Converts hashes, and the class of arithmetic, to and from the JSON text in a checkpoint's
+// manifest. Damaged or empty text gives no hashes, and no class.
+std::string hashes_json(const Hashes& hashes, const std::string& arithmetic = "");
 Hashes hashes_of_json(const std::string& text);
+std::string arithmetic_of_json(const std::string& text);
+
+// Compares the class of arithmetic that the run computes in with that of the checkpoint that it
+// goes on from, if both are known. Returns a note when a run that branches off changes it. Error
+// kConfig, naming both: the results would be those of neither.
+core::Result<std::string> check_arithmetic(const store::RunStart& start, const std::string& now);
 
 // Converts hashes to and from the settings that a Spawn message carries.
 using Settings = std::vector<std::pair<std::string, std::string>>;

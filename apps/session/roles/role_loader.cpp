@@ -18,6 +18,7 @@
 #include "kernels/ops.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/learn/trainers.hpp"
+#include "runtime/model/arithmetic.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
 #include "runtime/weights/shared_publisher.hpp"
 
@@ -125,7 +126,18 @@ Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
   const Hashing hashing(std::move(contents));
   auto recipe = load_kind({*config, spawn});
   if (recipe && !theirs.empty()) TROUPE_TRY(check_contents(hashing, theirs));
+  if (recipe) recipe->arithmetic = arithmetic_of({*config, spawn}, recipe->team);
   return recipe;
+}
+
+std::string RoleLoader::arithmetic_of(const Order& order, core::TeamRunner* team) {
+  const std::string& kind = order.spawn.kind;
+  if (kind != "policy" && kind != "generator" && kind != "reference") return "";
+  const kernels::PanelDtype dtype = forward_dtype(order.config);
+  const RoleDevice device = device_of(order.config, kind, order.spawn.name);
+  std::string& name = arithmetic_[device.device.text() + " " + kernels::name_of(dtype)];
+  if (name.empty()) name = model::arithmetic_name(*team, dtype);
+  return name;
 }
 
 Result<RoleRecipe> RoleLoader::load_kind(const Order& order) {

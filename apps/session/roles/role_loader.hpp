@@ -61,6 +61,8 @@ class RoleLoader final : public actors::RoleMaker {
                                           const std::string& kind,
                                           Teams& teams);
   core::Result<core::TeamRunner*> team_of(const Order& order);
+  // The class that a policy, generator or reference computes in; "" of other roles.
+  std::string arithmetic_of(const Order& order, core::TeamRunner* team);
   core::Result<void> load_text(const std::filesystem::path& folder, const model::ModelSpec& spec);
   async::DeviceThread& thread_of(const std::string& name, void (*begin)() = nullptr);
 
@@ -71,6 +73,7 @@ class RoleLoader final : public actors::RoleMaker {
   std::shared_ptr<const model::PackedWeights> first_weights_;  // for a reference in this process
   std::shared_ptr<actors::TokenizerText> text_;                // of all generators
   std::vector<std::int32_t> eos_;
+  std::map<std::string, std::string> arithmetic_;  // by device and dtype
   Teams teams_;  // of `compute_`; made when the first role computes
   std::map<std::string, Teams> generator_teams_;  // of generators with threads of their own
   async::DeviceThread compute_;

@@ -45,10 +45,15 @@ caf::actor Member::spawn(caf::actor_system& system, const caf::actor& introducer
   return handle;
 }
 
+wire::Hello Member::hello() const {
+  const Identity& self = identity();
+  return {self.self, self.run, self.epoch, "", self.arithmetic};
+}
+
 void Member::introduce(const caf::actor& introducer,
                        const caf::actor& handle,
                        const std::vector<caf::actor>& to) {
-  const auto frame = wire::hello_frame({identity().self, identity().run, identity().epoch, ""});
+  const auto frame = wire::hello_frame(hello());
   for (const auto& remote : to) {
     core_->count_out(frame);
     caf::send_as(introducer, remote, Parcel(frame), handle);
@@ -58,8 +63,7 @@ void Member::introduce(const caf::actor& introducer,
 Result<void> Member::enter(caf::actor_system& system, const caf::actor& introducer) {
   const Visit visit;
   const caf::actor handle = spawn(system, introducer);
-  const wire::Hello hello{identity().self, identity().run, identity().epoch, ""};
-  auto introducers = core_->directory.join(hello, handle);
+  auto introducers = core_->directory.join(hello(), handle);
   if (!introducers) {
     caf::anon_send(handle, Leave{});
     return introducers.failure();

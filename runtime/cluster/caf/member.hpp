@@ -37,6 +37,7 @@ class Member final : public Endpoint {
   void send_reply(const PeerName& peer, const wire::Frame& frame) override;
 
  private:
+  wire::Hello hello() const;
   caf::actor spawn(caf::actor_system& system, const caf::actor& introducer);
   void introduce(const caf::actor& introducer,
                  const caf::actor& handle,

@@ -74,7 +74,8 @@ async::task<void> Node::start(Node* self, std::shared_ptr<cluster::Endpoint> end
 
 // The head hears of it over the connection, and says no or nothing.
 void Node::introduce(const cluster::Identity& identity, std::string pass) {
-  const wire::Hello hello{identity.self, identity.run, identity.epoch, std::move(pass)};
+  const wire::Hello hello{identity.self, identity.run, identity.epoch, std::move(pass),
+                          identity.arithmetic};
   stage_.links.pass(process_, head_->process(),
                     [this, head = head_, hello] { head->introduced(*this, hello); });
 }

@@ -33,7 +33,8 @@ class IdleRole final : public cluster::Role {
 // What nodes answer instead of starting a role, by node and kind; and what they were asked.
 struct Refusals {
   std::map<std::pair<std::string, std::string>, core::Error> why;
-  std::vector<std::string> asked;  // "reference/0 at node/a"
+  std::vector<std::string> asked;              // "reference/0 at node/a"
+  std::map<std::string, std::string> classes;  // of arithmetic, by node; of others "f32/v1/a"
 };
 
 // Loads for some time, then gives a role that does nothing.
@@ -48,6 +49,10 @@ class SlowMaker final : public RoleMaker {
     const auto refused = refusals_.why.find({node_, spawn.kind});
     if (refused != refusals_.why.end()) co_return core::fail(refused->second);
     cluster::RoleRecipe recipe;
+    const auto other = refusals_.classes.find(node_);
+    if (spawn.kind != "reward") {
+      recipe.arithmetic = other == refusals_.classes.end() ? "f32/v1/a" : other->second;
+    }
     recipe.factory =
         [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
       return std::unique_ptr<cluster::Role>(std::make_unique<IdleRole>());
@@ -154,6 +159,8 @@ class CompanyStage final : public NodeLauncher {
 
   // Processes end at once from now on.
   void doom() { doomed_ = true; }
+  // The run may end with an error.
+  void may_end() { may_end_ = true; }
   const std::string& hopeless() const { return hopeless_; }
   // Asks on the company's strand; the answer is there once time has passed.
   cluster::testing::Later<core::Result<void>> await_up(std::vector<std::string> kinds) {
@@ -212,7 +219,7 @@ class CompanyStage final : public NodeLauncher {
     };
     hooks.note = [this](const std::string& text) { notes_.push_back(text); };
     hooks.hopeless = [this](const core::Error& error) {
-      EXPECT_TRUE(doomed_) << error.message;
+      EXPECT_TRUE(doomed_ || may_end_) << error.message;
       hopeless_ = error.message;
     };
     hooks.fence = [](const std::string&, const core::Error&) {};
@@ -264,9 +271,12 @@ class CompanyStage final : public NodeLauncher {
     });
   }
 
-  void introduce(const std::string& name, std::uint64_t epoch, const std::string& origin) {
-    async::post(strand_, [this, name, epoch, origin] {
-      const wire::Hello hello{name, core::RunId{42}, epoch, ""};
+  void introduce(const std::string& name,
+                 std::uint64_t epoch,
+                 const std::string& origin,
+                 const std::string& arithmetic = "") {
+    async::post(strand_, [this, name, epoch, origin, arithmetic] {
+      const wire::Hello hello{name, core::RunId{42}, epoch, "", arithmetic};
       company_->on_arrived(hello, origin);
     });
   }
@@ -278,11 +288,12 @@ class CompanyStage final : public NodeLauncher {
          life](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
       const std::string role = identity.self;
       const std::uint64_t epoch = identity.epoch;
+      const std::string arithmetic = identity.arithmetic;
       if (life->crashed) return core::fail(core::ErrorCode::kClosed, "crashed");
       TROUPE_TRY_ASSIGN(endpoint, network_.join(std::move(identity)));
       EXPECT_GT(epoch, places_[role].epoch) << role << " came back with an old epoch";
       places_[role] = {life, epoch};
-      introduce(role, epoch, life->name);
+      introduce(role, epoch, life->name, arithmetic);
       return endpoint;
     };
     ports.maker = &life->maker;
@@ -378,7 +389,7 @@ class CompanyStage final : public NodeLauncher {
   std::vector<std::string> drained_;
   Lines printed_;
   bool over_ = false;
-  bool doomed_ = false;
+  bool doomed_ = false, may_end_ = false;
   std::string hopeless_;
 };
 

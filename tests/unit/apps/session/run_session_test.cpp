@@ -25,6 +25,7 @@ class BarePlane final : public ControlPlane {
     events_.push_back("start");
     return started_;
   }
+  std::string arithmetic() const override { return "f32/v1/0"; }
   void prepare(actors::Controller&) override { events_.push_back("prepare"); }
   void attach(RunSession&) override { events_.push_back("attach"); }
   void write_report() override { events_.push_back("report"); }

@@ -17,12 +17,13 @@ using core::ErrorCode;
 using testing::some_header;
 
 TEST(Hello, ComesBackAsItWas) {
-  const auto read = read_hello(hello_frame({"node/gpu1", core::RunId{9}, 3, "secret"}));
+  const auto read = read_hello(hello_frame({"node/gpu1", core::RunId{9}, 3, "secret", "f32/v1/0"}));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->name, "node/gpu1");
   EXPECT_EQ(read->run.value, 9u);
   EXPECT_EQ(read->epoch, 3u);
   EXPECT_EQ(read->pass, "secret");
+  EXPECT_EQ(read->arithmetic, "f32/v1/0");
 }
 
 TEST(Hello, AnotherBodyIsNoHello) {

@@ -17,6 +17,11 @@ TEST(Contents, TravelInManifestsAndInSettings) {
   EXPECT_TRUE(hashes_of_json("{}").empty()) << "a checkpoint of an older program";
   EXPECT_TRUE(hashes_of_json("no json").empty());
   EXPECT_TRUE(hashes_of_json(R"({"sha256": {"a": 1}})").empty());
+  const std::string in_class = hashes_json(kThen, "f32/v1/0");
+  EXPECT_EQ(hashes_of_json(in_class), kThen);
+  EXPECT_EQ(arithmetic_of_json(in_class), "f32/v1/0");
+  for (const char* none : {"{}", "no json", R"({"arithmetic": 7})"})
+    EXPECT_EQ(arithmetic_of_json(none), "") << none;
   Settings settings = settings_of(kThen);
   settings.emplace_back("updates", "10");
   EXPECT_EQ(hashes_of_settings(settings), kThen);
