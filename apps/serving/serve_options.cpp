@@ -84,7 +84,7 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
     return fail(ErrorCode::kConfig,
                 "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
   }
-  const auto settings = engine::settings_for(spec, limits());
+  const auto settings = engine::settings_for(spec, kv_dtype(), limits());
   if (settings) return {};
   return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + settings.error().message);
 }
@@ -98,6 +98,12 @@ Result<void> ServeOptions::check_tokenizer(const std::filesystem::path& folder) 
   if (no_tokenizer || std::filesystem::exists(folder / "tokenizer.json", error)) return {};
   return fail(ErrorCode::kConfig, "no tokenizer.json in " + folder.string() +
                                       "; --skip-tokenizer-init serves token ids without one");
+}
+
+kernels::KvDtype ServeOptions::kv_dtype() const {
+  auto weights = kernels::PanelDtype::kF32;
+  kernels::parse_panel_dtype(dtype, weights);  // what it does not know is refused elsewhere
+  return kernels::kv_dtype_of(weights, placement.device == "cpu");
 }
 
 engine::EngineLimits ServeOptions::limits() const {
@@ -145,7 +151,7 @@ std::vector<std::string> default_names(const std::string& model,
 
 Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   const model::ModelSpec& spec = engine_host.spec();
-  TROUPE_TRY_ASSIGN(settings, engine::settings_for(spec, limits()));
+  TROUPE_TRY_ASSIGN(settings, engine::settings_for(spec, kv_dtype(), limits()));
   ServedModel made{.names = names,
                    .root = model,
                    .tokenizer = std::nullopt,

@@ -42,6 +42,7 @@ struct ServeOptions {
     return no_tokenizer ? TokenizerUse::kNone : TokenizerUse::kNeeded;
   }
   engine::EngineLimits limits() const;
+  kernels::KvDtype kv_dtype() const;  // of the engine that these options describe
   net::HttpServerOptions listen() const;
   // The base URL of the API: "http://127.0.0.1:8000/v1". `bound`: the port in use.
   std::string address(std::uint16_t bound) const;
