@@ -223,6 +223,7 @@ core::Result<model::GroupPlan> plan_of(const TrainJob& job,
 core::Result<learn::OptimSettings> train_optim(const TrainJob& job) {
   learn::OptimSettings optim;
   optim.trained.lora.rank = job.lora_rank;
+  optim.lanes = job.lanes;
   const bool known = kernels::parse_panel_dtype(job.dtype, optim.panels);
   const bool pairs_on_cpu =
       optim.panels == kernels::PanelDtype::kBf16Compute && job.device == "cpu";
@@ -249,6 +250,7 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
     flops += critic_flops * 8.0 / 6.0;  // a forward pass for the values, and an update
     learn::CriticSettings of_critic;
     of_critic.batch = settings.batch;
+    of_critic.optim.lanes = job.lanes;
     of_critic.total_steps = settings.total_steps;
     TROUPE_TRY_SET(critic, trainers->critic(std::move(scores), of_critic, team));
   }

@@ -21,6 +21,7 @@ struct TrainJob {
   std::int64_t micro_tokens_max = 2048;
   std::string dtype = "f32";   // of the forward pass's weights
   std::int64_t lora_rank = 0;  // 0: all weights are trained
+  std::int64_t lanes = 1;      // as train.lanes
   std::string device = "cpu";
   std::int64_t threads = 0;
 };

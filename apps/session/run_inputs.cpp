@@ -3,6 +3,7 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_loader.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 
@@ -102,6 +103,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
     TROUPE_TRY(check_reward_models(config, true));
   }
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
+  if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
   if (!models) return inputs;
   if (reward_parts(config).front().folder.empty()) {
     TROUPE_TRY_SET(inputs.reward, make_reward(config));

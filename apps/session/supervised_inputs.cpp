@@ -69,6 +69,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   const std::filesystem::path& folder = inputs.model_folder;
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
+  if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
   if (!config.ref.model_name_or_path.empty()) {
     TROUPE_TRY_ASSIGN(reference, model::resolve_model(config.ref.model_name_or_path));
     TROUPE_TRY_ASSIGN(other, model::read_spec(reference));

@@ -103,7 +103,7 @@ class CriticTrainerImpl final : public CriticTrainer {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
     TROUPE_TRY(check_fit(groups, old, "values"));
     TROUPE_TRY(check_fit(groups, returns, "returns"));
-    TROUPE_TRY_ASSIGN(plan, plan_update(groups, settings_.batch));
+    TROUPE_TRY_ASSIGN(plan, plan_update(groups, settings_.batch, {}, {.lanes = model_->lanes()}));
     ValueBatch batch;
     batch.weight = Chosen<Reducer>("token_mean")->weight(plan.counts(), 1, 1);
     Totals totals;
@@ -116,6 +116,7 @@ class CriticTrainerImpl final : public CriticTrainer {
             TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), model_->team(), plan_));
             batch.old = gather(old, micro);
             batch.returns = gather(returns, micro);
+            model_->begin_micro_batch(0);
             TROUPE_TRY_ASSIGN(loss, run(weights, batch, stats));
             sum += loss;
             if (!std::isfinite(loss)) break;

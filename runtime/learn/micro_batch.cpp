@@ -1,5 +1,6 @@
 #include "runtime/learn/micro_batch.hpp"
 
+#include "runtime/learn/even_cut.hpp"
 #include "runtime/learn/update_advantages.hpp"
 
 #include <algorithm>
@@ -61,6 +62,12 @@ core::Result<std::vector<std::size_t>> ticket_order(const std::vector<experience
   return order;
 }
 
+void append_part(MicroBatch& micro, const GroupPart& part, const experience::Group& group) {
+  micro.parts.push_back(part);
+  micro.rows += part_rows(group, part.sample_begin, part.sample_end);
+  micro.tokens += part_tokens(group, part.sample_begin, part.sample_end);
+}
+
 // Cuts one mini-batch, whose groups `run` lists, into micro-batches of at most `rows_max` rows, and
 // fills these one after the other. Groups that learn come first.
 MiniBatch cut(const std::vector<experience::Group>& groups,
@@ -72,15 +79,12 @@ MiniBatch cut(const std::vector<experience::Group>& groups,
   const auto add = [&](const GroupPart& part, bool learning) {
     const experience::Group& group = groups[part.group];
     const std::int64_t rows = part_rows(group, part.sample_begin, part.sample_end);
-    const std::int64_t tokens = part_tokens(group, part.sample_begin, part.sample_end);
     if (filled.empty() || filled.back().learns != learning ||
         filled.back().rows + rows > rows_max) {
       filled.emplace_back().learns = learning;
     }
-    filled.back().parts.push_back(part);
-    filled.back().rows += rows;
-    filled.back().tokens += tokens;
-    mini.tokens += tokens;
+    append_part(filled.back(), part, group);
+    mini.tokens += part_tokens(group, part.sample_begin, part.sample_end);
   };
   for (const bool learning : {true, false}) {
     for (const std::size_t index : run) {
@@ -123,6 +127,85 @@ MiniBatch cut_evenly(const std::vector<experience::Group>& groups,
   return best;
 }
 
+// Groups, or samples of groups, in order, and the rows of runs of them.
+class Units {
+ public:
+  // `split`: each sample is a unit; else only those of groups that are larger than `rows_max`.
+  Units(const std::vector<experience::Group>& groups,
+        const std::vector<std::size_t>& chosen,
+        std::int64_t rows_max,
+        bool split)
+      : groups_(&groups) {
+    for (const std::size_t index : chosen) {
+      const std::size_t samples = groups[index].samples.size();
+      const bool whole = !split && part_rows(groups[index], 0, samples) <= rows_max;
+      for (std::size_t i = 0; i < samples; i += whole ? samples : 1)
+        add({index, i, whole ? samples : i + 1});
+    }
+  }
+
+  std::size_t size() const { return parts_.size(); }
+  // Samples of one group share its prompt.
+  std::int64_t rows(UnitRun run) const {
+    return alone_[run.begin] + added_[run.end] - added_[run.begin + 1];
+  }
+  MicroBatch micro_batch(UnitRun run, bool learns) const {
+    MicroBatch micro;
+    micro.learns = learns;
+    for (std::size_t i = run.begin; i < run.end;) {
+      GroupPart part = parts_[i];
+      for (++i; i < run.end && parts_[i].group == part.group; ++i)
+        part.sample_end = parts_[i].sample_end;
+      append_part(micro, part, (*groups_)[part.group]);
+    }
+    return micro;
+  }
+
+ private:
+  void add(const GroupPart& part) {
+    const experience::Group& group = (*groups_)[part.group];
+    const std::int64_t rows = part_rows(group, part.sample_begin, part.sample_end);
+    const auto prompt = static_cast<std::int64_t>(group.prompt.size());
+    alone_.push_back(rows);
+    added_.push_back(added_.back() + rows - (part.sample_begin > 0 ? prompt : 0));
+    parts_.push_back(part);
+  }
+
+  const std::vector<experience::Group>* groups_;
+  std::vector<GroupPart> parts_;
+  std::vector<std::int64_t> alone_;        // rows of a unit with its prompt
+  std::vector<std::int64_t> added_ = {0};  // sums of what each unit adds behind the one before it
+};
+
+// The micro-batches of a mini-batch with several lanes: a multiple of their number, those that
+// learn first.
+MiniBatch cut_for_lanes(const std::vector<experience::Group>& groups,
+                        std::span<const std::size_t> run,
+                        const std::vector<bool>& learns,
+                        std::int64_t rows_max,
+                        const Dealing& dealing) {
+  MiniBatch mini;
+  for (const bool learning : {true, false}) {
+    std::vector<std::size_t> chosen;
+    for (const std::size_t index : run) {
+      if ((learns.empty() || learns[index]) == learning) chosen.push_back(index);
+    }
+    const auto wanted = [&](const Units& units) {
+      const auto cost = [&](UnitRun some) { return units.rows(some); };
+      return whole_rounds(fewest_runs(units.size(), cost, rows_max), dealing.lanes);
+    };
+    Units units(groups, chosen, rows_max, false);
+    if (units.size() < wanted(units) && !dealing.whole_groups)
+      units = Units(groups, chosen, rows_max, true);
+    const auto cost = [&](UnitRun some) { return units.rows(some); };
+    for (const UnitRun& some : even_cut(units.size(), cost, wanted(units))) {
+      mini.micro_batches.push_back(units.micro_batch(some, learning));
+      mini.tokens += mini.micro_batches.back().tokens;
+    }
+  }
+  return mini;
+}
+
 }  // namespace
 
 std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::size_t end) {
@@ -132,7 +215,8 @@ std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::s
 
 core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& groups,
                                      const BatchSettings& batch,
-                                     const std::vector<bool>& learns) {
+                                     const std::vector<bool>& learns,
+                                     const Dealing& dealing) {
   if (groups.empty()) return core::fail(ErrorCode::kInvalidArgument, "the update has no groups");
   TROUPE_TRY_ASSIGN(order, ticket_order(groups, batch.micro_tokens_max));
   const std::size_t count = groups.size();
@@ -141,8 +225,10 @@ core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& group
   UpdatePlan plan;
   for (std::size_t run = 0; run < runs; ++run) {
     const std::size_t first = count * run / runs, end = count * (run + 1) / runs;
-    plan.mini_batches.push_back(cut_evenly(groups, std::span(order).subspan(first, end - first),
-                                           learns, batch.micro_tokens_max));
+    const auto own = std::span(order).subspan(first, end - first);
+    plan.mini_batches.push_back(
+        dealing.lanes == 1 ? cut_evenly(groups, own, learns, batch.micro_tokens_max)
+                           : cut_for_lanes(groups, own, learns, batch.micro_tokens_max, dealing));
     const MiniBatch& mini = plan.mini_batches.back();
     plan.tokens += mini.tokens;
     plan.micro_batches += static_cast<std::int64_t>(mini.micro_batches.size());

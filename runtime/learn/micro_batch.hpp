@@ -26,6 +26,12 @@ struct MicroBatch {
   std::int64_t tokens = 0;  // response tokens, each a target of the loss
 };
 
+// How the micro-batches of a step are dealt to lanes (lane_sum.hpp).
+struct Dealing {
+  std::int64_t lanes = 1;
+  bool whole_groups = false;  // the loss compares samples of a group, so no group may be split
+};
+
 struct MiniBatch {
   std::vector<MicroBatch> micro_batches;
   std::int64_t tokens = 0;
@@ -49,11 +55,17 @@ std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::s
 // groups differ by at most one (fewer mini-batches when there are fewer groups). Micro-batches take
 // whole groups and are about equal in size; a group that is larger than a micro-batch is split
 // between samples, in order. Groups whose `learns` is false come last in their mini-batch, in
-// micro-batches of their own; an empty `learns` means that all learn. Errors: kInvalidArgument (no
-// groups, a group without samples, an empty prompt or response, two groups of one slot), kConfig
-// (one sample with its prompt is longer than micro_tokens_max).
+// micro-batches of their own; an empty `learns` means that all learn.
+//
+// With several lanes, the groups that learn make a multiple of `lanes` micro-batches, whose largest
+// is as small as can be, and so do the others. Where whole groups would leave a lane empty, groups
+// are split between samples; if there are fewer samples than that, each is a micro-batch.
+//
+// Errors: kInvalidArgument (no groups, a group without samples, an empty prompt or response, two
+// groups of one slot), kConfig (one sample with its prompt is longer than micro_tokens_max).
 core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& groups,
                                      const BatchSettings& batch,
-                                     const std::vector<bool>& learns = {});
+                                     const std::vector<bool>& learns = {},
+                                     const Dealing& dealing = {});
 
 }  // namespace troupe::learn

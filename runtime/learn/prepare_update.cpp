@@ -75,7 +75,8 @@ core::Result<void> plan_learning(const TrainerSettings& settings, UpdateContext&
     if (algo.objective->pairs && any) ++update.pairs;
     learns.push_back(any || other_terms);
   }
-  TROUPE_TRY_SET(update.plan, plan_update(update.groups, settings.batch, learns));
+  const Dealing dealing{settings.optim.lanes, algo.objective->pairs};
+  TROUPE_TRY_SET(update.plan, plan_update(update.groups, settings.batch, learns, dealing));
   if (!algo.objective->pairs) return {};
   return check_pairs(update.groups, settings.batch.micro_tokens_max);
 }

@@ -1,6 +1,6 @@
 // Adds a next-token loss on plain texts to each optimiser step of the policy, against forgetting
-// (PPO-ptx, Ouyang et al. 2022). Owned by the trainer, used from its thread. Bound: one micro-batch
-// of texts per step.
+// (PPO-ptx, Ouyang et al. 2022). Owned by the trainer, used from its thread. Bound: as many texts
+// per step as fill one micro-batch; they are dealt to the lanes.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -28,10 +28,12 @@ std::vector<std::uint64_t> ptx_order(std::uint64_t count, std::uint64_t seed, st
 
 class PtxTerm {
  public:
-  // What one step added: the mean loss of a token, before `coef`, and the number of texts.
-  struct Part {
-    double nll = 0;
+  using Text = std::vector<std::int32_t>;
+  // The texts of one step, of which each part is a micro-batch. They live as long as the term.
+  struct Step {
+    std::vector<std::vector<const Text*>> parts;
     std::uint64_t texts = 0;
+    std::int64_t targets = 0;  // all tokens but a text's first
   };
 
   // There is at least one text, and none is longer than `rows_max` + 1 tokens. `team` and `forward`
@@ -43,12 +45,16 @@ class PtxTerm {
 
   double coef() const { return texts_->coef; }
   // Takes texts from place `cursor` of the endless stream on, until a micro-batch is full or there
-  // are as many as a pass has, packs them so that no text attends to another, and adds the gradient
-  // of coef * nll. If the loss is not finite, returns it and adds no gradient.
-  core::Result<Part> add(const model::PackedWeights& weights, std::uint64_t cursor);
+  // are as many as a pass has, and cuts them into a part for each of `lanes` lanes, about equal in
+  // size; fewer, if there are fewer texts.
+  Step take(std::uint64_t cursor, std::int64_t lanes);
+  // Packs part `part` so that no text attends to another, adds the gradient of coef * nll, and
+  // returns nll: the sum of the part's losses / the step's targets. The parts' nll add up to the
+  // step's mean loss of a token. If it is not finite, adds no gradient.
+  core::Result<double> add(const model::PackedWeights& weights, const Step& step, std::size_t part);
 
  private:
-  const std::vector<std::int32_t>& text_at(std::uint64_t place);
+  const Text& text_at(std::uint64_t place);
 
   const std::shared_ptr<const PtxTexts> texts_;
   const std::int64_t rows_max_;

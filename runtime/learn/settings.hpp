@@ -78,6 +78,7 @@ struct OptimSettings {
   double warmup_ratio = 0.03;            // of the optimiser steps of the run
   double lr_min_ratio = 0.1;             // cosine ends at this share of lr
   std::int64_t nonfinite_steps_max = 3;  // steps skipped in a row; one more stops the run
+  std::int64_t lanes = 1;                // of a step's gradient (lane_sum.hpp)
   bool checkpointing = false;            // of activations: less memory, more time, the same bits
   double aux_loss_coef = 0;              // of the load-balancing loss of experts
   model::TrainedSet trained;             // all weights, all but some, or adapters

@@ -16,6 +16,8 @@ namespace {
 
 using core::ErrorCode;
 
+constexpr std::int64_t kLanes_max = 1024;
+
 core::Result<void> check_optim(const OptimSettings& optim, const std::string& section) {
   // Betas are used as f32: one that rounds to 1 would never forget, and divide by zero.
   const auto is_beta = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1.0f; };
@@ -24,6 +26,8 @@ core::Result<void> check_optim(const OptimSettings& optim, const std::string& se
                      "at least 0 and below 1 as 32-bit numbers"));
   TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, section + ".adam.eps", "above 0"));
   TROUPE_TRY(require(optim.grad_norm_max >= 0, section + ".max_norm", "at least 0"));
+  TROUPE_TRY(require(optim.lanes >= 1 && optim.lanes <= kLanes_max, "train.lanes",
+                     "at least 1 and at most 1024"));
   return require(std::isfinite(optim.aux_loss_coef) && optim.aux_loss_coef >= 0,
                  section + ".aux_loss_coef", "at least 0");
 }
@@ -77,10 +81,10 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       key_(std::move(key)),
       master_(std::move(master)),
       lora_(fresh_adapters(*master_, trained, optim.trained)),
-      grads_(master_->spec(), trained, team.memory()),
+      gradient_(master_->spec(), trained, optim.lanes, team),
       optimiser_(values(), trained, optim),
       total_steps_(total_steps),
-      forward_(team, *master_, &grads_, optim.checkpointing, lora_.get()) {
+      forward_(team, *master_, &gradient_.working(), optim.checkpointing, lora_.get()) {
   // Applies to the whole process. LibTorch's own threads would change the order of its sums and
   // compete with the team for cores.
   at::set_num_threads(1);
@@ -106,17 +110,15 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
   return packed_;
 }
 
-void TrainableModel::begin_micro_batch(double share) {
+void TrainableModel::begin_micro_batch(double share, bool learns) {
+  gradient_.begin_micro_batch(learns);
   share_ = share;
   forward_.set_balance(optim_.aux_loss_coef * share);
 }
 
 core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
                                               const Describe& describe) {
-  team_.run([&](core::Team member) {
-    kernels::flush_denormals();
-    kernels::ops().zero(grads_.data(), member.share(grads_.size(), 64));
-  });
+  gradient_.begin_step();
   StepReport report;
   report.lr = learning_rate(optim_, total_steps_, static_cast<std::int64_t>(version_));
   {
@@ -125,11 +127,13 @@ core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
     if (!std::isfinite(loss)) return skip("the loss", describe, report.lr);
     report.loss = loss;
   }
-  report.grad_norm = global_norm(team_, grads_.data(), grads_.size());
+  gradient_.end_step();
+  const model::ParamStore& grads = gradient_.sum();
+  report.grad_norm = global_norm(team_, grads.data(), grads.size());
   if (!std::isfinite(report.grad_norm)) {
-    return skip("the gradient of " + first_nonfinite(team_, grads_), describe, report.lr);
+    return skip("the gradient of " + first_nonfinite(team_, grads), describe, report.lr);
   }
-  optimiser_.step(team_, values(), grads_, report.lr,
+  optimiser_.step(team_, values(), grads, report.lr,
                   clip_scale(report.grad_norm, optim_.grad_norm_max));
   if (lora_) lora_->merge(team_, *master_);
   report.applied = true;

@@ -8,6 +8,7 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/learn/lane_sum.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/lora.hpp"
@@ -46,7 +47,8 @@ class TrainableModel {
       std::string key = "actor");
 
   // Runs the forward and backward passes of a step on `weights` and returns the loss. Gradients are
-  // zero when it is called. If a loss is not finite, returns it at once, and the step is skipped.
+  // zero when it is called, and each micro-batch is begun (begin_micro_batch). If a loss is not
+  // finite, returns it at once, and the step is skipped.
   using Accumulate = std::function<core::Result<double>(const model::PackedWeights& weights)>;
   // Describes the step's data for the error after too many skipped steps: "update 3, slot 1 to
   // ...".
@@ -56,11 +58,12 @@ class TrainableModel {
   // is counted; more than nonfinite_steps_max in a row is kNumeric. Either way version() grows.
   core::Result<StepReport> step(const Accumulate& accumulate, const Describe& describe);
 
-  // The load-balancing loss of experts, when optim.aux_loss_coef is not 0. Call begin_micro_batch
-  // before each forward pass with the micro-batch's share of the step's rows (0: no balancing).
-  // After the pass, aux_loss() is share * loss; its sum over a step's micro-batches is the step's
-  // mean loss.
-  void begin_micro_batch(double share);
+  // Call it before each micro-batch of a step, in the plan's order: its gradient goes to the next
+  // lane (lane_sum.hpp). `learns` false: no backward pass follows, and the lane stays absent.
+  // `share` is the micro-batch's share of the step's rows, for the load-balancing loss of experts
+  // (0: no balancing). When optim.aux_loss_coef is not 0, aux_loss() after the forward pass is
+  // share * loss; its sum over a step's micro-batches is the step's mean loss.
+  void begin_micro_batch(double share, bool learns = true);
   double aux_loss() const { return share_ * forward_.balance_loss(); }
   double aux_loss_coef() const { return optim_.aux_loss_coef; }
 
@@ -81,7 +84,8 @@ class TrainableModel {
   core::Version version() const { return version_; }  // optimiser steps, skipped ones included
 
   // Elements of the gradients, and of each moment.
-  std::int64_t trained_size() const { return grads_.size(); }
+  std::int64_t trained_size() const { return gradient_.sum().size(); }
+  std::int64_t lanes() const { return gradient_.lanes(); }
 
   bool has_adapter() const { return lora_ != nullptr; }
   // Writes the adapters as a folder that PEFT opens; `base` names the base model. Only with
@@ -111,7 +115,7 @@ class TrainableModel {
   const std::string key_;
   std::unique_ptr<model::ParamStore> master_;
   std::unique_ptr<model::Lora> lora_;  // null: the master's own weights are trained
-  model::ParamStore grads_;
+  LaneSum gradient_;
   AdamW optimiser_;
   const std::int64_t total_steps_;  // of the run, for the learning rate
   model::TrainForward forward_;

@@ -4,6 +4,7 @@
 // policy's trainer adds rl_state.json and, if it keeps an average, ema.safetensors. Everything else
 // follows from the configuration. Loading checks all files of a model before it changes anything.
 #include "runtime/learn/rl_state.hpp"
+#include "runtime/learn/saved_lanes.hpp"
 #include "runtime/learn/trainable_model.hpp"
 #include "runtime/learn/weight_average.hpp"
 #include "runtime/store/atomic_folder.hpp"
@@ -29,6 +30,7 @@ constexpr const char* kSecondMoment = "adam_v.safetensors";
 constexpr const char* kCounts = "trainer_state.json";
 constexpr const char* kRlState = "rl_state.json";
 constexpr const char* kAverage = "ema.safetensors";
+constexpr const char* kLanes = "lanes";  // in kCounts, unless it is 1
 
 core::Result<void> write_store(const model::ParamStore& params, const std::filesystem::path& path) {
   const model::HostCopy host(params);
@@ -115,6 +117,7 @@ core::Result<void> TrainableModel::save_state(const std::filesystem::path& folde
                 {"version", version_},
                 {"adam_steps", optimiser_.steps()},
                 {"skipped_in_row", skipped_in_row_}};
+  if (lanes() != 1) state[kLanes] = lanes();
   if (lora_) state["base_crc32c"] = lora_->base_crc();
   return store::write_file(folder / kCounts, state.dump(2) + "\n");
 }
@@ -129,8 +132,8 @@ core::Result<void> TrainableModel::load_state(const std::filesystem::path& folde
                                             key_ + ".model_name_or_path");
   }
   TROUPE_TRY_ASSIGN(weights, open_store(values(), folder / kWeights));
-  TROUPE_TRY_ASSIGN(first, open_store(grads_, folder / kFirstMoment));
-  TROUPE_TRY_ASSIGN(second, open_store(grads_, folder / kSecondMoment));
+  TROUPE_TRY_ASSIGN(first, open_store(optimiser_.first_moment(), folder / kFirstMoment));
+  TROUPE_TRY_ASSIGN(second, open_store(optimiser_.second_moment(), folder / kSecondMoment));
   TROUPE_TRY(read_store(weights, values()));
   TROUPE_TRY(read_store(first, optimiser_.first_moment()));
   TROUPE_TRY(read_store(second, optimiser_.second_moment()));
@@ -140,6 +143,15 @@ core::Result<void> TrainableModel::load_state(const std::filesystem::path& folde
   if (lora_) lora_->merge(team_, *master_);
   packed_.reset();  // of other weights, perhaps under the same version
   return {};
+}
+
+core::Result<std::int64_t> saved_lanes(const std::filesystem::path& folder) {
+  TROUPE_TRY_ASSIGN(counts, read_numbers(folder / kCounts, {"format"}));
+  const auto found = counts.find(kLanes);
+  if (found == counts.end()) return std::int64_t{1};
+  if (found->is_number_unsigned()) return found->get<std::int64_t>();
+  return core::fail(ErrorCode::kData,
+                    (folder / kCounts).string() + ": needs a whole number '" + kLanes + "'");
 }
 
 core::Result<void> RlState::save(const std::filesystem::path& folder) const {

@@ -242,7 +242,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       rows += static_cast<double>(micro.rows);
     const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
       for (const MicroBatch& micro : mini.micro_batches) {
-        model_->begin_micro_batch(static_cast<double>(micro.rows) / rows);
+        model_->begin_micro_batch(static_cast<double>(micro.rows) / rows, micro.learns);
         TROUPE_TRY_ASSIGN(part, runner_.run(weights, *update_, micro));
         ++totals.micro_batches;
         losses.push_back(part.loss);
@@ -252,11 +252,15 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       }
       stats.loss += model_->aux_loss_coef() * aux;
       if (!ptx_) return stats.loss;
-      model_->begin_micro_batch(0);
-      TROUPE_TRY_ASSIGN(texts, ptx_->add(weights, state_.ptx_cursor));
+      const PtxTerm::Step texts = ptx_->take(state_.ptx_cursor, model_->lanes());
       state_.ptx_cursor += texts.texts;
-      ptx_nll = texts.nll;
-      stats.loss += ptx_->coef() * texts.nll;
+      for (std::size_t part = 0; part < texts.parts.size(); ++part) {
+        model_->begin_micro_batch(0);
+        TROUPE_TRY_ASSIGN(nll, ptx_->add(weights, texts, part));
+        ptx_nll += nll;
+        if (!std::isfinite(nll)) break;
+      }
+      stats.loss += ptx_->coef() * ptx_nll;
       return stats.loss;
     };
     auto step = model_->step(accumulate, [&] { return name_of_groups(*update_, mini); });

@@ -227,6 +227,36 @@ TEST(Resume, AFlatLearningRateLetsARunGrow) {
   expect_equal_runs(files, "whole", "grown");
 }
 
+// Lanes say in which order gradients are added, so they belong to a run; a branch may have others.
+TEST(Resume, OtherLanesAreABranch) {
+  const TinyRun files;
+  const auto run = [&](const std::string& name, const std::vector<std::string>& more) {
+    return both_of(files, files.words(name) +
+                              std::vector<std::string>{"--cluster.transport", "loopback",
+                                                       "--actor.lr_warmup_ratio", "0",
+                                                       "--actor.min_lr_ratio", "1"} +
+                              more);
+  };
+  ASSERT_EQ(run("whole", {"--train.lanes", "3"}).status, 0);
+  ASSERT_EQ(run("run", {"--train.lanes", "3", "--train.max_steps", "4"}).status, 0);
+  const Ended other = run("run", {"--train.lanes", "2"});
+  EXPECT_EQ(other.status, 2) << other.text;
+  EXPECT_TRUE(says(other, "train.lanes was 3 and is 2")) << other.text;
+  EXPECT_TRUE(says(other, "start a branch: the same command with --resume ")) << other.text;
+  ASSERT_EQ(run("run", {"--train.lanes", "3"}).status, 0);
+  expect_equal_runs(files, "whole", "run");
+  const std::string last = (files / "run/ckpt/step_000010").string();
+  const Ended branch =
+      run("branch", {"--train.lanes", "999", "--train.max_steps", "11", "--resume", last});
+  EXPECT_EQ(branch.status, 0) << branch.text;
+  EXPECT_TRUE(says(branch, "changed since the checkpoint: train.lanes was 3 and is 999"))
+      << branch.text;
+  EXPECT_TRUE(says(branch, "train.lanes is 999, but an optimiser step has only")) << branch.text;
+  const Ended none = run("none", {"--train.lanes", "0"});
+  EXPECT_EQ(none.status, 2) << none.text;
+  EXPECT_TRUE(says(none, "train.lanes")) << none.text;
+}
+
 TEST(Resume, AFailedStartLeavesAFolderForTheNext) {
   const TinyRun files;
   const std::filesystem::path weights = std::filesystem::path(files.model()) / "model.safetensors";

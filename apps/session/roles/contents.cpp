@@ -3,6 +3,7 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/data/table_reader.hpp"
+#include "runtime/learn/saved_lanes.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/store/append_file.hpp"
@@ -170,6 +171,11 @@ Result<store::RunStart> start_run(const config::TrainConfig& config,
   const auto check = [&](const store::Checkpoint& checkpoint, bool branch) -> Result<Notes> {
     const Hashes theirs = hashes_of_json(checkpoint.state_json);
     Notes notes;
+    const auto lanes = learn::saved_lanes(checkpoint.folder / "policy");
+    if (branch && lanes && *lanes != config.train.lanes) {  // else the run's configuration says it
+      notes.push_back("changed since the checkpoint: train.lanes was " + std::to_string(*lanes) +
+                      " and is " + std::to_string(config.train.lanes));
+    }
     if (theirs.empty()) return notes;
     const auto& ours = contents.get();
     if (!ours) return ours.failure();

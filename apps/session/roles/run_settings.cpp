@@ -125,6 +125,16 @@ learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::
   return settings;
 }
 
+std::optional<std::string> lanes_note(const config::TrainConfig& config) {
+  const std::int64_t samples = config.method == config::kPpo
+                                   ? config.samples_per_update() / config.mini_batches()
+                                   : config.train.batch_size;
+  if (config.train.lanes <= samples) return std::nullopt;
+  return "train.lanes is " + std::to_string(config.train.lanes) +
+         ", but an optimiser step has only " + std::to_string(samples) +
+         " samples: the other lanes stay empty";
+}
+
 actors::SamplingSpec sampling_spec(const config::TrainConfig& config) {
   actors::SamplingSpec sampling;
   sampling.temperature = static_cast<float>(config.rollout.temperature);

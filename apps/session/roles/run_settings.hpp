@@ -15,6 +15,7 @@
 #include "runtime/learn/trainer.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace troupe::app {
@@ -36,6 +37,7 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
   optim.warmup_ratio = section.lr_warmup_ratio;
   optim.lr_min_ratio = section.min_lr_ratio;
   optim.nonfinite_steps_max = config.train.nonfinite_steps_max;
+  optim.lanes = config.train.lanes;
   return optim;
 }
 
@@ -52,6 +54,9 @@ learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::
 
 // How the generators of a run sample.
 actors::SamplingSpec sampling_spec(const config::TrainConfig& config);
+
+// What a user should know who asks for more lanes than an optimiser step has samples (or pairs).
+std::optional<std::string> lanes_note(const config::TrainConfig& config);
 
 // Updates (of method ppo) or optimiser steps (of the others) that the configuration asks for:
 // train.max_steps, or as many as train.num_episodes or train.max_epochs passes over the rows of the

@@ -1,23 +1,53 @@
 #include "runtime/learn/supervised/packing.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/even_cut.hpp"
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 namespace troupe::learn {
+namespace {
+
+using Batches = std::vector<std::vector<std::size_t>>;
+
+// The rows that have a target, longest first, equal ones in their order.
+std::vector<std::size_t> longest_first(std::span<const std::int64_t> costs) {
+  std::vector<std::size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [&](std::size_t row) { return costs[row] == 0; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  return order;
+}
+
+// Each row into the emptiest of `count` micro-batches, of equal ones the first. Returns nothing if
+// a row finds no room.
+std::optional<Batches> pack_emptiest(std::span<const std::int64_t> costs,
+                                     const std::vector<std::size_t>& order,
+                                     std::int64_t cost_max,
+                                     std::size_t count) {
+  Batches batches(count);
+  std::vector<std::int64_t> filled(count);
+  for (const std::size_t row : order) {
+    const auto emptiest = std::min_element(filled.begin(), filled.end());
+    if (*emptiest + costs[row] > cost_max) return std::nullopt;
+    *emptiest += costs[row];
+    batches[static_cast<std::size_t>(emptiest - filled.begin())].push_back(row);
+  }
+  return batches;
+}
+
+}  // namespace
 
 std::vector<std::vector<std::size_t>> pack_longest_first(std::span<const std::int64_t> costs,
                                                          std::int64_t cost_max) {
-  std::vector<std::size_t> order(costs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-  std::vector<std::vector<std::size_t>> batches;
+  Batches batches;
   std::vector<std::int64_t> room;
-  for (const std::size_t row : order) {
+  for (const std::size_t row : longest_first(costs)) {
     const std::int64_t cost = costs[row];
-    if (cost == 0) continue;
     TROUPE_CHECK(cost <= cost_max, "rows are checked before they are packed");
     const auto fits =
         std::find_if(room.begin(), room.end(), [&](std::int64_t left) { return left >= cost; });
@@ -30,6 +60,19 @@ std::vector<std::vector<std::size_t>> pack_longest_first(std::span<const std::in
     }
   }
   return batches;
+}
+
+std::vector<std::vector<std::size_t>> pack_for_lanes(std::span<const std::int64_t> costs,
+                                                     std::int64_t cost_max,
+                                                     std::int64_t lanes) {
+  Batches few = pack_longest_first(costs, cost_max);
+  if (lanes == 1 || few.empty()) return few;
+  const std::vector<std::size_t> order = longest_first(costs);
+  for (std::size_t count = whole_rounds(few.size(), lanes);;
+       count = whole_rounds(count + 1, lanes)) {
+    auto batches = pack_emptiest(costs, order, cost_max, std::min(count, order.size()));
+    if (batches) return std::move(*batches);
+  }
 }
 
 }  // namespace troupe::learn

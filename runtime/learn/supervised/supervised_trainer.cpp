@@ -77,7 +77,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       rows.push_back(data.row(index));
     TROUPE_TRY_ASSIGN(all, facts(data, rows));
     TROUPE_TRY_ASSIGN(total, totals(all, rows));
-    const auto micro_batches = pack(rows);
+    const auto micro_batches = pack(rows, model_->lanes());
     RowFigures figures;
     double aux = 0;
     const double plan_rows = plan_rows_of(rows);
@@ -181,7 +181,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     RowValues out;
     out.first.assign(rows.size(), 0);
     if (settings_.loss.method->pairs()) out.second.assign(rows.size(), 0);
-    for (const auto& micro : pack(rows)) {
+    for (const auto& micro : pack(rows, 1)) {
       TROUPE_TRY_ASSIGN(values, runner_.score(weights, picked(rows, micro)));
       for (std::size_t k = 0; k < micro.size(); ++k) {
         out.first[micro[k]] = values.first[k];
@@ -247,11 +247,12 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return sum / static_cast<double>(pairs.size());
   }
 
-  std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows) const {
+  std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows,
+                                             std::int64_t lanes) const {
     std::vector<std::int64_t> costs;
     for (const data::SupervisedRow& row : rows)
       costs.push_back(runner_.cost(row));
-    return pack_longest_first(costs, settings_.micro_tokens_max);
+    return pack_for_lanes(costs, settings_.micro_tokens_max, lanes);
   }
 
   double plan_rows_of(std::span<const data::SupervisedRow> rows) const {

@@ -13,7 +13,7 @@
 namespace troupe::learn {
 namespace {
 
-TrainerSettings settings_of(std::int64_t micro_tokens_max = 4096) {
+TrainerSettings settings_with(std::int64_t micro_tokens_max = 4096) {
   TrainerSettings settings;
   settings.optim.lr = 1e-2;
   settings.batch.micro_tokens_max = micro_tokens_max;
@@ -62,7 +62,7 @@ std::vector<experience::Group> exploding(std::vector<experience::Group> groups) 
 }
 
 TrainerSettings explosive_settings() {
-  auto settings = settings_of();
+  auto settings = settings_with();
   settings.algo.estimator = "dr_grpo";
   settings.algo.reward_clip_low = -1e301;
   settings.algo.reward_clip_high = 1e301;
@@ -74,8 +74,8 @@ TrainerSettings explosive_settings() {
 
 TEST(PolicyTrainer, LearnsFromExactLogProbs) {
   core::SerialTeam team;
-  auto trainer = trainer_of(settings_of(), team);
-  auto other = trainer_of(settings_of(), team);
+  auto trainer = trainer_of(settings_with(), team);
+  auto other = trainer_of(settings_with(), team);
   const auto groups = random_groups(*trainer->packed(), 0, 3, 4);
   const auto report = run(*trainer, groups);
   EXPECT_EQ(report.version, 1u);
@@ -111,7 +111,7 @@ TEST(PolicyTrainer, LearnsFromExactLogProbs) {
 TEST(PolicyTrainer, MicroBatchesAddUpToTheBigBatch) {
   core::SerialTeam team;
   for (const auto reducer : {"token_mean", "sample_mean"}) {
-    auto big_settings = settings_of(), small_settings = settings_of(48);
+    auto big_settings = settings_with(), small_settings = settings_with(48);
     // A large epsilon makes the step follow the gradient, not its sign.
     for (auto* settings : {&big_settings, &small_settings}) {
       settings->optim.eps = 1.0;
@@ -139,7 +139,7 @@ TEST(PolicyTrainer, HasTheSameBitsForEveryTeam) {
   for (const bool tied : {true, false}) {
     core::SerialTeam one;
     ThreadTeam two(2);
-    auto settings = settings_of(64);
+    auto settings = settings_with(64);
     settings.batch.mini_batches = 2;
     auto a = trainer_of(settings, one, tied), b = trainer_of(settings, two, tied);
     for (std::uint64_t update = 0; update < 2; ++update) {
@@ -154,7 +154,7 @@ TEST(PolicyTrainer, HasTheSameBitsForEveryTeam) {
 
 TEST(PolicyTrainer, ArrivalOrderDoesNotChangeBits) {
   core::SerialTeam team;
-  auto a = trainer_of(settings_of(64), team), b = trainer_of(settings_of(64), team);
+  auto a = trainer_of(settings_with(64), team), b = trainer_of(settings_with(64), team);
   auto groups = random_groups(*a->packed(), 0, 4, 4);
   run(*a, groups);
   std::reverse(groups.begin(), groups.end());
@@ -164,7 +164,7 @@ TEST(PolicyTrainer, ArrivalOrderDoesNotChangeBits) {
 
 TEST(PolicyTrainer, GroupsWithoutAdvantageAreOnlyLookedAt) {
   core::SerialTeam team;
-  auto looking = settings_of(), learning = settings_of();
+  auto looking = settings_with(), learning = settings_with();
   // Too small to move an f32, but it makes every group go through the backward pass.
   learning.algo.entropy_coef = 1e-300;
   auto a = trainer_of(looking, team), b = trainer_of(learning, team);
@@ -185,7 +185,7 @@ TEST(PolicyTrainer, GroupsWithoutAdvantageAreOnlyLookedAt) {
 TEST(PolicyTrainer, StaleTokensGetTheirAnchorFromTheStartingPolicy) {
   core::SerialTeam team;
   for (const std::int64_t mini_batches : {1, 2}) {
-    auto settings = settings_of(64);
+    auto settings = settings_with(64);
     settings.algo.objective = "ppo";  // l_mu then plays no part but as the anchor
     settings.batch.mini_batches = mini_batches;
     settings.batch.epochs = mini_batches;
@@ -253,7 +253,7 @@ TEST(PolicyTrainer, StopsAfterTooManySkippedStepsAndNamesThem) {
 
 TEST(PolicyTrainer, ALossThatIsNotFiniteIsSkippedToo) {
   core::SerialTeam team;
-  auto settings = settings_of();
+  auto settings = settings_with();
   auto params = std::make_unique<model::ParamStore>(tiny_spec());
   model::randomise(*params, 11, 0.15f);
   auto reference = trainer_of(settings, team);
@@ -266,7 +266,7 @@ TEST(PolicyTrainer, ALossThatIsNotFiniteIsSkippedToo) {
 
 TEST(PolicyTrainer, SharesOneCopyOfThePanels) {
   core::SerialTeam team;
-  auto trainer = trainer_of(settings_of(), team);
+  auto trainer = trainer_of(settings_with(), team);
   auto held = trainer->packed();
   EXPECT_EQ(trainer->packed().get(), held.get());
   const auto groups = random_groups(*held, 0, 2, 3);
@@ -289,7 +289,7 @@ TEST(PolicyTrainer, SharesOneCopyOfThePanels) {
 
 TEST(PolicyTrainer, RefusesIncompleteExperience) {
   core::SerialTeam team;
-  auto settings = settings_of();
+  auto settings = settings_with();
   settings.algo.kl_coef = 0.1;
   auto trainer = trainer_of(settings, team);
   const auto good = random_groups(*trainer->packed(), 4, 2, 3);
@@ -321,7 +321,7 @@ TEST(PolicyTrainer, RefusesIncompleteExperience) {
 TEST(PolicyTrainer, RefusesSettingsThatMakeNoSense) {
   core::SerialTeam team;
   const auto refused = [&](auto change, const char* key) {
-    auto settings = settings_of();
+    auto settings = settings_with();
     change(settings);
     auto trainer =
         PolicyTrainer::create(std::make_unique<model::ParamStore>(tiny_spec()), settings, team);

@@ -102,6 +102,24 @@ TEST_F(RunStarts, AutoRefusesAnotherConfiguration) {
   EXPECT_EQ(run.error().message.find("threads"), std::string::npos);
 }
 
+// They say in which order gradients are added. A folder of before there were lanes has one.
+TEST_F(RunStarts, OtherLanesAreAnotherRun) {
+  run_six_steps();
+  const fs::path file = temp_ / "run" / "resolved_config.yaml";
+  std::string before = test::read_file(file);
+  const auto at = before.find("  lanes: 1");
+  ASSERT_NE(at, std::string::npos) << before;
+  test::put_file(file, before.erase(at, before.find('\n', at) + 1 - at));
+  EXPECT_TRUE(start());
+  config_.train.lanes = 4;
+  const auto run = start();
+  ASSERT_FALSE(run);
+  EXPECT_NE(run.error().message.find("train.lanes was 1 and is 4; give them as they were, or start "
+                                     "a branch"),
+            std::string::npos)
+      << run.error().message;
+}
+
 TEST_F(RunStarts, AnotherConfigurationIsToldHowToBranch) {
   run_six_steps();
   config_.train.seed = 99;

@@ -45,6 +45,29 @@ TEST(LearnTables, TheirRuleReadsTheConfiguration) {
   EXPECT_EQ(refused->key, "rollout.n_samples_per_prompt");
 }
 
+TEST(TrainerSettings, LanesReachEveryTrainer) {
+  config::TrainConfig config;
+  config.train.lanes = 4;
+  EXPECT_EQ(trainer_settings(config, 1).optim.lanes, 4);
+  EXPECT_EQ(optim_of(config.critic, config).lanes, 4);
+  EXPECT_EQ(supervised_settings(config, 1).optim.lanes, 4);
+}
+
+TEST(TrainerSettings, MoreLanesThanSamplesAreNoted) {
+  config::TrainConfig config;
+  config.rollout.batch_size = 4;
+  config.rollout.n_samples_per_prompt = 2;
+  config.train.lanes = 8;
+  EXPECT_FALSE(lanes_note(config));
+  config.train.batch_size = 4;
+  EXPECT_EQ(*lanes_note(config),
+            "train.lanes is 8, but an optimiser step has only 4 samples: the other lanes stay "
+            "empty");
+  config.method = config::kDpo;
+  config.train.batch_size = 7;
+  EXPECT_NE(lanes_note(config)->find("only 7 samples"), std::string::npos);
+}
+
 TEST(TrainerSettings, DefaultsThatDependOnOtherKeys) {
   config::TrainConfig config;
   config.rollout.max_new_tokens = 77;

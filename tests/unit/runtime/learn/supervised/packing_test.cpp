@@ -23,5 +23,25 @@ TEST(Packing, EqualRowsKeepTheirOrder) {
   EXPECT_EQ(pack_longest_first(costs, 8), (Batches{{0, 1}, {2}}));
 }
 
+TEST(Packing, LanesGetWholeRoundsOfEvenMicroBatches) {
+  const std::vector<std::int64_t> costs = {3, 7, 2, 10, 5, 0};
+  // 10 | 7 | 5 + 3: 8 | 2 goes to the emptiest.
+  EXPECT_EQ(pack_for_lanes(costs, 20, 3), (Batches{{3}, {1, 2}, {4, 0}}));
+  EXPECT_EQ(pack_for_lanes(costs, 20, 2), (Batches{{3, 0}, {1, 4, 2}}));
+  EXPECT_EQ(pack_for_lanes(costs, 20, 1), pack_longest_first(costs, 20));
+  // Four lanes; three micro-batches of 10 would hold them.
+  EXPECT_EQ(pack_for_lanes(costs, 10, 4), (Batches{{3}, {1}, {4}, {0, 2}}));
+  // Fewer rows than lanes.
+  EXPECT_EQ(pack_for_lanes(costs, 20, 8), (Batches{{3}, {1}, {4}, {0}, {2}}));
+  EXPECT_EQ(pack_for_lanes(std::vector<std::int64_t>{0}, 20, 8), Batches{});
+}
+
+// First fit takes two: 3 + 3 and 2 + 2 + 2. Emptiest first has 5 and 5 when the last 2 comes.
+TEST(Packing, AnotherRoundWhereTheEmptiestHasNoRoom) {
+  const std::vector<std::int64_t> costs = {3, 3, 2, 2, 2};
+  EXPECT_EQ(pack_longest_first(costs, 6), (Batches{{0, 1}, {2, 3, 4}}));
+  EXPECT_EQ(pack_for_lanes(costs, 6, 2), (Batches{{0}, {1}, {2, 4}, {3}}));
+}
+
 }  // namespace
 }  // namespace troupe::learn
