@@ -89,8 +89,8 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
 
 Result<engine::EngineSettings> ServeOptions::settings(const model::ModelSpec& spec) const {
   TROUPE_TRY_ASSIGN(weights, panel_dtype("troupe serve", dtype, placement.device));
-  auto fits =
-      engine::settings_for(spec, kernels::kv_dtype_of(weights, placement.device == "cpu"), limits());
+  auto fits = engine::settings_for(spec, kernels::kv_dtype_of(weights, placement.device == "cpu"),
+                                   limits());
   if (fits) return fits;
   return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + fits.error().message);
 }
