@@ -277,11 +277,11 @@ class CudaDevice final : public Device {
     shared_bytes_ = properties.sharedMemPerBlockOptin;
     check(cudaMalloc(&numbers_, kNumbersBytes), "device memory");
     workspace_.bytes = static_cast<std::size_t>(properties.l2CacheSize);
-    check(cudaMalloc(&workspace_.data, workspace_.bytes), "device memory");
+    workspace_.data = memory_.allocate(workspace_.bytes);
   }
   ~CudaDevice() override {
     if (entered.stream == stream_) entered = {};
-    cudaFree(workspace_.data);
+    memory_.release(workspace_.data, workspace_.bytes);
     cudaFree(numbers_);
     cudaStreamDestroy(stream_);
   }

@@ -245,7 +245,7 @@ TEST_F(Gpu, SupervisedTrainingAndScoresAreThoseOfTheProcessor) {
 // A role that finds no room ends the run with the numbers and the keys that help.
 TEST_F(Gpu, TrainingWithoutRoomSaysSo) {
   if (!is_emulated()) GTEST_SKIP() << "needs the emulated device";
-  set("TROUPE_CUDA_EMULATOR_MEMORY", "400000");
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "1450000");  // 1 MiB of it is the workspace
   std::vector<std::string> words = files_.words("run");
   words.insert(words.end(), {"--cluster.transport", "loopback", "--actor.device", "cuda"});
   expect_error(words, 3, {"cuda:0 has", "train.micro_tokens_max"});
