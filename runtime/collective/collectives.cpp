@@ -2,6 +2,7 @@
 
 #include "runtime/collective/mesh.hpp"
 
+#include <immintrin.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -243,7 +244,7 @@ core::Result<void> Collectives::move_all(Call& call) {
       done = done && transfer.done();
     }
     if (done) return {};
-    if (moved) continue;
+    if (moved || moves_soon(call)) continue;
     TROUPE_TRY(check_peers(call));
     TROUPE_TRY(wait(call));
   }
@@ -266,6 +267,22 @@ core::Result<void> Collectives::check_peers(const Call& call) {
   for (const Transfer& transfer : call.transfers)
     if (!transfer.done() && transfer.peer->pipe().ended()) transfer.peer->break_off();
   return {};
+}
+
+// Looks again and again for a moment: a peer that copies at the same time is soon done with its
+// piece, and sleeping takes longer than that.
+bool Collectives::moves_soon(const Call& call) {
+  const core::TimePoint end = core::steady_clock().now() + limits::kRankSpin;
+  do {
+    for (int look = 0; look < 32; ++look) {
+      for (const Transfer& transfer : call.transfers) {
+        if (!transfer.done() && transfer.peer->pipe().ready(transfer.reads(), transfer.writes()))
+          return true;
+      }
+      _mm_pause();
+    }
+  } while (core::steady_clock().now() < end);
+  return false;
 }
 
 // Sleeps until a peer has moved, spoken or gone, or `abort` is called.

@@ -88,6 +88,7 @@ class Collectives {
   void add(Call& call, int rank, Kind kind, int root, Source out, Place in);
   core::Result<void> run(Call& call);
   core::Result<void> move_all(Call& call);
+  static bool moves_soon(const Call& call);
   core::Result<void> wait(Call& call);
   core::Result<void> check_peers(const Call& call);
   core::Result<void> leave(core::Error error);

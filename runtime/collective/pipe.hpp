@@ -22,6 +22,9 @@ class Pipe {
   // any byte went.
   virtual bool flush(bool& moved) = 0;
 
+  // Whether there is something to read, or room to write, as far as that can be told without a
+  // system call.
+  virtual bool ready(bool reads, bool writes) const = 0;
   // Before its thread sleeps in poll: asks to be woken when there is something to read, or room to
   // write. False: it is so already. Adds to `events` (of poll) what must be waited for on `fd()`;
   // the other end's wake-up on the control connection may come instead.

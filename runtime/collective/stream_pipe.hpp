@@ -16,6 +16,7 @@ class StreamPipe final : public Pipe {
   std::size_t write(core::Memory& memory, const void* from, std::size_t bytes) override;
   std::size_t read(core::Memory& memory, void* to, std::size_t bytes) override;
   bool flush(bool& moved) override;
+  bool ready(bool, bool) const override { return false; }
   bool arm(bool reads, bool writes, short& events) override;
   void disarm() override {}
   int fd() const override { return ended_ ? -1 : socket_.get(); }

@@ -85,17 +85,16 @@ std::size_t WindowPipe::read(core::Memory& memory, void* to, std::size_t bytes) 
   return size;
 }
 
+bool WindowPipe::ready(bool reads, bool writes) const {
+  if (broken_) return false;
+  return (reads && in_.head().written.load() != in_.at) ||
+         (writes && out_.at - out_.head().taken.load() < out_.bytes);
+}
+
 bool WindowPipe::arm(bool reads, bool writes, short&) {
-  if (broken_) return true;
-  if (reads) {
-    in_.head().reader_sleeps.store(1);
-    if (in_.head().written.load() != in_.at) return false;
-  }
-  if (writes) {
-    out_.head().writer_sleeps.store(1);
-    if (out_.at - out_.head().taken.load() < out_.bytes) return false;
-  }
-  return true;
+  if (reads) in_.head().reader_sleeps.store(1);
+  if (writes) out_.head().writer_sleeps.store(1);
+  return !ready(reads, writes);
 }
 
 void WindowPipe::disarm() {

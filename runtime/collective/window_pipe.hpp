@@ -37,6 +37,7 @@ class WindowPipe final : public Pipe {
   std::size_t write(core::Memory& memory, const void* from, std::size_t bytes) override;
   std::size_t read(core::Memory& memory, void* to, std::size_t bytes) override;
   bool flush(bool&) override { return true; }
+  bool ready(bool reads, bool writes) const override;
   bool arm(bool reads, bool writes, short& events) override;
   void disarm() override;
   int fd() const override { return -1; }

@@ -126,16 +126,32 @@ TEST(Barriers, ARankThatIsKilledIsNamedToAll) {
   for (const Ways ways : {Ways::kWindow, Ways::kMixed}) {
     Gang gang(5, ways, [](Collectives& ranks, const Line& line) -> core::Result<void> {
       for (int round = 0;; ++round) {
-        if (round == 20) line.say("under way");
+        if (round == 20 && ranks.rank() == 3) line.say("under way");
         TROUPE_TRY(ranks.barrier());
       }
     });
     EXPECT_EQ(gang.hear(3), "under way");
     gang.rank(3).kill();
     for (const int rank : {0, 1, 2, 4}) {
-      EXPECT_EQ(gang.hear(rank), "under way");
       EXPECT_EQ(gang.hear(rank), "peer lost: rank 3 of policy is gone") << "rank " << rank;
     }
+  }
+}
+
+// Rank 0 waits for rank 1, which computes; it hears of rank 2 all the same.
+TEST(Pairs, ARankThatIsKilledElsewhereEndsThem) {
+  for (const Ways ways : {Ways::kWindow, Ways::kStream}) {
+    Gang gang(3, ways, [](Collectives& ranks, const Line& line) -> core::Result<void> {
+      char byte = 'x';
+      if (ranks.rank() == 0) return ranks.recv(1, {&byte, 1});
+      line.say("computing");
+      line.hear();
+      return {};
+    });
+    EXPECT_EQ(gang.hear(1), "computing");
+    EXPECT_EQ(gang.hear(2), "computing");
+    gang.rank(2).kill();
+    EXPECT_EQ(gang.hear(0), "peer lost: rank 2 of policy is gone");
   }
 }
 
@@ -259,6 +275,12 @@ TEST(Disagreements, AreErrorsThatNameBothRanksAndWhatTheyDo) {
       {"root", "broadcast from rank 0, sending 8 bytes and expecting 0, in call 1",
        "broadcast from rank 1, sending 8 bytes and expecting 0, in call 1", broadcast(0, 8),
        broadcast(1, 8)},
+      {"operation alone", "barrier, sending 0 bytes and expecting 0, in call 1",
+       "all_gather, sending 0 bytes and expecting 0, in call 1", barrier(),
+       [](Collectives& ranks, const Line&) { return ranks.all_gather({}, std::vector<Place>(2)); }},
+      {"root alone", "broadcast from rank 0, sending 0 bytes and expecting 0, in call 1",
+       "broadcast from rank 1, sending 0 bytes and expecting 0, in call 1", broadcast(0, 0),
+       broadcast(1, 0)},
       {"bytes", "broadcast from rank 0, sending 8 bytes and expecting 0, in call 1",
        "broadcast from rank 0, sending 0 bytes and expecting 7, in call 1", broadcast(0, 8),
        broadcast(0, 7)},
