@@ -62,7 +62,11 @@ class Strangers : public ::testing::Test {
   }
   // Greets as `hello` says; what the rank thinks of it.
   Admitted greet(Hello hello, const std::string& key) {
-    const net::OwnedFd socket = dial();
+    net::OwnedFd socket;
+    return greet(hello, key, socket);
+  }
+  Admitted greet(Hello hello, const std::string& key, net::OwnedFd& socket) {
+    socket = dial();
     Challenge challenge;
     Verdict verdict;
     const net::Patience patience{kPatience};
@@ -176,21 +180,30 @@ TEST_F(Strangers, AProofIsOfNoUseOnAnotherConnection) {
 
 TEST_F(Strangers, ASecondProcessForARankIsRefused) {
   // The first has its place by the control connection, and is not done yet.
-  net::OwnedFd first = dial();
-  Challenge challenge;
-  Hello rank_1 = hello();
-  Verdict verdict;
-  const net::Patience patience{kPatience};
-  ASSERT_TRUE(net::receive_all(first, &challenge, sizeof challenge, patience, ""));
-  dialler_proof(key_, challenge, rank_1)->copy(rank_1.proof, sizeof rank_1.proof);
-  ASSERT_TRUE(net::send_all(first, &rank_1, sizeof rank_1, patience, ""));
-  ASSERT_TRUE(net::receive_all(first, &verdict, sizeof verdict, patience, ""));
-  EXPECT_EQ(verdict.admitted, Admitted::kWelcome);
+  net::OwnedFd first;
+  EXPECT_EQ(greet(hello(), key_, first), Admitted::kWelcome);
   EXPECT_EQ(greet(hello(), key_), Admitted::kTaken);
   EXPECT_EQ(log_line(), refusal("rank 1 of 2 of policy, run 7, generation 2: this rank is here "
                                 "already"));
   first.close();  // the process is gone before the gang is complete
   EXPECT_EQ(log_line(), "peer lost: rank 1 of policy went away while the gang formed");
+}
+
+// A way through proxies can break for the bytes alone. Both sides then end the control connection,
+// so that neither waits.
+TEST_F(Strangers, ARankWhoseBytesBreakOffIsLost) {
+  net::OwnedFd control, bytes;
+  ASSERT_EQ(greet(hello(), key_, control), Admitted::kWelcome);
+  Hello second = hello();
+  second.channel = Channel::kBytes;
+  ASSERT_EQ(greet(second, key_, bytes), Admitted::kWelcome);
+  bytes.close();
+  char byte = 0;
+  const auto ended = net::receive_all(control, &byte, 1, {kPatience}, "");
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, core::ErrorCode::kPeerLost);
+  control.close();
+  EXPECT_EQ(log_line(), "peer lost: rank 1 of policy is gone");
 }
 
 TEST_F(Strangers, AGangAtWorkHasNoPort) {
