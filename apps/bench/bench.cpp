@@ -23,6 +23,7 @@ constexpr Bench kBenches[] = {
     {"attach", "rewards that come and go while a run goes on", bench_attach},
     {"overlap", "an asynchronous run against the longest of its sides", bench_overlap},
     {"log", "bytes and time of the experience log for an update", bench_log},
+    {"collectives", "bytes between the processes of one role", bench_collectives},
     {"control", "processor time of a run's head for a sample", bench_control},
 };
 
@@ -30,7 +31,7 @@ void print_help() {
   std::fputs("usage: troupe bench NAME [flags] [--json]   (troupe bench NAME --help for flags)\n\n",
              stdout);
   for (const Bench& bench : kBenches) {
-    std::printf("  %-10.*s %.*s\n", static_cast<int>(bench.name.size()), bench.name.data(),
+    std::printf("  %-11.*s %.*s\n", static_cast<int>(bench.name.size()), bench.name.data(),
                 static_cast<int>(bench.summary.size()), bench.summary.data());
   }
 }

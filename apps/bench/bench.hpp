@@ -1,7 +1,7 @@
-// The benchmarks of `troupe bench NAME [flags] [--json]`. generate, gemm, kernels, train and push
-// measure the machine's limits in the same run and print shares of them, so that results compare
-// across machines. --json prints one JSON object per line; without it the output is text for
-// people.
+// The benchmarks of `troupe bench NAME [flags] [--json]`. generate, gemm, kernels, train, push and
+// collectives measure the machine's limits in the same run and print shares of them, so that
+// results compare across machines. --json prints one JSON object per line; without it the output is
+// text for people.
 #pragma once
 
 #include "apps/cli/words.hpp"
@@ -24,5 +24,6 @@ core::Result<void> bench_attach(Words words);  // error kData: a sample lost, do
 core::Result<void> bench_overlap(Words words);
 core::Result<void> bench_control(Words words);
 core::Result<void> bench_log(Words words);
+core::Result<void> bench_collectives(Words words);
 
 }  // namespace troupe::app

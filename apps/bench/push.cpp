@@ -3,6 +3,7 @@
 // decodes, and a check that every token has the bits of the version that it claims. docs/weights.md
 // and docs/performance.md say what the figures mean.
 #include "apps/bench/bench.hpp"
+#include "apps/bench/copy_limits.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/push_receiver.hpp"
 #include "apps/cli/device_speeds.hpp"
@@ -12,19 +13,12 @@
 #include "kernels/cuda/device_team.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
-#include "runtime/core/buffer.hpp"
 #include "runtime/core/child_process.hpp"
 #include "runtime/weights/local_channel.hpp"
 #include "runtime/weights/shared_publisher.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -193,88 +187,6 @@ Result<json> measure(const PushJob& job, const model::ParamStore& base) {
   const PushChannel mine(std::move(sockets.first));
   TROUPE_TRY(mine.say(job));
   return PushBench(job, base, local, mine).run();
-}
-
-constexpr int kRounds = 4;  // the first does not count
-constexpr std::int64_t kCall_bytes = 1 << 20;
-
-double rate(std::int64_t bytes, std::int64_t ns) {
-  return static_cast<double>(bytes) / static_cast<double>(ns);
-}
-
-core::Failure no_loopback() {
-  return core::fail(core::ErrorCode::kResources,
-                    std::string("a loopback connection to measure: ") + std::strerror(errno));
-}
-
-// Both ends of a blocking loopback connection; `to` is empty when it could not be made.
-struct Loopback {
-  net::OwnedFd from, to;
-};
-
-Loopback connect_loopback() {
-  const net::OwnedFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool listens = ::bind(listener.get(), any, size) == 0 && ::listen(listener.get(), 1) == 0 &&
-                       ::getsockname(listener.get(), any, &size) == 0;
-  Loopback pair{net::OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), {}};
-  if (listens && ::connect(pair.from.get(), any, size) == 0) {
-    pair.to = net::OwnedFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  }
-  return pair;
-}
-
-// The machine's limit for shm and local: GB/s of copying `bytes` in memory with the team's threads,
-// each byte counted once; the median of 3 rounds after a warm-up.
-double copy_gb_per_s(core::TeamRunner& team, std::int64_t bytes) {
-  core::Buffer<char> from(bytes), to(bytes);
-  team.run([&](core::Team member) {
-    const auto [begin, end] = member.share(bytes, 64);
-    std::memset(from.data() + begin, 1, static_cast<std::size_t>(end - begin));
-  });
-  std::vector<double> rates;
-  for (int round = 0; round < kRounds; ++round) {
-    const std::int64_t start = clock_ns();
-    team.run([&](core::Team member) {
-      const auto [begin, end] = member.share(bytes, 64);
-      std::memcpy(to.data() + begin, from.data() + begin, static_cast<std::size_t>(end - begin));
-    });
-    if (round > 0) rates.push_back(rate(bytes, clock_ns() - start));
-  }
-  return median(rates);
-}
-
-// The machine's limit for tcp: GB/s of a bare loopback socket from one thread to another; the
-// median of 3 rounds after a warm-up.
-Result<double> loopback_gb_per_s(std::int64_t bytes) {
-  core::Buffer<char> from(bytes), to(bytes);
-  std::memset(from.data(), 1, static_cast<std::size_t>(bytes));
-  std::vector<double> rates;
-  for (int round = 0; round < kRounds; ++round) {
-    const Loopback pair = connect_loopback();
-    if (!pair.to) return no_loopback();
-    const std::int64_t start = clock_ns();
-    std::jthread sender([&] {
-      for (std::int64_t done = 0; done < bytes;) {
-        const auto most = static_cast<std::size_t>(std::min(kCall_bytes, bytes - done));
-        const ssize_t n = ::send(pair.from.get(), from.data() + done, most, MSG_NOSIGNAL);
-        if (n <= 0) return;
-        done += n;
-      }
-    });
-    for (std::int64_t done = 0; done < bytes;) {
-      const auto most = static_cast<std::size_t>(std::min(kCall_bytes, bytes - done));
-      const ssize_t n = ::recv(pair.to.get(), to.data() + done, most, 0);
-      if (n <= 0) return no_loopback();
-      done += n;
-    }
-    if (round > 0) rates.push_back(rate(bytes, clock_ns() - start));
-  }
-  return median(rates);
 }
 
 struct Limits {

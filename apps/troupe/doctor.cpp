@@ -34,6 +34,7 @@ constexpr core::LimitRow kLimits[] = {
 #include "apps/session/limits.def"
 #include "runtime/async/limits.def"
 #include "runtime/cluster/limits.def"
+#include "runtime/collective/limits.def"
 #include "runtime/core/limits.def"
 #include "runtime/data/limits.def"
 #include "runtime/engine/limits.def"

@@ -1,7 +1,8 @@
 #include "runtime/net/gateway_protocol.hpp"
 
+#include "runtime/net/keyed_proof.hpp"
+
 #include <openssl/crypto.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include <array>
@@ -47,18 +48,7 @@ core::Result<std::string> proof_of(const char* role,
   text.append(reinterpret_cast<const char*>(exchange.binding.data()), 32);
   text += exchange.errand;
   text += exchange.service;
-  std::array<unsigned char, kToken_bytes> key;
-  std::string proof(32, '\0');
-  std::size_t key_bytes = 0;
-  unsigned size = 0;
-  if (OPENSSL_hexstr2buf_ex(key.data(), key.size(), &key_bytes, token.c_str(), '\0') != 1 ||
-      key_bytes != key.size() ||
-      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-           reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-           reinterpret_cast<unsigned char*>(proof.data()), &size) == nullptr) {
-    return openssl_failure(ErrorCode::kInternal, "cannot make a proof");
-  }
-  return proof;
+  return keyed_proof(token, text);
 }
 
 bool same(const std::string& a, const char* b) {

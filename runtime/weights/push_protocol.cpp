@@ -6,8 +6,6 @@
 
 #include <sys/random.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 
 namespace troupe::weights {
@@ -151,16 +149,6 @@ core::Result<void> check_answer(const Answer& answer,
 std::uint64_t random_id() {
   std::uint64_t id = 0;
   TROUPE_CHECK(::getrandom(&id, sizeof id, 0) == sizeof id, "the system's random numbers");
-  return id;
-}
-
-std::string own_host_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  // Processes of another network namespace cannot reach our abstract sockets.
-  std::error_code error;
-  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", error);
-  if (!error) id += "/" + network.string();
   return id;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/net/host_id.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -123,8 +124,6 @@ core::Result<void> check_answer(const Answer& answer,
 
 // A random number from the system's generator.
 std::uint64_t random_id();
-// An id of this boot of the machine and of this process's network namespace. Processes with equal
-// ids reach each other's abstract sockets and can share memory.
-std::string own_host_id();
+using net::own_host_id;
 
 }  // namespace troupe::weights

@@ -3,14 +3,10 @@
 #include "runtime/weights/remote_subscriber.hpp"
 
 #include "runtime/core/crc32c.hpp"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include "runtime/core/shared_memory.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 
@@ -44,23 +40,10 @@ core::Result<Answer> receive_answer(const net::OwnedFd& socket,
 core::Result<OpenSnapshots::Opened> map_memory(const net::OwnedFd& memory,
                                                std::uint64_t id,
                                                std::uint64_t bytes) {
-  struct stat facts {};
-  const int seals = ::fcntl(memory.get(), F_GET_SEALS);
-  if (::fstat(memory.get(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != bytes ||
-      seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
-    return fail(ErrorCode::kData, "the shared memory of the weights has " +
-                                      std::to_string(facts.st_size) + " bytes, " +
-                                      std::to_string(bytes) + " were announced, or can shrink");
-  }
-  void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, memory.get(), 0);
-  if (data == MAP_FAILED) {
-    return fail(ErrorCode::kResources, "cannot map " + std::to_string(bytes >> 20) +
-                                           " MiB of shared weights: " + std::strerror(errno));
-  }
-  ::madvise(data, bytes, MADV_HUGEPAGE);
-  ::madvise(data, bytes, MADV_POPULATE_READ);
-  const auto unmap = [bytes](void* start) { ::munmap(start, bytes); };
-  return OpenSnapshots::Opened{id, bytes, std::shared_ptr<const void>(data, unmap)};
+  TROUPE_TRY_ASSIGN(opened, core::SharedMemory::open("the weights", memory, bytes,
+                                                     core::SharedMemory::Others::kRead));
+  auto kept = std::make_shared<core::SharedMemory>(std::move(opened));
+  return OpenSnapshots::Opened{id, bytes, std::shared_ptr<const void>(kept, kept->data())};
 }
 
 // Describes the weights of a snapshot from its head and from the buckets' checksums, which follow

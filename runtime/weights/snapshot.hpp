@@ -5,6 +5,7 @@
 // receivers read it.
 #pragma once
 
+#include "runtime/core/shared_memory.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/net/socket.hpp"
@@ -22,7 +23,6 @@ class Snapshot {
   static core::Result<std::shared_ptr<Snapshot>> create(const SnapshotShape& shape);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
-  ~Snapshot();
 
   // Copies `weights` with all members of the team and computes the checksums in the same pass.
   // Weights on a device must be in the memory of this team.
@@ -31,16 +31,15 @@ class Snapshot {
   const SnapshotShape& shape() const { return shape_; }
   core::Version version() const { return version_; }
   std::uint64_t id() const { return id_; }
-  int fd() const { return memory_.get(); }
-  const char* bytes() const { return mapped_; }
+  int fd() const { return memory_.fd(); }
+  const char* bytes() const { return memory_.data(); }
 
  private:
-  Snapshot(const SnapshotShape& shape, net::OwnedFd memory, char* mapped);
+  Snapshot(const SnapshotShape& shape, core::SharedMemory memory);
 
   const SnapshotShape shape_;
   const std::uint64_t id_;
-  net::OwnedFd memory_;
-  char* const mapped_;
+  const core::SharedMemory memory_;
   std::vector<std::uint32_t> table_;
   core::Version version_ = 0;
 };
