@@ -1,6 +1,6 @@
 // `troupe bench train`: measures the speed of an update of the policy (for ppo also of the critic)
 // or of a supervised step, as a share of this machine's multiply-add peak. For a policy without a
-// critic and without adapters, on the CPU, also the time of each phase.
+// critic, adapters and lanes, on the CPU, also the time of each phase.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/train_steps.hpp"
@@ -193,7 +193,8 @@ core::Result<TrainPhases> measure_phases(const TrainJob& job,
   return TrainPhases{median(forward), median(backward), median(optimizer)};
 }
 
-// Phases are timed only for an update of a policy's own weights without a critic, on the CPU.
+// Phases are timed only for an update of a policy's own weights without a critic, in one lane, on
+// the CPU.
 core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team) {
   if (is_supervised(job.objective)) {
     TROUPE_TRY_ASSIGN(figures, time_supervised(job, team));
@@ -204,7 +205,8 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
   ordered_json line = line_of(job, figures);
   // A GPU only enqueues work, so the host's clock cannot tell its phases apart.
-  if (job.objective == "ppo" || job.lora_rank > 0 || !team.memory().on_host()) return line;
+  const bool plain = job.objective != "ppo" && job.lora_rank == 0 && job.lanes == 1;
+  if (!plain || !team.memory().on_host()) return line;
   TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, team));
   line["forward_s"] = phases.forward_s;
   line["backward_s"] = phases.backward_s;

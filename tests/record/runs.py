@@ -239,6 +239,15 @@ ppo("experts.balance", {"actor.model_name_or_path": "inputs/family/qwen2_moe",
                         "actor.aux_loss_coef": 0.1}, KL)
 ppo("experts.mixtral", {"actor.model_name_or_path": "inputs/family/mixtral"}, CRITIC)
 
+# --- lanes of a step's gradient ----------------------------------------------------------------------------
+LANES = {"train.lanes": 3, "train.micro_tokens_max": 40}
+LANES_AND_TEXTS = {**LANES, "data.pretrain_dataset": "inputs/data/ptx.jsonl", "actor.ptx_coef": 0.3}
+ppo("lanes.grpo_and_texts", LANES_AND_TEXTS)
+ppo("lanes.two_threads", LANES_AND_TEXTS, {"train.threads": 2}, like="lanes.grpo_and_texts")
+ppo("lanes.critic_and_lora", LANES, CRITIC, {"actor.lora.rank": 4, "train.lanes": 4})
+supervised("lanes.sft", "sft", ANSWERS, {"train.lanes": 3})
+supervised("lanes.dpo", "dpo", PAIRS, {"train.lanes": 2, "train.batch_size": 6})
+
 # --- several processes: the same bits as one ----------------------------------------------------------------
 ppo("processes.grpo.one", KL, EVAL)
 ppo("processes.grpo", KL, EVAL, CAF, {"rollout.generators": 2}, like="processes.grpo.one")

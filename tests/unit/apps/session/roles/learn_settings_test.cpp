@@ -50,6 +50,7 @@ TEST(TrainerSettings, LanesReachEveryTrainer) {
   config.train.lanes = 4;
   EXPECT_EQ(trainer_settings(config, 1).optim.lanes, 4);
   EXPECT_EQ(optim_of(config.critic, config).lanes, 4);
+  config.method = config::kSft;
   EXPECT_EQ(supervised_settings(config, 1).optim.lanes, 4);
 }
 
