@@ -398,6 +398,29 @@ TEST_F(LanesInTraining, ThreadsDevicesAndResumesChangeNoBit) {
   EXPECT_FALSE(same(model::numbers_of(others->master()), end));
 }
 
+// The loss of a pair needs both of its samples: lanes stay empty rather than to split it.
+TEST_F(LanesInTraining, PairsStayTogether) {
+  core::SerialTeam team;
+  std::vector<double> losses;
+  for (const std::int64_t lanes : {1, 8}) {
+    TrainerSettings settings = policy(lanes);
+    settings.algo.objective = "online_dpo";
+    settings.algo.estimator = "rloo";
+    const auto trainer = make(settings, team);
+    const auto report = trainer->update(groups(*trainer->packed()));
+    ASSERT_TRUE(report) << report.error().message;
+    // A group each; one is only looked at.
+    if (lanes == 8) {
+      EXPECT_EQ(report->micro_batches, 5);
+    }
+    for (const auto& [name, value] : report->metrics)
+      if (name == "policy/loss") losses.push_back(value);
+  }
+  ASSERT_EQ(losses.size(), 2u);
+  EXPECT_GT(losses[0], 0.1);
+  EXPECT_NEAR(losses[0], losses[1], 1e-6);
+}
+
 TEST_F(LanesInTraining, TheStateSaysHowManyThereWere) {
   core::SerialTeam team;
   ASSERT_TRUE(make(policy(5), team)->save_state(folder_));
