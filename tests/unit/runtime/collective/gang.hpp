@@ -16,6 +16,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -79,6 +80,14 @@ class Process {
     int status = 0;
     ::waitpid(child_, &status, WUNTRACED);
     TROUPE_CHECK(WIFSTOPPED(status), "the process stands still");
+  }
+  // Waits until the process sleeps, for want of bytes or of room.
+  void wait_until_asleep() const {
+    for (std::string state; state != "S";) {
+      std::ifstream in("/proc/" + std::to_string(child_) + "/stat");
+      for (int field = 0; field < 3; ++field)
+        in >> state;
+    }
   }
   void go_on() const { ::kill(child_, SIGCONT); }
 

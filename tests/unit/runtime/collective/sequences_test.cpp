@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(All,
                                            Drawn{3, Ways::kWindow, 1, 4, 20, 60},
                                            Drawn{2, Ways::kWindow, 1 << 20, 5, 20, 5'000'000},
                                            Drawn{2, Ways::kStream, 4096, 6, 60, 3'000'000},
-                                           Drawn{2, Ways::kStream, 4096, 10, 6, 30'000'000},
+                                           Drawn{2, Ways::kStream, 4096, 10, 12, 12'000'000},
                                            Drawn{3, Ways::kStream, 4096, 7, 150, 30'000},
                                            Drawn{5, Ways::kMixed, 4096, 8, 80, 30'000}),
                          [](const auto& drawn) {
