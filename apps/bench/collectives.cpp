@@ -28,7 +28,7 @@ struct CollectivesJob {
 };
 
 // Seconds of each operation, one entry a repetition.
-struct Times {
+struct RankTimes {
   std::vector<double> send, all_gather, all_to_all, barrier;
 };
 
@@ -41,7 +41,7 @@ class BenchRank {
     std::memset(in_.data(), 1, static_cast<std::size_t>(in_.size()));
   }
 
-  Result<Times> run() {
+  Result<RankTimes> run() {
     collective::FolderRendezvous rendezvous(job_.folder);
     TROUPE_TRY(ranks_.connect(rendezvous));
     const auto size = static_cast<std::size_t>(job_.bytes);
@@ -49,8 +49,9 @@ class BenchRank {
     for (std::int64_t rank = 0; rank < job_.ranks; ++rank)
       in.push_back({in_.data() + rank * job_.bytes, size});
     const collective::Source mine{out_.data(), size};
+    in[static_cast<std::size_t>(job_.rank)].at = out_.data();  // its own part is there already
     const std::vector<collective::Source> out(in.size(), mine);
-    Times times;
+    RankTimes times;
     for (int round = 0; round <= kRepetitions; ++round) {
       TROUPE_TRY(timed(times.send, [&]() -> Result<void> {
         if (ranks_.rank() == 0) return ranks_.send(1, mine);
@@ -103,12 +104,12 @@ class BenchRank {
 };
 
 // The median without the first round, which warms up.
-double middle(std::vector<double> times) {
+double middle_of(std::vector<double> times) {
   times.erase(times.begin());
   return median(std::move(times));
 }
 
-Result<Times> run_ranks(CollectivesJob job) {
+Result<RankTimes> run_bench_ranks(CollectivesJob job) {
   TROUPE_TRY_ASSIGN(folder, TemporaryFolder::make("troupe-ranks"));
   job.folder = folder.path().string();
   std::vector<core::ChildProcess> others;
@@ -140,12 +141,12 @@ Result<Times> run_ranks(CollectivesJob job) {
   return times;
 }
 
-struct Limits {
+struct MovingLimits {
   double copy = 0, one_pair = 0, all_pairs = 0;  // GB/s
 };
 
 // The better of two measurements, before and after the run: other load only lowers them.
-Result<void> raise_limits(Limits& limits, const CollectivesJob& job) {
+Result<void> raise_moving_limits(MovingLimits& limits, const CollectivesJob& job) {
   async::CpuPool team(usable_cores());
   limits.copy = std::max(limits.copy, copy_gb_per_s(team, job.bytes));
   if (job.path == "tcp") {
@@ -187,15 +188,15 @@ Result<void> bench_collectives(Words words) {
     TROUPE_TRY(BenchRank(job).run());
     return {};
   }
-  Limits limits;
-  TROUPE_TRY(raise_limits(limits, job));
-  TROUPE_TRY_ASSIGN(times, run_ranks(job));
-  TROUPE_TRY(raise_limits(limits, job));
+  MovingLimits limits;
+  TROUPE_TRY(raise_moving_limits(limits, job));
+  TROUPE_TRY_ASSIGN(times, run_bench_ranks(job));
+  TROUPE_TRY(raise_moving_limits(limits, job));
   const auto bytes = static_cast<double>(job.bytes);
   const auto pairs = static_cast<double>(job.ranks * (job.ranks - 1));
-  const double send = 1e-9 * bytes / middle(times.send);
-  const double all_gather = 1e-9 * bytes * pairs / middle(times.all_gather);
-  const double all_to_all = 1e-9 * bytes * pairs / middle(times.all_to_all);
+  const double send = 1e-9 * bytes / middle_of(times.send);
+  const double all_gather = 1e-9 * bytes * pairs / middle_of(times.all_gather);
+  const double all_to_all = 1e-9 * bytes * pairs / middle_of(times.all_to_all);
   print_figures({{"bench", "collectives"},
                  {"processor", processor_name()},
                  {"cores", usable_cores()},
@@ -209,7 +210,7 @@ Result<void> bench_collectives(Words words) {
                  {"all_gather_share_of_limit", all_gather / limits.all_pairs},
                  {"all_to_all_gb_per_s", all_to_all},
                  {"all_to_all_share_of_limit", all_to_all / limits.all_pairs},
-                 {"barrier_us", 1e6 * middle(times.barrier) / (BenchRank::kBarriers + 1)},
+                 {"barrier_us", 1e6 * middle_of(times.barrier) / (BenchRank::kBarriers + 1)},
                  {"limit_gb_per_s", limits.one_pair},
                  {"limit_all_gb_per_s", limits.all_pairs},
                  {"copy_gb_per_s", limits.copy}},

@@ -20,7 +20,7 @@
 namespace troupe::app {
 namespace {
 
-constexpr int kRounds = 4;  // the first does not count
+constexpr int kCopyRounds = 4;  // the first does not count
 constexpr std::int64_t kCall_bytes = 1 << 20;
 
 double rate(std::int64_t bytes, std::int64_t ns) {
@@ -62,7 +62,7 @@ double copy_gb_per_s(core::TeamRunner& team, std::int64_t bytes) {
     std::memset(from.data() + begin, 1, static_cast<std::size_t>(end - begin));
   });
   std::vector<double> rates;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kCopyRounds; ++round) {
     const std::int64_t start = clock_ns();
     team.run([&](core::Team member) {
       const auto [begin, end] = member.share(bytes, 64);
@@ -77,7 +77,7 @@ core::Result<double> loopback_gb_per_s(std::int64_t bytes) {
   core::Buffer<char> from(bytes), to(bytes);
   std::memset(from.data(), 1, static_cast<std::size_t>(bytes));
   std::vector<double> rates;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kCopyRounds; ++round) {
     const Loopback pair = connect_loopback();
     if (!pair.to) return no_loopback();
     const std::int64_t start = clock_ns();
@@ -150,7 +150,7 @@ core::Result<double> window_gb_per_s(std::int64_t bytes, std::int64_t window_byt
     std::memset(pair.from.data(), 1, static_cast<std::size_t>(bytes));
   }
   std::vector<double> rates;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kCopyRounds; ++round) {
     for (Pair& pair : all)
       pair.ring = std::make_unique<Ring>();
     const std::int64_t start = clock_ns();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 
 namespace troupe::collective {
 
@@ -281,6 +282,7 @@ bool Collectives::moves_soon(const Call& call) {
       }
       _mm_pause();
     }
+    std::this_thread::yield();  // the peer may wait for this very core
   } while (core::steady_clock().now() < end);
   return false;
 }
