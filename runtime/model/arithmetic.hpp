@@ -2,7 +2,7 @@
 // the same weights, so their log-probs may be compared and a run may go on on another machine:
 //
 //   f32/v1/H, bf16/v1/H                     the same on processors and on all devices
-//   bf16-compute/v1/abi7/sm_90/H            a device: its kernels' kAbi and compute capability
+//   bf16-compute/v1/abi11/sm_90/H           a device: its kernels' kAbi and compute capability
 //   bf16-compute/v1/cpu/H                   a processor with the bf16 dot product
 //
 // H is the beginning of a SHA-256 of log-probs and entropies that two small models give on this

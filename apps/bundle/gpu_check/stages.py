@@ -170,10 +170,10 @@ class Stages:
 
     def stage8(self):
         words, environment = self.runner.launch("test_kernels_cuda")
-        for suite in ("CudaGemm", "CudaGemmBf16", "CudaAttention", "CudaAttentionBackward", "CudaRows", "CudaVocab",
-                      "CudaDraw", "CudaOptimizer"):
+        for suite in ("CudaGemm", "CudaGemmBf16", "CudaAttention", "CudaAttentionSplits", "CudaAttentionBackward",
+                      "CudaRows", "CudaVocab", "CudaDraw", "CudaKept", "CudaOptimizer"):
             self.tool(8, suite, ["ncu", "--clock-control", "none", "--set", "basic", "--launch-count", "20", *words,
-                                 f"--gtest_filter={suite}.*"], 30, environment=environment)
+                                 f"--gtest_filter={suite}.*"], 24, environment=environment)
 
     def stage9(self):
         data = os.path.join(self.models, "arithmetic")
