@@ -142,7 +142,8 @@ Result<json> kept(const json& request) {
   json ids = json::array();
   for (const engine::Candidate& token : set.tokens())
     ids.push_back(token.id);
-  return json{{"ids", std::move(ids)}, {"mass", set.mass() / row.mass()}};
+  const double mass = static_cast<double>(set.mass()) / kernels::kMassUnits;
+  return json{{"ids", std::move(ids)}, {"mass", mass / row.mass()}};
 }
 
 Result<json> changed(const json& request) {

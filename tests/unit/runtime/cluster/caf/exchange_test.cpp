@@ -114,7 +114,9 @@ TEST_F(ExchangeIntroductions, ARoleThatStartsAgainIsKnownAgain) {
   ASSERT_NE(home_.events.wait("lost away/0 1"), "");
   away_.join_echo("away/0", 2);
   ASSERT_NE(home_.events.wait("arrived away/0 2"), "");
-  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x");
+  const auto heard = ask_now(home_role_, "away/0", "x");
+  ASSERT_TRUE(heard) << heard.error().message;
+  EXPECT_EQ(*heard, "away/0 heard x");
 }
 
 TEST_F(ExchangeIntroductions, ConnectingTwiceChangesNothing) {
