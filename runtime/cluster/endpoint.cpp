@@ -113,9 +113,10 @@ async::task<Result<Frame>> Endpoint::exchange(PeerName peer,
                                               async::Deadline deadline) {
   TROUPE_CO_TRY_ASSIGN(header, wire::read_header(request));
   auto reply = std::make_shared<Answer>();
-  calls_.emplace(header.request.value, Call{peer, reply});
+  Call& call = calls_.emplace(header.request.value, Call{peer, 0, reply}).first->second;
   const Entry entry{calls_, header.request.value};
-  TROUPE_CO_TRY(send_request(peer, request));
+  TROUPE_CO_TRY_ASSIGN(epoch, send_request(peer, request));
+  call.epoch = epoch;
   ++frames_out_;
   core::Error late;
   late.code = ErrorCode::kDeadline;
@@ -204,9 +205,10 @@ bool Endpoint::set_answer(Answer& answer, const PeerName& from, Frame frame) {
   return answer.set(std::move(**message));
 }
 
-void Endpoint::on_peer_lost(const PeerName& peer, const core::Error& cause) {
+void Endpoint::on_peer_lost(const PeerName& peer, const core::Error& cause, std::uint64_t epoch) {
   for (auto& [id, call] : calls_) {
-    if (call.peer == peer) call.answer->set(core::fail(ErrorCode::kPeerLost, cause.message));
+    if (call.peer == peer && call.epoch <= epoch)
+      call.answer->set(core::fail(ErrorCode::kPeerLost, cause.message));
   }
   parts_.forget(peer);
 }

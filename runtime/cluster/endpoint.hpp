@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <memory>
 #include <optional>
@@ -28,6 +29,8 @@ namespace troupe::cluster {
 
 class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint> {
  public:
+  static constexpr std::uint64_t kEveryEpoch = std::numeric_limits<std::uint64_t>::max();
+
   Endpoint(Identity identity, async::Executor strand, async::Timers& timers);
   ~Endpoint() override;  // checks that it was stopped, if it ever served
 
@@ -60,11 +63,18 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   // On the strand, from the transport:
   void on_request(PeerName from, wire::Frame frame);  // with a place from `admit`
   void on_reply(const PeerName& from, wire::Frame frame);
-  void on_peer_lost(const PeerName& peer, const core::Error& cause);
+  // Fails the calls to the lives of a peer up to `epoch`: a loss may be told after the peer has
+  // come back and was called again.
+  void on_peer_lost(const PeerName& peer,
+                    const core::Error& cause,
+                    std::uint64_t epoch = kEveryEpoch);
 
  protected:
   // Hands a request to the network, or says at once why not. Called on the strand.
-  virtual core::Result<void> send_request(const PeerName& peer, const wire::Frame& frame) = 0;
+  // Returns the epoch of the peer's life that gets the request; 0 from a transport that tells a
+  // loss before it takes requests for the next life.
+  virtual core::Result<std::uint64_t> send_request(const PeerName& peer,
+                                                   const wire::Frame& frame) = 0;
   // Hands an answer to the network. If it is lost, the asker's deadline ends the call.
   virtual void send_reply(const PeerName& peer, const wire::Frame& frame) = 0;
 
@@ -80,6 +90,7 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   using Answer = async::Oneshot<core::Result<wire::Frame>>;
   struct Call {
     PeerName peer;
+    std::uint64_t epoch = 0;  // of the peer's life that was called
     std::shared_ptr<Answer> answer;
   };
   struct Request {  // being served

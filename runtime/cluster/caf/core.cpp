@@ -44,13 +44,13 @@ void Core::refuse(const std::string& what) {
 }
 
 // Sent through the roles' actors, so that the peer's answers in their mailboxes come first.
-void Core::tell_lost(const PeerName& peer, const core::Error& cause) const {
+void Core::tell_lost(const PeerName& peer, std::uint64_t epoch, const core::Error& cause) const {
   for (const auto& role : directory.locals())
-    caf::anon_send(role.handle, Lost{peer, cause});
+    caf::anon_send(role.handle, Lost{peer, epoch, cause});
 }
 
 void Core::lose(const Binding& gone, const core::Error& cause) const {
-  tell_lost(gone.hello.name, cause);
+  tell_lost(gone.hello.name, gone.hello.epoch, cause);
   if (hooks.lost) hooks.lost(gone.hello.name, gone.hello.epoch, cause);
 }
 

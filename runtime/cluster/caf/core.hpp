@@ -43,7 +43,7 @@ struct Core {
   // Counts a frame or introduction that was refused, and calls the `refused` hook.
   void refuse(const std::string& what);
   // Tells every local role that this peer is gone. The caller has freed the peer's name.
-  void tell_lost(const PeerName& peer, const core::Error& cause) const;
+  void tell_lost(const PeerName& peer, std::uint64_t epoch, const core::Error& cause) const;
   // The same for a lost remote role; also calls the `lost` hook.
   void lose(const Binding& gone, const core::Error& cause) const;
 };

@@ -206,9 +206,9 @@ std::vector<Binding> Directory::locals_now() const {
   return roles;
 }
 
-Result<void> Directory::send(const PeerName& from,
-                             const PeerName& to,
-                             const wire::Frame& frame) const {
+Result<std::uint64_t> Directory::send(const PeerName& from,
+                                      const PeerName& to,
+                                      const wire::Frame& frame) const {
   const std::shared_lock lock(mutex_);  // so that the system cannot end meanwhile
   const auto self = bound_.find(from);
   if (closed_ || self == bound_.end() || !self->second.local) {
@@ -219,7 +219,7 @@ Result<void> Directory::send(const PeerName& from,
     return core::fail(ErrorCode::kPeerLost, "no role named " + to + " is there");
   }
   caf::send_as(self->second.handle, peer->second.handle, Parcel(frame));
-  return {};
+  return peer->second.hello.epoch;
 }
 
 // Handles are released without the lock: that may end an actor, which then asks this directory.

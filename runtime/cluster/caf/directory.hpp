@@ -85,9 +85,11 @@ class Directory {
   std::optional<Binding> find(const PeerName& name) const;
   std::vector<Binding> locals() const;  // the roles of this process
 
-  // Sends a frame from a local role to a peer. Errors: kPeerLost (no such peer), kClosed (no such
-  // role).
-  core::Result<void> send(const PeerName& from, const PeerName& to, const wire::Frame& frame) const;
+  // Sends a frame from a local role to a peer, and returns the epoch of the peer. Errors: kPeerLost
+  // (no such peer), kClosed (no such role).
+  core::Result<std::uint64_t> send(const PeerName& from,
+                                   const PeerName& to,
+                                   const wire::Frame& frame) const;
 
   // Forgets everything; nothing can be sent or joined afterwards.
   void close();

@@ -216,7 +216,7 @@ void Exchange::announce(const PeerName& name) {
 void Exchange::forget(const PeerName& name, const core::Error& cause) {
   if (const auto gone = impl_->core->directory.fence(name)) {
     const core::Error lost{ErrorCode::kPeerLost, cause.message};
-    impl_->core->tell_lost(gone->hello.name, lost);
+    impl_->core->tell_lost(gone->hello.name, gone->hello.epoch, lost);
     const std::shared_lock gate(impl_->gate);
     if (!impl_->closed) caf::anon_send(impl_->introducer, exchange::GivenUp{gone->hello, lost});
   }

@@ -32,10 +32,11 @@ caf::actor Member::spawn(caf::actor_system& system, const caf::actor& introducer
   const Address address = address_of(handle);
   actor_ = handle.id();
   core_->living.add(handle.id(), name);
-  handle->attach_functor([shared = core_, self, name, address] {  // on any thread
+  const std::uint64_t epoch = identity().epoch;
+  handle->attach_functor([shared = core_, self, name, epoch, address] {  // on any thread
     if (shared->directory.drop(name, address)) {
       const core::Error cause{ErrorCode::kPeerLost, name + ": its actor was ended"};
-      shared->tell_lost(name, cause);
+      shared->tell_lost(name, epoch, cause);
       if (const auto alive = self.lock()) {
         boost::asio::post(alive->strand(), [alive, cause] { alive->broken(cause); });
       }
@@ -101,13 +102,14 @@ void Member::leave() {
   const auto gone = core_->directory.drop(identity().self, address_of(role->handle));
   if (!gone) return;
   caf::anon_send(gone->handle, Leave{});
-  core_->tell_lost(gone->hello.name, {ErrorCode::kPeerLost, gone->hello.name + " has stopped"});
+  core_->tell_lost(gone->hello.name, gone->hello.epoch,
+                   {ErrorCode::kPeerLost, gone->hello.name + " has stopped"});
 }
 
-Result<void> Member::send_request(const PeerName& peer, const wire::Frame& frame) {
-  TROUPE_TRY(core_->directory.send(identity().self, peer, frame));
+Result<std::uint64_t> Member::send_request(const PeerName& peer, const wire::Frame& frame) {
+  TROUPE_TRY_ASSIGN(epoch, core_->directory.send(identity().self, peer, frame));
   core_->count_out(frame);
-  return {};
+  return epoch;
 }
 
 void Member::send_reply(const PeerName& peer, const wire::Frame& frame) {

@@ -33,7 +33,7 @@ class Member final : public Endpoint {
   std::uint64_t actor() const noexcept override { return actor_.load(std::memory_order_relaxed); }
 
  protected:
-  core::Result<void> send_request(const PeerName& peer, const wire::Frame& frame) override;
+  core::Result<std::uint64_t> send_request(const PeerName& peer, const wire::Frame& frame) override;
   void send_reply(const PeerName& peer, const wire::Frame& frame) override;
 
  private:

@@ -20,6 +20,7 @@ namespace troupe::cluster::exchange {
 // To a role's actor: this peer is gone.
 struct Lost {
   PeerName peer;
+  std::uint64_t epoch = 0;
   core::Error cause;
 };
 

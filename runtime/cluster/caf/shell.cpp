@@ -50,8 +50,9 @@ caf::behavior Shell::make_behavior() {
       [this](const Lost& lost) {
         const auto member = member_.lock();
         if (!member) return;
-        boost::asio::post(member->strand(),
-                          [member, lost] { member->on_peer_lost(lost.peer, lost.cause); });
+        boost::asio::post(member->strand(), [member, lost] {
+          member->on_peer_lost(lost.peer, lost.cause, lost.epoch);
+        });
       },
       [this](const Doubt& cleared) { check(cleared.parcel, cleared.from, true); },
       [this](const Leave&) { quit(); },

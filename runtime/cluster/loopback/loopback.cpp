@@ -44,7 +44,7 @@ class LoopbackNetwork::Member final : public Endpoint {
   }
 
  protected:
-  core::Result<void> send_request(const PeerName& peer, const Frame& frame) override {
+  core::Result<std::uint64_t> send_request(const PeerName& peer, const Frame& frame) override {
     const auto target = directory_->find(peer);
     if (!target) {
       return core::fail(ErrorCode::kPeerLost, "no role named " + peer + " is there");
@@ -53,7 +53,7 @@ class LoopbackNetwork::Member final : public Endpoint {
     boost::asio::post(target->strand(), [target, from = identity().self, bytes = copy(frame)] {
       target->on_request(from, bytes);
     });
-    return {};
+    return 0;
   }
 
   void send_reply(const PeerName& peer, const Frame& frame) override {

@@ -119,6 +119,28 @@ TEST_F(ExchangeIntroductions, ARoleThatStartsAgainIsKnownAgain) {
   EXPECT_EQ(*heard, "away/0 heard x");
 }
 
+// The loss of a life is told through actors, and may come after the next life was called.
+TEST_F(ExchangeIntroductions, ALossThatIsToldLateLeavesCallsToTheNextLifeAlone) {
+  connect();
+  const auto silent = away_.join("silent/0", 2);
+  serve_there(silent, never);
+  ASSERT_NE(home_.events.wait("arrived silent/0 2"), "");
+  auto asked = start_ask(home_role_, "silent/0", "x");
+  const auto told = [&](std::uint64_t epoch) {
+    std::promise<std::size_t> waiting;
+    async::post(home_role_->strand(), [&] {
+      home_role_->on_peer_lost("silent/0", {ErrorCode::kPeerLost, "silent/0 is lost"}, epoch);
+      waiting.set_value(home_role_->pending_calls());
+    });
+    return waiting.get_future().get();
+  };
+  EXPECT_EQ(told(1), 1u);
+  EXPECT_EQ(asked.wait_for(0s), std::future_status::timeout);
+  told(2);
+  ASSERT_EQ(asked.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(asked.get().error().code, ErrorCode::kPeerLost);
+}
+
 TEST_F(ExchangeIntroductions, ConnectingTwiceChangesNothing) {
   connect();
   connect();
