@@ -25,6 +25,10 @@ struct GemmPart {
 
   constexpr std::int64_t rows() const { return m_end - m_begin; }
   constexpr std::int64_t panels() const { return panel_end - panel_begin; }
+  // Where the part's columns end: the last panel may reach beyond those of C.
+  constexpr std::int64_t column_end() const {
+    return panel_end * kPanel < g.n ? panel_end * kPanel : g.n;
+  }
 };
 
 // The few-rows form streams packed panels past some rows at a time, with A by rows.

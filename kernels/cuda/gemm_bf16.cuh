@@ -49,7 +49,7 @@ __device__ inline void start_fragments(const GemmPart& p,
                                        std::int64_t m,
                                        std::int64_t n,
                                        float (*sum)[4]) {
-  const std::int64_t whole = p.panel_end * kPanel, n_end = whole < p.g.n ? whole : p.g.n;
+  const std::int64_t n_end = p.column_end();
 #pragma unroll
   for (int half = 0; half < 2; ++half)
 #pragma unroll
@@ -65,7 +65,7 @@ __device__ inline void end_fragments(const GemmPart& p,
                                      std::int64_t m,
                                      std::int64_t n,
                                      float (*sum)[4]) {
-  const std::int64_t whole = p.panel_end * kPanel, n_end = whole < p.g.n ? whole : p.g.n;
+  const std::int64_t n_end = p.column_end();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const std::int64_t row = m + place.row + half * 8;

@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
   const int column = lane % kThreadsOfRow * F::kC;
   const std::int64_t n =
       (p.panel_begin + std::int64_t{blockIdx.x} * cut.panels + panel) * kPanel + column;
-  const std::int64_t whole = p.panel_end * kPanel, n_end = whole < p.g.n ? whole : p.g.n;
+  const std::int64_t n_end = p.column_end();
   const int rows = static_cast<int>(p.m_end - p.m_begin);
   const bool idle = first >= rows || n >= n_end;
   const auto there = [&](int r, int c) {

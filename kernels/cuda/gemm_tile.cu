@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) tile_kernel(GemmPart 
   __align__(16) __shared__ float b[2][S::kSlab][S::kColumnsPad];
   const std::int64_t m = p.m_begin + std::int64_t{blockIdx.x} * S::kM;
   const std::int64_t n = p.panel_begin * kPanel + std::int64_t{blockIdx.y} * S::kN;
-  const std::int64_t whole = p.panel_end * kPanel, n_end = whole < p.g.n ? whole : p.g.n;
+  const std::int64_t n_end = p.column_end();
   Outputs<S> outputs;
   outputs.for_all([&](int i, int j, float& sum) {
     sum = m + i < p.m_end && n + j < n_end ? chain_start(p.g, m + i, n + j) : 0.0f;

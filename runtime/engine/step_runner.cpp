@@ -20,6 +20,20 @@ DrawHistory history_of(const Group& group, const SampleState& sample) {
   return history;
 }
 
+std::unique_ptr<DeviceStep> make_device_step(const model::ModelSpec& spec,
+                                             std::int32_t sequences_max,
+                                             std::int32_t step_tokens_max,
+                                             core::TeamRunner& team) {
+  if (team.memory().on_host()) return nullptr;
+  return std::make_unique<DeviceStep>(spec, sequences_max, step_tokens_max, team);
+}
+
+// Rows for the draws of the host, of at most so many samples.
+HeadRows host_rows(const model::ModelSpec& spec, std::int64_t samples) {
+  return {spec, kLogits_bytes_max, std::min(kHeadRows_min, samples),
+          std::min(kHeadRows_max, samples), core::host_memory()};
+}
+
 }  // namespace
 
 StepRunner::StepRunner(const model::ModelSpec& spec,
@@ -27,19 +41,14 @@ StepRunner::StepRunner(const model::ModelSpec& spec,
                        std::int32_t step_tokens_max,
                        core::TeamRunner& team)
     : team_(team),
-      head_(spec,
-            kLogits_bytes_max,
-            std::min<std::int64_t>(kHeadRows_min, sequences_max),
-            std::min<std::int64_t>(kHeadRows_max, sequences_max),
-            core::host_memory()),
+      device_(make_device_step(spec, sequences_max, step_tokens_max, team)),
+      head_(host_rows(spec, device_ && device_->draws() ? 0 : sequences_max)),
       region_([this](core::Team member_of) { member(member_of); }) {
   for (int i = 0; i < team.size(); ++i)
     samplers_.emplace_back(spec.vocab);
   draws_.reserve(static_cast<std::size_t>(sequences_max));
   top_begin_.reserve(static_cast<std::size_t>(sequences_max) + 1);
-  if (team.memory().on_host()) return;
-  device_ = std::make_unique<DeviceStep>(spec, sequences_max, step_tokens_max, team);
-  if (!device_->draws()) return;
+  if (!device_ || !device_->draws()) return;
   device_sampler_ = std::make_unique<DeviceSampler>(spec.vocab, device_->batch_rows(), team);
 }
 

@@ -52,9 +52,9 @@ class StepRunner final : public StepComputer {
   Draw draw(Sampler& sampler, std::size_t job, std::int64_t row_begin);
 
   core::TeamRunner& team_;
-  HeadRows head_;
+  const std::unique_ptr<DeviceStep> device_;  // null on the CPU
+  HeadRows head_;                             // no rows if a device draws
   std::function<void(core::Team)> region_;
-  std::unique_ptr<DeviceStep> device_;             // null on the CPU
   std::unique_ptr<DeviceSampler> device_sampler_;  // null where the host draws
   std::vector<Sampler> samplers_;                  // by team member
   model::ForwardScratch scratch_;

@@ -4,10 +4,9 @@
 // beginnings and are longer than a step, blocks are scarce, and weights change while samples run.
 // TROUPE_EXACT_TOKENS: how many tokens, instead of 2,000. On the emulated device unless
 // TROUPE_CUDA_LIBRARY names another library; it runs in one order of threads, since it is long.
-#include "kernels/cuda/device_team.hpp"
-#include "kernels/cuda/library.hpp"
 #include "runtime/model/score.hpp"
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
+#include "tests/unit/runtime/model/device_team.hpp"
 
 #include <gtest/gtest.h>
 
@@ -134,14 +133,9 @@ class DeviceExactness : public testing::TestWithParam<PanelDtype> {
  protected:
   void SetUp() override {
     kernels::flush_denormals();
-    const char* const build = std::getenv("TROUPE_BUILD_DIR");
-    const std::string library =
-        std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
-    ::setenv("TROUPE_CUDA_LIBRARY", library.c_str(), 0);
-    ::setenv("TROUPE_CUDA_EMULATOR", "guard", 0);
-    auto device = kernels::cuda::open_device(0);
-    if (!device) GTEST_SKIP() << device.error().message;
-    device_ = std::make_unique<kernels::cuda::DeviceTeam>(std::move(device).value());
+    std::string why;
+    device_ = model::make_emulated_team(why);
+    if (!device_) GTEST_SKIP() << why;
   }
   std::vector<Weights> two_sets(core::TeamRunner& team) const {
     std::vector<Weights> sets;

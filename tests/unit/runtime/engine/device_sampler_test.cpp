@@ -2,10 +2,9 @@
 // random rows and parameters, and what is reported beside them. Rows of logits stand for a head.
 #include "runtime/engine/device_sampler.hpp"
 
-#include "kernels/cuda/device_team.hpp"
-#include "kernels/cuda/library.hpp"
 #include "runtime/engine/group.hpp"
 #include "tests/unit/runtime/engine/logits.hpp"
+#include "tests/unit/runtime/model/device_team.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,17 +25,12 @@ class SamplerOnDevice : public testing::Test {
  protected:
   void SetUp() override {
     kernels::flush_denormals();
-    const char* const build = std::getenv("TROUPE_BUILD_DIR");
-    const std::string library =
-        std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
-    ::setenv("TROUPE_CUDA_LIBRARY", library.c_str(), 0);
-    ::setenv("TROUPE_CUDA_EMULATOR", "guard", 0);
-    auto device = kernels::cuda::open_device(0);
-    if (!device) GTEST_SKIP() << device.error().message;
-    team_ = std::make_unique<kernels::cuda::DeviceTeam>(std::move(device).value());
+    std::string why;
+    team_ = model::make_emulated_team(why);
+    if (!team_) GTEST_SKIP() << why;
   }
 
-  std::unique_ptr<kernels::cuda::DeviceTeam> team_;
+  std::unique_ptr<core::TeamRunner> team_;
 };
 
 // One head row with what its draws are to be; all samples of `group` draw from it.

@@ -2,11 +2,9 @@
 // draws are the host's and host code that touches a number there faults, and on a GPU (the emulated
 // one unless TROUPE_CUDA_LIBRARY names another), which draws every token itself and replays
 // recorded steps.
-#include "kernels/cuda/device_team.hpp"
-#include "kernels/cuda/library.hpp"
 #include "runtime/engine/step_plan.hpp"
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
-#include "tests/unit/runtime/model/arena_team.hpp"
+#include "tests/unit/runtime/model/device_team.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
@@ -24,17 +22,7 @@ enum class Where { kArena, kGpu };
 // Null when there is no GPU; then `why` says so.
 std::unique_ptr<core::TeamRunner> make_team(Where where, std::string& why) {
   if (where == Where::kArena) return std::make_unique<model::ArenaTeam>();
-  const char* const build = std::getenv("TROUPE_BUILD_DIR");
-  const std::string library =
-      std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
-  ::setenv("TROUPE_CUDA_LIBRARY", library.c_str(), 0);
-  ::setenv("TROUPE_CUDA_EMULATOR", "guard", 0);
-  auto device = kernels::cuda::open_device(0);
-  if (!device) {
-    why = device.error().message;
-    return nullptr;
-  }
-  return std::make_unique<kernels::cuda::DeviceTeam>(std::move(device).value());
+  return model::make_emulated_team(why);
 }
 
 class EngineOnDevice : public testing::TestWithParam<Where> {

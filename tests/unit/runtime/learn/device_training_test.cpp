@@ -80,6 +80,18 @@ class DeviceTraining : public model::OnDevice<Folders> {
     EXPECT_TRUE(report) << report.error().message;
     return report ? report->metrics : std::vector<std::pair<std::string, double>>{};
   }
+  // Three updates of both, the host's and the device's.
+  void expect_the_same_updates(PolicyTrainer& here, PolicyTrainer& there) {
+    const auto start = numbers_of(here.master());
+    for (std::uint64_t u = 0; u < 3; ++u) {
+      const auto groups = random_groups(*here.packed(), u, 3, 3);
+      EXPECT_EQ(update(there, groups), update(here, groups)) << u;
+    }
+    EXPECT_EQ(&there.master().memory(), &memory());
+    EXPECT_EQ(numbers_of(there.master()), numbers_of(here.master()));
+    EXPECT_NE(numbers_of(there.master()), start);
+    EXPECT_EQ(numbers_of(*there.average()), numbers_of(*here.average()));
+  }
 };
 
 TEST_F(DeviceTraining, ThreeUpdatesAndTheirFilesAreTheHosts) {
@@ -87,15 +99,7 @@ TEST_F(DeviceTraining, ThreeUpdatesAndTheirFilesAreTheHosts) {
     for (const bool checkpointing : {false, true}) {
       const auto here = make(host_, spec, checkpointing);
       const auto there = make(device(), spec, checkpointing);
-      const auto start = numbers_of(here->master());
-      for (std::uint64_t u = 0; u < 3; ++u) {
-        const auto groups = random_groups(*here->packed(), u, 3, 3);
-        EXPECT_EQ(update(*there, groups), update(*here, groups)) << u;
-      }
-      EXPECT_EQ(&there->master().memory(), &memory());
-      EXPECT_EQ(numbers_of(there->master()), numbers_of(here->master()));
-      EXPECT_NE(numbers_of(there->master()), start);
-      EXPECT_EQ(numbers_of(*there->average()), numbers_of(*here->average()));
+      expect_the_same_updates(*here, *there);
       ASSERT_TRUE(here->save_state(folder_ / "host"));
       ASSERT_TRUE(there->save_state(folder_ / "device"));
       for (const auto& entry : fs::directory_iterator(folder_ / "host")) {
@@ -123,15 +127,7 @@ TEST_F(DeviceTraining, AdaptersAndTheirFilesAreTheHosts) {
     const model::ModelSpec spec = checkpointing ? gemma_like() : tiny_spec(true);
     const auto here = make(host_, spec, checkpointing, 1, 5);
     const auto there = make(device(), spec, checkpointing, 1, 5);
-    const auto start = numbers_of(here->master());
-    for (std::uint64_t u = 0; u < 3; ++u) {
-      const auto groups = random_groups(*here->packed(), u, 3, 3);
-      EXPECT_EQ(update(*there, groups), update(*here, groups)) << u;
-    }
-    EXPECT_EQ(&there->master().memory(), &memory());
-    EXPECT_EQ(numbers_of(there->master()), numbers_of(here->master()));
-    EXPECT_NE(numbers_of(there->master()), start);
-    EXPECT_EQ(numbers_of(*there->average()), numbers_of(*here->average()));
+    expect_the_same_updates(*here, *there);
     for (const auto& [trainer, name] : {std::pair{here.get(), "host"}, {there.get(), "device"}}) {
       fs::remove_all(folder_ / name);
       fs::create_directories(folder_ / name);

@@ -15,16 +15,32 @@
 
 namespace troupe::model {
 
-// Null when the library has no device; then `why` says so.
-inline std::unique_ptr<core::TeamRunner> make_device_team(std::string& why) {
-  const char* const library = std::getenv("TROUPE_CUDA_LIBRARY");
-  if (library == nullptr || *library == '\0') return std::make_unique<ArenaTeam>();
+// The first device of the library that TROUPE_CUDA_LIBRARY names. Null when it has none; then `why`
+// says so.
+inline std::unique_ptr<core::TeamRunner> make_gpu_team(std::string& why) {
   auto device = kernels::cuda::open_device(0);
   if (!device) {
     why = device.error().message;
     return nullptr;
   }
   return std::make_unique<kernels::cuda::DeviceTeam>(std::move(device).value());
+}
+
+// The same, on the emulated device unless the environment names another.
+inline std::unique_ptr<core::TeamRunner> make_emulated_team(std::string& why) {
+  const char* const build = std::getenv("TROUPE_BUILD_DIR");
+  const std::string library =
+      std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
+  ::setenv("TROUPE_CUDA_LIBRARY", library.c_str(), 0);
+  ::setenv("TROUPE_CUDA_EMULATOR", "guard", 0);
+  return make_gpu_team(why);
+}
+
+// The GPU, or without a library the arena.
+inline std::unique_ptr<core::TeamRunner> make_device_team(std::string& why) {
+  const char* const library = std::getenv("TROUPE_CUDA_LIBRARY");
+  if (library == nullptr || *library == '\0') return std::make_unique<ArenaTeam>();
+  return make_gpu_team(why);
 }
 
 // A suite on the device; skipped with the reason where there is none.
