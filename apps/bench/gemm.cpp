@@ -126,7 +126,8 @@ kernels::MachineLimits limits_of(core::TeamRunner& team, kernels::PanelDtype dty
 struct GemmFlags {
   std::string model, dtype = "f32";
   Placement placement;
-  std::int64_t m = 0, n = 0, k = 0;
+  std::vector<std::int64_t> rows = {1, 8, 32, 256};
+  std::int64_t n = 0, k = 0;
   bool json = false;
 };
 
@@ -185,7 +186,7 @@ core::Result<void> bench_gemm(Words words) {
       parse_flags(
           "troupe bench gemm: C[m,n] = A[m,k] B[k,n] with packed weights, medians of 3",
           {{"--model", &flags.model, "take the shapes of a model"},
-           {"--m", &flags.m, "rows; 0 = 1, 8, 32 and 256", false, 0, 65536},
+           {"--m", &flags.rows, "rows (default: 1,8,32,256)", false, 1, 65536},
            {"--n", &flags.n, "columns; with --k instead of a model's shapes", false, 0, 1e6},
            {"--k", &flags.k, "inner size", false, 0, 1e6},
            {"--dtype", &flags.dtype, kDtypeHelp},
@@ -198,11 +199,9 @@ core::Result<void> bench_gemm(Words words) {
   TROUPE_TRY_ASSIGN(shapes, chosen_shapes(flags));
   TROUPE_TRY_ASSIGN(team, make_team(flags.placement));
   const kernels::MachineLimits limits = limits_of(*team, dtype);
-  const std::vector<std::int64_t> rows =
-      flags.m > 0 ? std::vector<std::int64_t>{flags.m} : std::vector<std::int64_t>{1, 8, 32, 256};
   for (const Shape& shape : shapes) {
     const Copies weights(*team, shape, dtype);
-    for (const std::int64_t m : rows) {
+    for (const std::int64_t m : flags.rows) {
       report(flags, m, shape, dtype, time_product(*team, m, shape, weights), limits);
     }
   }

@@ -26,6 +26,9 @@ void add(CLI::App& app, const Flag& flag) {
         } else if constexpr (std::is_same_v<Target, std::vector<std::string>>) {
           option = app.add_option(name, *target, help)->type_name("TEXT (may be repeated)");
           option->type_size(1)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        } else if constexpr (std::is_same_v<Target, std::vector<std::int64_t>>) {
+          option = app.add_option(name, *target, help)->type_name("INT,...")->delimiter(',');
+          option->type_size(1)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
         } else {
           option = app.add_option(name, *target, help)->capture_default_str();
           if constexpr (std::is_arithmetic_v<Target>) {
@@ -112,15 +115,20 @@ std::vector<std::string> with_plain_switches(std::string_view command,
 }
 
 core::Result<void> check_range(std::string_view command, const Flag& flag) {
-  double value = 0;
+  std::vector<double> values;
   if (const auto* whole = std::get_if<std::int64_t*>(&flag.target)) {
-    value = static_cast<double>(**whole);
+    values.push_back(static_cast<double>(**whole));
+  } else if (const auto* list = std::get_if<std::vector<std::int64_t>*>(&flag.target)) {
+    values.assign((*list)->begin(), (*list)->end());
   } else if (const auto* real = std::get_if<double*>(&flag.target)) {
-    value = **real;
-  } else {
-    return {};
+    values.push_back(**real);
   }
-  if (std::isfinite(value) && value >= flag.min && value <= flag.max) return {};
+  const auto outside = [&](double value) {
+    return !(std::isfinite(value) && value >= flag.min && value <= flag.max);
+  };
+  const auto wrong = std::find_if(values.begin(), values.end(), outside);
+  if (wrong == values.end()) return {};
+  const double value = *wrong;
   char range[80];
   std::snprintf(range, sizeof range, "%g; expected %g to %g", value, flag.min, flag.max);
   return core::fail(core::ErrorCode::kConfig,

@@ -16,7 +16,13 @@ namespace troupe::app {
 
 struct Flag {
   std::string_view name;  // "--max-new-tokens"; several names with commas: "--model,model"
-  std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*> target;
+  std::variant<bool*,
+               std::int64_t*,
+               double*,
+               std::string*,
+               std::vector<std::string>*,
+               std::vector<std::int64_t>*>
+      target;
   std::string_view help;
   bool required = false;
   double min = -1e18, max = 1e18;  // of numbers
@@ -24,7 +30,8 @@ struct Flag {
 
 enum class FlagsOutcome { kRun, kHelpShown };
 
-// Fills the targets from `words`. `title` heads the help page: "troupe generate: ...". A bool may
+// Fills the targets from `words`. A list of words is a flag that may be repeated; a list of numbers
+// has commas between them. `title` heads the help page: "troupe generate: ...". A bool may
 // stand alone or be followed by true, false, yes, no, on, off, 1 or 0. Error kConfig, with all
 // mistakes found: unknown flags (and the nearest known one), missing or malformed values, and
 // numbers out of range.

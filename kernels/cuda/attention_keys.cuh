@@ -73,10 +73,14 @@ __device__ inline void fetch_blocks(const Attention& a,
   copy_async_commit();
 }
 
+// A scaled score under the soft cap, of a model that has one.
+__device__ inline float capped(const Attention& a, float score) {
+  return a.softcap * tanh_f32(score / a.softcap);
+}
 // The scaled score, with the soft cap applied if there is one.
 __device__ inline float scored(const Attention& a, float dot) {
   const float score = dot * a.scale;
-  return a.softcap > 0.0f ? a.softcap * tanh_f32(score / a.softcap) : score;
+  return a.softcap > 0.0f ? capped(a, score) : score;
 }
 
 // 64 scores of a row for one head, to be merged into its softmax. Each lane of a warp has keys

@@ -23,6 +23,9 @@ struct LaneQuery {
     first = static_cast<int>(first_key(end, a.window));
   }
   __device__ bool sees(int begin, int count) const { return begin < end && begin + count > first; }
+  __device__ bool sees_all(int begin, int count) const {
+    return first <= begin && begin + count <= end;
+  }
 };
 
 // kShare warps have one tile of queries in common. The warp's part of the outputs are the
@@ -74,53 +77,95 @@ __device__ void dots(
   }
 }
 
+// Scales the products. All soft caps are in one place, so that a model without one runs past them
+// at once: they are most of the kernel's instructions.
+template <int kCount>
+__device__ void scale_scores(const Attention& a, float (&score)[kCount][4]) {
+#pragma unroll
+  for (int j = 0; j < kCount; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      score[j][i] = score[j][i] * a.scale;
+  if (!(a.softcap > 0.0f)) return;
+#pragma unroll
+  for (int j = 0; j < kCount; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      score[j][i] = capped(a, score[j][i]);
+}
+
+// Which of the keys that a lane has in its fragments a query sees. The keys begin at `begin`.
+struct Sight {
+  int first, end;  // keys, counted from the lane's first
+  __device__ Sight(const LaneQuery& query, int begin)
+      : first(query.first - begin - static_cast<int>(threadIdx.x) % 4 * 2),
+        end(query.end - begin - static_cast<int>(threadIdx.x) % 4 * 2) {}
+  __device__ bool sees(int j, int i) const { return first <= j * 8 + i && j * 8 + i < end; }
+};
+
+// The largest of a query's scores, over all lanes that have some; `kAll`: it sees all of the keys.
+template <bool kAll, int kCount>
+__device__ float largest(const float (&score)[kCount][4], int half, const Sight& sight) {
+  float best = -infinity();
+#pragma unroll
+  for (int j = 0; j < kCount; ++j)
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      best = kAll || sight.sees(j, i) ? larger(score[j][half * 2 + i], best) : best;
+  best = larger(__shfl_xor_sync(kAllLanes, best, 1), best);
+  return larger(__shfl_xor_sync(kAllLanes, best, 2), best);
+}
+
+// Turns a query's scores into weights. `any`: whether it sees a key of the tile, whose largest
+// score is `best`.
+template <bool kAll, int kCount>
+__device__ void turn_to_weights(
+    float (&score)[kCount][4], int half, const Sight& sight, bool any, float best, LaneQuery& query) {
+  const float max = larger(best, query.now.max);
+  query.alpha = any ? exp_f32(query.now.max - max) : 1.0f;
+  query.now.max = any ? max : query.now.max;
+#pragma unroll
+  for (int j = 0; j < kCount; ++j)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float& x = score[j][half * 2 + i];
+      x = kAll || sight.sees(j, i) ? exp_f32(x - max) : 0.0f;
+    }
+}
+
 // Turns the products of the lane's queries with the keys of a tile into weights.
+template <bool kAll>
+__device__ void weigh_tile(int tile, LaneQuery (&query)[2], float (&score)[kKeyPieces][4]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Sight sight(query[half], tile);
+    turn_to_weights<kAll>(score, half, sight, query[half].sees(tile, kKeys),
+                          largest<kAll>(score, half, sight), query[half]);
+  }
+}
 __device__ inline void weigh(const Attention& a,
                              int tile,
                              LaneQuery (&query)[2],
                              float (&score)[kKeyPieces][4]) {
-  const int column = static_cast<int>(threadIdx.x) % 4 * 2;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    LaneQuery& mine = query[half];
-    const auto sees = [&](int j, int i) {
-      const int key = tile + j * 8 + column + i;
-      return mine.first <= key && key < mine.end;
-    };
-    float best = -infinity();
-#pragma unroll
-    for (int j = 0; j < kKeyPieces; ++j)
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        float& x = score[j][half * 2 + i];
-        x = scored(a, x);
-        best = sees(j, i) ? larger(x, best) : best;
-      }
-    best = larger(__shfl_xor_sync(kAllLanes, best, 1), best);
-    best = larger(__shfl_xor_sync(kAllLanes, best, 2), best);
-    const bool any = mine.sees(tile, kKeys);
-    const float max = larger(best, mine.now.max);
-    mine.alpha = any ? exp_f32(mine.now.max - max) : 1.0f;
-    mine.now.max = any ? max : mine.now.max;
-#pragma unroll
-    for (int j = 0; j < kKeyPieces; ++j)
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        float& x = score[j][half * 2 + i];
-        x = sees(j, i) ? exp_f32(x - max) : 0.0f;
-      }
-  }
+  scale_scores(a, score);
+  const bool all = query[0].sees_all(tile, kKeys) && query[1].sees_all(tile, kKeys);
+  if (__all_sync(kAllLanes, all))
+    weigh_tile<true>(tile, query, score);
+  else
+    weigh_tile<false>(tile, query, score);
 }
 
-// Adds the weighted values of a tile, and the weights.
-template <int kDim, int kShare>
+// Adds the weighted values of a tile, and the weights. `weights(step, x)` gives the fragment of the
+// 16 keys of a step. `kHalves`: 1 if there is no query in the second half of the tile.
+template <int kHalves, int kDim, int kShare, class Weights>
 __device__ void add_values(const Head& head,
                            const uint4* values,
-                           const float (&weight)[kKeyPieces][4],
+                           const Weights& weights,
                            Tile<kDim, kShare>& tile) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto scale = [&](float(&x)[4]) {
     x[0] = x[0] * tile.query[0].alpha, x[1] = x[1] * tile.query[0].alpha;
+    if (kHalves == 1) return;
     x[2] = x[2] * tile.query[1].alpha, x[3] = x[3] * tile.query[1].alpha;
   };
   scale(tile.sum);
@@ -129,9 +174,8 @@ __device__ void add_values(const Head& head,
     scale(tile.out[j]);
 #pragma unroll
   for (int step = 0; step < kKeySteps; ++step) {
-    const float(*const w)[4] = &weight[2 * step];
-    const std::uint32_t x[4] = {pair_of_bf16(w[0][0], w[0][1]), pair_of_bf16(w[0][2], w[0][3]),
-                                pair_of_bf16(w[1][0], w[1][1]), pair_of_bf16(w[1][2], w[1][3])};
+    std::uint32_t x[4];
+    weights(step, x);
     const std::uint32_t ones[2] = {kOnes, kOnes};
     mma_bf16(tile.sum, x, ones);
     const uint4* const row = values + (step * 16 + lane % 16) * head.stride + lane / 16;
@@ -145,6 +189,74 @@ __device__ void add_values(const Head& head,
       mma_bf16(tile.out[2 * j + 1], x, y1);
     }
   }
+}
+// The weights that the warp itself has, in the layout of its scores.
+struct OwnWeights {
+  const float (&score)[kKeyPieces][4];
+  __device__ void operator()(int step, std::uint32_t (&x)[4]) const {
+    const float(*const w)[4] = &score[2 * step];
+    x[0] = pair_of_bf16(w[0][0], w[0][1]), x[1] = pair_of_bf16(w[0][2], w[0][3]);
+    x[2] = pair_of_bf16(w[1][0], w[1][1]), x[3] = pair_of_bf16(w[1][2], w[1][3]);
+  }
+};
+
+// What warps that have a tile of queries in common tell each other: the largest scores of each
+// warp's keys, then weights in bfloat16, in rows of kKeyStride pieces.
+template <int kShare>
+struct SharedWeights {
+  static constexpr int kPieces = kQueries * kKeyStride + kShare * kQueries / 4;  // of 16 bytes
+  uint4* data;
+
+  // The largest score of the keys of a warp, of query `row`.
+  __device__ float& best(int part, int row) const {
+    return reinterpret_cast<float*>(data + kQueries * kKeyStride)[part * kQueries + row];
+  }
+  // The rows of the second half of the tile, where it has no query.
+  __device__ void zero_second_half() const {
+    constexpr int kSecond = kQueries / 2 * kKeyStride;
+    for (int i = static_cast<int>(threadIdx.x); i < kSecond; i += static_cast<int>(blockDim.x))
+      data[kSecond + i] = make_uint4(0, 0, 0, 0);
+  }
+  // Of two keys from `key` on.
+  __device__ std::uint32_t& pair(int row, int key) const {
+    return reinterpret_cast<std::uint32_t*>(data)[row * kKeyStride * 4 + key / 2];
+  }
+  __device__ void operator()(int step, std::uint32_t (&x)[4]) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    load_matrices<false>(x, data + lane % 16 * kKeyStride + step * 2 + lane / 16);
+  }
+};
+
+// The same as `weigh` for warps that share a tile: each has the products of kCount * 8 keys from
+// key `part` * kCount * 8 on, and leaves their weights in `to`. All threads of the block call it.
+template <bool kAll, int kHalves, int kShare, int kCount>
+__device__ void weigh_part(int tile,
+                           int part,
+                           float (&score)[kCount][4],
+                           const SharedWeights<kShare>& to,
+                           LaneQuery (&query)[2]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, key = part * kCount * 8;
+#pragma unroll
+  for (int half = 0; half < kHalves; ++half) {
+    const float best = largest<kAll>(score, half, Sight(query[half], tile + key));
+    if (lane % 4 == 0) to.best(part, lane / 4 + half * 8) = best;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int half = 0; half < kHalves; ++half) {
+    const int row = lane / 4 + half * 8;
+    float best = to.best(0, row);
+#pragma unroll
+    for (int other = 1; other < kShare; ++other)
+      best = larger(to.best(other, row), best);
+    turn_to_weights<kAll>(score, half, Sight(query[half], tile + key),
+                          query[half].sees(tile, kKeys), best, query[half]);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      to.pair(row, key + j * 8 + lane % 4 * 2) =
+          pair_of_bf16(score[j][half * 2], score[j][half * 2 + 1]);
+  }
+  __syncthreads();
 }
 
 // Calls `each(d, sum)` for a half's outputs that the warp has.

@@ -19,7 +19,6 @@ using namespace splits;
 
 constexpr int kWarps = 4;
 constexpr int kSplit = static_cast<int>(kSplitKeys);
-constexpr int kScoreStride = kKeys + 8;  // floats
 constexpr int kItemRows = 32;            // per item, as plans cut them; more rows only take longer
 
 // Partial results of splits in the workspace, for rows alone: of each item and split `heads`
@@ -94,7 +93,8 @@ __device__ void leave_split(const Head& head,
 }
 
 // Queries [first, first + count) of an item over the splits from `split` on, every `step`-th.
-template <int kDim, int kShare, int kStages>
+// `kHalves`: 1 if they are at most half a tile.
+template <int kDim, int kShare, int kStages, int kHalves>
 __device__ void attend(const Attention& a,
                        const ItemView& item,
                        const Partials& partials,
@@ -109,21 +109,22 @@ __device__ void attend(const Attention& a,
   const int part = warp % kShare;
   auto* const q = reinterpret_cast<uint4*>(dynamic_shared());
   uint4* const stages = q + kTiles * kQueries * head.stride;
-  [[maybe_unused]] auto* const scores =
-      reinterpret_cast<float*>(stages + kStages * head.tile_pieces());
-  const auto seen_by = [&](int begin, int end) {
-    const auto keys = static_cast<int>(item.keys);
-    return KeyRange{static_cast<int>(first_key(keys + begin / item.heads, a.window)),
-                    keys + (end - 1) / item.heads};
+  [[maybe_unused]] const SharedWeights<kShare> weights{
+      stages + kStages * head.tile_pieces() + own / kQueries * SharedWeights<kShare>::kPieces};
+  const auto end_of = [&](int query) { return static_cast<int>(item.keys) + query / item.heads; };
+  const auto first_of = [&](int query) {
+    return static_cast<int>(first_key(end_of(query), a.window));
   };
+  const auto seen_by = [&](int begin, int end) { return KeyRange{first_of(begin), end_of(end - 1)}; };
   const KeyRange seen = seen_by(first, first + count);
+  const KeyRange seen_by_all{first_of(first + count - 1), end_of(first)};
   const auto next_of = [&](int tile) {
     const int next = tile + kKeys;
     return next % kSplit == 0 ? next + (step - 1) * kSplit : next;
   };
   const auto fetch = [&](int tile, int slot) {
     if (tile < seen.end)
-      fetch_tile<kDim>(a, item, head, seen, tile, stages + slot * head.tile_pieces());
+      fetch_tile<kDim, kWarps * 32>(a, item, head, seen, tile, stages + slot * head.tile_pieces());
   };
   int tile = split * kSplit;
   if (tile < seen.first) tile = seen.first / kKeys * kKeys;
@@ -131,6 +132,7 @@ __device__ void attend(const Attention& a,
   load_queries(a, item, head, first, count, kTiles * kQueries, q);
   for (int slot = 0; slot < kStages; ++slot)
     zero_padding(head, stages + slot * head.tile_pieces());
+  if constexpr (kHalves == 1) weights.zero_second_half();
   fetch(tile, 0);
 
   Tile<kDim, kShare> mine;
@@ -150,32 +152,24 @@ __device__ void attend(const Attention& a,
     if constexpr (kStages > 1) fetch(next, 1 - slot);
     const uint4* const keys = stages + slot * head.tile_pieces();
     const bool busy = tile < own_seen.end && tile + kKeys > own_seen.first;
-    float score[kKeyPieces][4];
+    const uint4* const values = keys + head.key_pieces();
     if constexpr (kShare == 1) {
-      if (busy) dots<kKeySteps>(head, q + own * head.stride, keys, 0, score);
+      float score[kKeyPieces][4];
+      if (busy) {
+        dots<kKeySteps>(head, q + own * head.stride, keys, 0, score);
+        weigh(a, tile, mine.query, score);
+        add_values<kHalves>(head, values, OwnWeights{score}, mine);
+      }
     } else {
       constexpr int kColumns = kKeys / kShare;
-      float own_part[kColumns / 8][4];
-      dots<kColumns / 16>(head, q + own * head.stride, keys, part * kColumns, own_part);
-      float* const at = scores + (own + lane / 4) * kScoreStride + lane % 4 * 2;
-#pragma unroll
-      for (int j = 0; j < kColumns / 8; ++j)
-#pragma unroll
-        for (int half = 0; half < 2; ++half)
-          *reinterpret_cast<float2*>(at + half * 8 * kScoreStride + part * kColumns + j * 8) =
-              make_float2(own_part[j][half * 2], own_part[j][half * 2 + 1]);
-      __syncthreads();
-#pragma unroll
-      for (int j = 0; j < kKeyPieces; ++j)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float2 two = *reinterpret_cast<const float2*>(at + half * 8 * kScoreStride + j * 8);
-          score[j][half * 2] = two.x, score[j][half * 2 + 1] = two.y;
-        }
-    }
-    if (busy) {
-      weigh(a, tile, mine.query, score);
-      add_values(head, keys + head.key_pieces(), score, mine);
+      float score[kColumns / 8][4];
+      dots<kColumns / 16>(head, q + own * head.stride, keys, part * kColumns, score);
+      scale_scores(a, score);
+      if (seen_by_all.first <= tile && tile + kKeys <= seen_by_all.end)
+        weigh_part<true, kHalves>(tile, part, score, weights, mine.query);
+      else
+        weigh_part<false, kHalves>(tile, part, score, weights, mine.query);
+      if (busy) add_values<kHalves>(head, values, weights, mine);
     }
     if (next % kSplit == 0 || next >= seen.end) {
       const int done = tile / kSplit;
@@ -210,12 +204,12 @@ __global__ void __launch_bounds__(kWarps * 32, 2)
   for (int first = static_cast<int>(blockIdx.y) * kRoom; first < all;
        first += static_cast<int>(gridDim.y) * kRoom) {
     const std::int64_t seen = first_key(item.keys + first / item.heads, a.window);
-    attend<kDim, kShare, kStages>(a, item, {}, first, all - first < kRoom ? all - first : kRoom,
+    attend<kDim, kShare, kStages, 2>(a, item, {}, first, all - first < kRoom ? all - first : kRoom,
                                   static_cast<int>(seen / kSplitKeys), 1);
   }
 }
 
-template <int kDim, int kStages>
+template <int kDim, int kStages, int kHalves>
 __global__ void __launch_bounds__(kWarps * 32)
     one_row_kernel(Attention a, const AttentionItem* items, Partials partials) {
   const ItemView item(a, items[blockIdx.x]);
@@ -224,8 +218,8 @@ __global__ void __launch_bounds__(kWarps * 32)
   const bool shared = partials.used(splits);
   const int mine = static_cast<int>(blockIdx.y);
   if (mine >= (shared ? splits.count() : 1)) return;
-  attend<kDim, kWarps, kStages>(a, item, partials, 0, item.heads, splits.first + mine,
-                                shared ? static_cast<int>(gridDim.y) : 1);
+  attend<kDim, kWarps, kStages, kHalves>(a, item, partials, 0, item.heads, splits.first + mine,
+                                         shared ? static_cast<int>(gridDim.y) : 1);
 }
 
 // Joins the splits of one head of each row whose splits different blocks did.
@@ -258,10 +252,10 @@ __global__ void __launch_bounds__(128)
 
 // Of blocks whose warps share a tile by `share`.
 std::size_t shared_bytes(const Head& head, int share, int stages) {
-  const int queries = kWarps / share * kQueries;
-  return static_cast<std::size_t>(queries * head.stride + stages * head.tile_pieces()) *
-             sizeof(uint4) +
-         (share > 1 ? static_cast<std::size_t>(queries * kScoreStride) * sizeof(float) : 0);
+  const int tiles = kWarps / share, queries = tiles * kQueries;
+  const int weights = share > 1 ? tiles * (kQueries * kKeyStride + share * kQueries / 4) : 0;
+  return static_cast<std::size_t>(queries * head.stride + stages * head.tile_pieces() + weights) *
+         sizeof(uint4);
 }
 // Two stages of keys if there is shared memory for them.
 int stages_of(const Head& head, int share) {
@@ -296,8 +290,14 @@ void start_one_row(const Attention& a, const AttentionItem* items, std::int64_t 
   if (blocks > 1) partials.room = static_cast<int>(room < (1 << 20) ? room : 1 << 20);
   const int stages = stages_of(head, kWarps);
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(blocks));
-  launch("attention", stages == 2 ? one_row_kernel<kDim, 2> : one_row_kernel<kDim, 1>, grid,
-         kWarps * 32, shared_bytes(head, kWarps, stages), a, items, partials);
+  const auto start = [&](auto kernel) {
+    launch("attention", kernel, grid, kWarps * 32, shared_bytes(head, kWarps, stages), a, items,
+           partials);
+  };
+  if (heads <= kQueries / 2)
+    start(stages == 2 ? one_row_kernel<kDim, 2, 1> : one_row_kernel<kDim, 1, 1>);
+  else
+    start(stages == 2 ? one_row_kernel<kDim, 2, 2> : one_row_kernel<kDim, 1, 2>);
   if (blocks > 1)
     launch("attention_merge", merge_kernel,
            dim3(static_cast<unsigned>(count), static_cast<unsigned>(heads)), 128, 0, a, items,

@@ -27,17 +27,51 @@ struct KeyRange {
   int first, end;
 };
 
+// Starts the copies of a tile of which each key is there, for heads of kDim dimensions by kThreads
+// threads. A thread's pieces lie fixed distances apart.
+template <int kDim, int kThreads>
+__device__ void fetch_whole_tile(const Attention& a, const ItemView& item, int tile, uint4* to) {
+  constexpr int kSlots = static_cast<int>(kKvBlock), kStride = kDim / 8 + 1;
+  constexpr int kRowPieces = kDim / 8, kRowsApart = kThreads / kRowPieces;  // of values
+  constexpr int kPieces = kSlots * kRowPieces;                              // of a block
+  static_assert(kPieces % kThreads == 0 && kThreads % kRowPieces == 0);
+  const int me = static_cast<int>(threadIdx.x);
+  uint4* const keys = to + me / 2 * kKeyStride + me % 2;
+  uint4* const values =
+      to + kDim * kKeyStride + me / kRowPieces * kStride + me % kRowPieces;
+  const std::int32_t* const table = item.table + tile / kSlots;
+  std::int32_t entry[kBlocksOfKeys];  // loads all entries before using one
+#pragma unroll
+  for (int i = 0; i < kBlocksOfKeys; ++i)
+    entry[i] = table[i];
+#pragma unroll
+  for (int i = 0; i < kBlocksOfKeys; ++i) {
+    const std::int64_t from = (entry[i] * a.kv_heads + item.kv_head) * (kPieces * 8) + me * 8;
+    const auto* const k = static_cast<const std::uint16_t*>(a.k_pool.data) + from;
+    const auto* const v = static_cast<const std::uint16_t*>(a.v_pool.data) + from;
+#pragma unroll
+    for (int at = 0; at < kPieces; at += kThreads)
+      copy_async(keys + i * 2 + at / 2 * kKeyStride, k + at * 8);
+#pragma unroll
+    for (int at = 0; at < kPieces; at += kThreads)
+      copy_async(values + (i * kSlots + at / kThreads * kRowsApart) * kStride, v + at * 8);
+  }
+  copy_async_commit();
+}
+
 // Starts the copies of keys and values [tile, tile + 64). Values that nobody sees become zero:
 // their weights are zero, but what they hold may not be a number. Other keys stay as they are.
-template <int kDim>
+template <int kDim, int kThreads>
 __device__ void fetch_tile(const Attention& a,
                            const ItemView& item,
                            const Head& head,
                            const KeyRange& seen,
                            int tile,
                            uint4* to) {
+  if (head.dim == kDim && seen.first <= tile && tile + kKeys <= seen.end)
+    return fetch_whole_tile<kDim, kThreads>(a, item, tile, to);
   constexpr int kSlots = static_cast<int>(kKvBlock);
-  const int me = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const int me = static_cast<int>(threadIdx.x);
   auto* const values = to + head.key_pieces();
   const bool pieces = head.dim % 8 == 0;
 #pragma unroll
@@ -48,9 +82,9 @@ __device__ void fetch_tile(const Attention& a,
     const std::int64_t base = (block * a.kv_heads + item.kv_head) * head.dim * kSlots;
     const auto* const k = static_cast<const std::uint16_t*>(a.k_pool.data) + base;
     const auto* const v = static_cast<const std::uint16_t*>(a.v_pool.data) + base;
-    for (int at = me; there && at < head.dim * 2; at += threads)
+    for (int at = me; there && at < head.dim * 2; at += kThreads)
       copy_async(to + at / 2 * kKeyStride + i * 2 + at % 2, k + at * 8);
-    for (int at = me; at < kSlots * kDim / 8; at += threads) {
+    for (int at = me; at < kSlots * kDim / 8; at += kThreads) {
       const int slot = at / (kDim / 8), piece = at % (kDim / 8), d = piece * 8;
       if (d >= head.dim) continue;
       const bool valid = key + slot >= seen.first && key + slot < seen.end;

@@ -1,7 +1,8 @@
 // Draws tokens, one thread block per draw. Joins the partial sums of the row in shared memory. Then
 // single threads walk over the vocabulary blocks, and over the 512 columns of the chosen one, in
-// double and in order, as runtime/engine/sampler.cpp does. Bound by the latency of these chains:
-// about ten microseconds, however many draws run at once.
+// double and in order, as runtime/engine/sampler.cpp does. Bound by the latency of these chains,
+// however many draws run at once. So what they add is in shared memory in double, and they do not
+// branch within kStride steps: a step without mass subtracts zero.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/token_row.cuh"
@@ -46,40 +47,57 @@ struct Place {
   double rest;  // the part of u that is left for this block
 };
 
-// Runs on one thread.
-__device__ Place find_block(const MergedBlocks& merged, double u) {
-  Place place{-1, u * mass_of_row(merged)};
-  for (int b = 0; b < merged.blocks; ++b) {
-    const double own = mass_of_block(merged, b);
-    if (!(own > 0.0)) continue;
-    if (place.block >= 0) place.rest = place.rest - mass_of_block(merged, place.block);
-    place.block = b;
-    if (place.rest < own) break;
+constexpr int kStride = 8;
+
+__device__ double sum_of(const double* numbers, int count) {
+  double sum = 0.0;
+#pragma unroll 8
+  for (int i = 0; i < count; ++i)
+    sum = sum + numbers[i];
+  return sum;
+}
+
+// Runs on one thread. `mass`: of the blocks.
+__device__ Place find_block(const double* mass, int blocks, double u) {
+  Place place{-1, u * sum_of(mass, blocks)};
+  double rest = place.rest, before = 0.0;  // the mass of the block that had any before
+  bool found = false;
+  for (int first = 0; first < blocks && !found; first += kStride) {
+#pragma unroll
+    for (int i = 0; i < kStride; ++i) {
+      const double own = first + i < blocks ? mass[first + i] : 0.0;
+      const bool there = own > 0.0;
+      rest = rest - (there ? before : 0.0);
+      before = there ? own : before;
+      if (there && !found) place = {first + i, rest};
+      found = found || (there && rest < own);
+    }
   }
   return place;
 }
 
 // Runs on one thread: finds the column at which the running weight passes `rest`, rescaled because
 // the block's own sum was added in another order.
-__device__ int find_column(const float* weights, int count, double rest, double block_mass) {
-  double sum = 0.0;
-#pragma unroll 4
-  for (int i = 0; i < count; ++i)
-    sum = sum + static_cast<double>(weights[i]);
-  rest = rest * (sum / block_mass);
+__device__ int find_column(const double* weights, int count, double rest, double block_mass) {
+  rest = rest * (sum_of(weights, count) / block_mass);
   int last = 0;
-  for (int i = 0; i < count; ++i) {
-    if (!(weights[i] > 0.0f)) continue;
-    last = i;
-    rest = rest - static_cast<double>(weights[i]);
-    if (rest < 0.0) break;
+  bool found = false;
+  for (int first = 0; first < count && !found; first += kStride) {
+#pragma unroll
+    for (int i = 0; i < kStride; ++i) {
+      const double own = first + i < count ? weights[first + i] : 0.0;
+      const bool there = own > 0.0;
+      rest = rest - (there ? own : 0.0);
+      if (there && !found) last = first + i;
+      found = found || (there && rest < 0.0);
+    }
   }
   return last;
 }
 
 __global__ void __launch_bounds__(kMergeThreads) draw_kernel(Draws d) {
   __shared__ Place place;
-  __shared__ float weights[kBlock];
+  __shared__ double weights[kBlock];
   __shared__ float lse;
   __shared__ int token;
   const int thread = static_cast<int>(threadIdx.x);
@@ -87,23 +105,27 @@ __global__ void __launch_bounds__(kMergeThreads) draw_kernel(Draws d) {
   const std::int64_t at = d.row == nullptr ? draw : d.row[draw];
   const std::int64_t all = vocab_blocks(d.rows.vocab);
   const TokenRow row = token_row(d.rows, at);
+  auto* const masses = reinterpret_cast<double*>(dynamic_shared());
   const MergedBlocks merged = merge_blocks(row.block_max, d.rows.block_sum + at * all, d.rows.vocab,
-                                           reinterpret_cast<float*>(dynamic_shared()));
+                                           reinterpret_cast<float*>(masses + all));
   const double u = d.uniform[draw];
   if (thread == 32) lse = merged_lse(merged);
   if (u < 0.0) {
     const int best = largest(row, merged);
     if (thread == 0) token = best;
   } else {
-    if (thread == 0) place = find_block(merged, u);
+    for (int b = thread; b < merged.blocks; b += kMergeThreads)
+      masses[b] = mass_of_block(merged, b);
+    __syncthreads();
+    if (thread == 0) place = find_block(masses, merged.blocks, u);
     __syncthreads();
     const int block = place.block < 0 ? 0 : place.block;
     const int count = row.size(block);
     for (int i = thread; i < count; i += kMergeThreads)
-      weights[i] = exp_f32(row.score(block, i) - row.block_max[block]);
+      weights[i] = static_cast<double>(exp_f32(row.score(block, i) - row.block_max[block]));
     __syncthreads();
     if (thread == 0)
-      token = block * kBlock + find_column(weights, count, place.rest, mass_of_block(merged, block));
+      token = block * kBlock + find_column(weights, count, place.rest, masses[block]);
   }
   __syncthreads();
   if (thread != 0) return;
@@ -114,7 +136,9 @@ __global__ void __launch_bounds__(kMergeThreads) draw_kernel(Draws d) {
 }  // namespace
 
 void draw(const Draws& d, std::int64_t count) {
-  launch("draw", draw_kernel, blocks_for(count, 1), kMergeThreads, merge_bytes(d.rows.vocab), d);
+  const auto masses = static_cast<std::size_t>(vocab_blocks(d.rows.vocab)) * sizeof(double);
+  launch("draw", draw_kernel, blocks_for(count, 1), kMergeThreads,
+         masses + merge_bytes(d.rows.vocab), d);
 }
 
 }  // namespace troupe::kernels::cuda

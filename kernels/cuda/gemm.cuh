@@ -67,5 +67,15 @@ __device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, 
   if (g.residual != nullptr) add(g.residual + m * g.ldr + n);
   *reinterpret_cast<float4*>(g.c + m * g.ldc + n) = make_float4(sum[0], sum[1], sum[2], sum[3]);
 }
+// And for two.
+__device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, float (&sum)[2]) {
+  const auto add = [&](const float* more) {
+    const float2 x = *reinterpret_cast<const float2*>(more);
+    sum[0] = sum[0] + x.x, sum[1] = sum[1] + x.y;
+  };
+  if (g.bias != nullptr) add(g.bias + n);
+  if (g.residual != nullptr) add(g.residual + m * g.ldr + n);
+  *reinterpret_cast<float2*>(g.c + m * g.ldc + n) = make_float2(sum[0], sum[1]);
+}
 
 }  // namespace troupe::kernels::cuda

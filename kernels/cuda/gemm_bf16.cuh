@@ -70,18 +70,19 @@ __device__ inline void end_fragments(const GemmPart& p,
   for (int half = 0; half < 2; ++half) {
     const std::int64_t row = m + place.row + half * 8;
     if (row >= p.m_end) continue;
+    constexpr int kAtOnce = J == 1 ? 2 : 4;
 #pragma unroll
-    for (int i = 0; i < 2 * J; i += 4) {
+    for (int i = 0; i < 2 * J; i += kAtOnce) {
       const std::int64_t column = n + place.column * 2 * J + i;
-      float x[4];
+      float x[kAtOnce];
 #pragma unroll
-      for (int at = 0; at < 4; ++at)
+      for (int at = 0; at < kAtOnce; ++at)
         x[at] = output_of<J>(sum, half, i + at);
-      if (p.c_vectors && column + 4 <= n_end) {
+      if (p.c_vectors && column + kAtOnce <= n_end) {
         chain_end(p.g, row, column, x);
       } else {
 #pragma unroll
-        for (int at = 0; at < 4; ++at)
+        for (int at = 0; at < kAtOnce; ++at)
           if (column + at < n_end) chain_end(p.g, row, column + at, x[at]);
       }
     }

@@ -6,6 +6,8 @@
 #include "kernels/cuda/gemm_stages.cuh"
 #include "kernels/cuda/launch.cuh"
 
+#include <type_traits>
+
 namespace troupe::kernels::cuda {
 namespace {
 
@@ -66,32 +68,43 @@ __device__ void fetch(const GemmPart& p,
   copy_async_commit();
 }
 
-// The fragment of 16 rows from `first` on and k steps [k, k + 16) of a stage that has `count`; a
-// missing row reads the last one.
-template <bool kRounded>
-__device__ void load_rows(std::uint32_t (&x)[4],
-                          const std::uint32_t* a,
-                          const FragmentPlace& place,
-                          int first,
-                          int rows,
-                          int k,
-                          int count) {
-  if constexpr (kRounded) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, at = first + lane % 16;
-    const int row = at < rows ? at : rows - 1;
-    load_matrices<false>(x, a + row * kRowWords<true> + k / 2 + lane / 16 * 4);
-  } else {
+// Where a lane finds its words of the rows' fragments in a stage. A missing row reads the last one;
+// rows as they are are at most eight, so the second half of their only fragment is zero.
+template <int F, bool kRounded>
+class RowPlaces {
+ public:
+  __device__ RowPlaces(const FragmentPlace& place, int rows) : column_(place.column * 2) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int at = k + i / 2 * 8 + place.column * 2, wanted = first + i % 2 * 8 + place.row;
-      const int row = wanted < rows ? wanted : rows - 1;
-      float2 pair = *reinterpret_cast<const float2*>(a + row * kRowWords<false> + at);
-      if (at >= count) pair.x = 0.0f;  // nothing was copied here
-      if (at + 1 >= count) pair.y = 0.0f;
-      x[i] = rounded_pair(pair.x, pair.y);
+    for (int f = 0; f < F; ++f) {
+      const int wanted = kRounded ? f * 16 + lane % 16 : place.row;
+      at_[f] = (wanted < rows ? wanted : rows - 1) * kRowWords<kRounded> +
+               (kRounded ? lane / 16 * 4 : column_);
     }
   }
-}
+  // k steps [k, k + 16) of a stage that has `count`; kWhole: it has them all.
+  template <bool kWhole>
+  __device__ void load(
+      std::uint32_t (&x)[4], const std::uint32_t* a, int f, int k, int count) const {
+    if constexpr (kRounded) {
+      load_matrices<false>(x, a + at_[f] + k / 2);
+    } else {
+      x[1] = x[3] = 0;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float2 pair = *reinterpret_cast<const float2*>(a + at_[f] + k + i * 8);
+        const int at = k + i * 8 + column_;
+        if (!kWhole && at >= count) pair.x = 0.0f;  // nothing was copied here
+        if (!kWhole && at + 1 >= count) pair.y = 0.0f;
+        x[i * 2] = rounded_pair(pair.x, pair.y);
+      }
+    }
+  }
+
+ private:
+  const int column_;
+  int at_[F];
+};
 
 template <int F, bool kRounded>
 __global__ void __launch_bounds__(32 * kPanelsMost + kCopyThreads)
@@ -120,6 +133,8 @@ __global__ void __launch_bounds__(32 * kPanelsMost + kCopyThreads)
   }
   const FragmentPlace place;
   const std::int64_t n = (p.panel_begin + std::int64_t{blockIdx.x} * panels + panel) * kPanel;
+  const RowPlaces<F, kRounded> places(place, rows);
+  const int first_word = word_of(place.column, place.row * 2);
   float sum[F][2][4];
 #pragma unroll
   for (int f = 0; f < F; ++f)
@@ -130,19 +145,28 @@ __global__ void __launch_bounds__(32 * kPanelsMost + kCopyThreads)
     const std::uint32_t* const b = a + rows * kRowWords<kRounded> + panel * kWords;
     const std::int64_t left = p.g.k - stage * kDepth;
     const int count = left < kDepth ? static_cast<int>(left) : kDepth;
-#pragma unroll 4
-    for (int k = 0; k < count; k += 16) {
-      const int line = k / 2 + place.column;
-      const uint2 low = *reinterpret_cast<const uint2*>(b + word_of(line, place.row * 2));
-      const uint2 high = *reinterpret_cast<const uint2*>(b + word_of(line + 4, place.row * 2));
+    const auto multiply = [&](int k, auto whole) {
+      // Lines 4 and 8 further on have their halves swapped as this one has.
+      const std::uint32_t* const line = b + first_word + k / 2 * static_cast<int>(kPanel);
+      const uint2 low = *reinterpret_cast<const uint2*>(line);
+      const uint2 high = *reinterpret_cast<const uint2*>(line + 4 * kPanel);
       const std::uint32_t y[2][2] = {{low.x, high.x}, {low.y, high.y}};
 #pragma unroll
       for (int f = 0; f < F; ++f) {
         std::uint32_t x[4];
-        load_rows<kRounded>(x, a, place, f * 16, rows, k, count);
+        places.template load<decltype(whole)::value>(x, a, f, k, count);
         mma_bf16(sum[f][0], x, y[0]);
         mma_bf16(sum[f][1], x, y[1]);
       }
+    };
+    if (count == kDepth) {
+#pragma unroll
+      for (int k = 0; k < kDepth; k += 16)
+        multiply(k, std::true_type());
+    } else {
+#pragma unroll 1
+      for (int k = 0; k < count; k += 16)
+        multiply(k, std::false_type());
     }
   }
 #pragma unroll

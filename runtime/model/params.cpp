@@ -2,6 +2,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/model/randomise.hpp"
 
 #include <cmath>
 #include <utility>
@@ -239,7 +240,7 @@ std::span<const float> ParamStore::view(std::string_view name) const {
   return const_cast<ParamStore*>(this)->view(name);
 }
 
-void randomise(ParamStore& params, std::uint64_t seed, float std) {
+void randomise(core::Team member, ParamStore& params, std::uint64_t seed, float std) {
   std::uint64_t stream = 0;
   for (const ParamView& tensor : params.layout().views) {
     const bool is_norm = tensor.name.find("norm.weight") != std::string::npos;
@@ -247,7 +248,8 @@ void randomise(ParamStore& params, std::uint64_t seed, float std) {
     const float deviation = is_norm ? 0.1f : std;
     float* out = params.data() + tensor.offset;
     ++stream;
-    for (std::int64_t i = 0; i < tensor.count; ++i) {
+    const auto [begin, end] = member.share(tensor.count, 16);
+    for (std::int64_t i = begin; i < end; ++i) {
       // The sum of four uniform words is close to normal. In units of 2^32 its mean is 2, its
       // variance 1/3.
       const auto words = core::philox4x32(seed, static_cast<std::uint64_t>(i), stream);
@@ -258,6 +260,10 @@ void randomise(ParamStore& params, std::uint64_t seed, float std) {
       out[i] = mean + deviation * static_cast<float>(normal);
     }
   }
+}
+
+void randomise(ParamStore& params, std::uint64_t seed, float std) {
+  randomise(core::Team{}, params, seed, std);
 }
 
 }  // namespace troupe::model

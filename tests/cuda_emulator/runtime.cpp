@@ -31,6 +31,7 @@ thread_local int present_device = 0;
 
 struct troupe_emulator_graph {
   std::vector<Work> work;
+  std::vector<const void*> copied;  // device memory that its copies use
 };
 
 struct troupe_emulator_stream {
@@ -40,6 +41,9 @@ struct troupe_emulator_stream {
   bool spoilt = false;  // the recording: something was called that may not be
 
   void add(Work work) { (recording ? recording->work : waiting).push_back(std::move(work)); }
+  void uses(const void* memory) {
+    if (recording && Device::get().owns(memory)) recording->copied.push_back(memory);
+  }
   void finish() {
     Device::get().open();
     for (std::size_t i = 0; i < waiting.size() && Device::get().broken == cudaSuccess; ++i)
@@ -268,6 +272,8 @@ cudaError_t cudaMemcpyAsync(
   if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
   const bool from_host = kind == cudaMemcpyHostToDevice, to_host = kind == cudaMemcpyDeviceToHost;
   if (device.owns(from) == from_host || device.owns(to) == to_host) return cudaErrorInvalidValue;
+  stream->uses(from);
+  stream->uses(to);
   if (from_host && !device.is_pinned(from) && !stream->recording) {
     auto copy = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
                                                     static_cast<const char*>(from) + bytes);
@@ -281,6 +287,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   const Lock lock(Device::get().mutex);
   if (const cudaError_t why = obstacle(true); why != cudaSuccess) return why;
   if (!Device::get().owns(to)) return cudaErrorInvalidValue;
+  stream->uses(to);
   stream->add([=] { std::memset(to, value, bytes); });
   return cudaSuccess;
 }
@@ -302,7 +309,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   delete std::exchange(*graph, nullptr);
   return cudaErrorStreamCaptureInvalidated;
 }
+// The driver looks at the memory of copies, and crashes where it was freed.
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
+  for (const void* const memory : graph->copied)
+    if (Device::get().block_of(memory).second == 0) refuse("a graph copies memory that was freed");
   *out = new troupe_emulator_graph(*graph);
   return cudaSuccess;
 }

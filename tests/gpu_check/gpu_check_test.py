@@ -48,7 +48,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual((status, bad), (0, {}), self.done.stderr)
         self.assertEqual({line["stage"] for line in lines}, set(range(10)))
         for item in ("0 version", "1 gpus", "2 test_kernels_cuda.CudaRows", "3 test_integration.Gpu",
-                     "4 test_kernels_cuda.CudaDevice", "5 kernels.tiny.bf16-compute.2x20", "5 gemm.bf16-compute.1x64x64",
+                     "4 test_kernels_cuda.CudaDevice", "5 kernels.tiny.bf16-compute.2x20", "5 gemm.bf16-compute.64x64",
                      "6 decode.tiny.bf16.1", "6 train.tiny.bf16.sft", "9 grpo.bf16", "9 figures.grpo.bf16"):
             self.assertEqual(states.get(item), "passed", item)
         figures = {line["item"]: line.get("figures") for line in lines}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gpu-check: every test and measurement that needs a GPU, in stages that cannot lose each other's results.
 
-    gpu-check [--torch DIR] [--model FOLDER] [--out FOLDER] [--minutes N] [--stages 0,1,2] [--resume]
+    gpu-check [--torch DIR] [--model FOLDER] [--out FOLDER] [--minutes N] [--stages 0,1,2] [--jobs N] [--resume]
 
 Each item is a process of its own with its own limit; a line of JSON is on disk when it begins and when it ends
 (started, then passed, failed, timeout, absent or skipped): OUT/lines.jsonl. What items print is in OUT/logs and, at
@@ -33,6 +33,8 @@ def arguments():
     parser.add_argument("--out", default="gpu_check", help="folder for what is found (default: gpu_check)")
     parser.add_argument("--minutes", type=float, default=10, help="for all of it (default: 10)")
     parser.add_argument("--stages", help="numbers with commas between; default: those that fit into the time")
+    parser.add_argument("--jobs", type=int, default=max(1, min(8, len(os.sched_getaffinity(0)) // 2)),
+                        help="test programs at one time; measurements run alone (default: half of the cores, at most 8)")
     parser.add_argument("--resume", action="store_true", help="skip what has passed in --out before")
     parser.add_argument("--build", help="a build folder in place of a bundle")
     parser.add_argument("--small", action="store_true", help="sizes for an emulated device")
@@ -90,7 +92,8 @@ def main():
             library = os.path.join(BUNDLE, "lib", "libtroupe_cuda.so")
             os.environ.setdefault("TROUPE_CUDA_LIBRARY", library)
         # An emulated device is slow, and the machine may be busy.
-        runner = Runner(report, launcher(args, scratch), args.minutes, patience=10 if args.small else 1)
+        runner = Runner(report, launcher(args, scratch), args.minutes, patience=10 if args.small else 1,
+                        jobs=args.jobs)
         chosen = plan(args)
         for stage in chosen:
             print(f"gpu-check: stage {stage}, {NAMES[stage]}: at most {CAPS[stage]} s", file=sys.stderr)

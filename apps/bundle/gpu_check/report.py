@@ -3,6 +3,7 @@ import json
 import os
 import sys
 import tarfile
+import threading
 import time
 
 STATES = ("passed", "failed", "timeout", "absent", "skipped")
@@ -13,6 +14,7 @@ class Report:
 
     def __init__(self, folder, resume):
         self.folder = folder
+        self.lock = threading.Lock()
         self.logs = os.path.join(folder, "logs")
         os.makedirs(self.logs, exist_ok=True)
         self.path = os.path.join(folder, "lines.jsonl")
@@ -40,6 +42,10 @@ class Report:
         return passed
 
     def add(self, stage, item, state, **more):
+        with self.lock:
+            self._add(stage, item, state, more)
+
+    def _add(self, stage, item, state, more):
         if state in self.counts:
             self.counts[state] += 1
         line = json.dumps({"stage": stage, "item": item, "state": state, "time": round(time.time(), 1), **more})

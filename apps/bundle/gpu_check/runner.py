@@ -1,4 +1,5 @@
 """Runs items: each a process group of its own with its own limit, whatever happens to the others."""
+import concurrent.futures
 import json
 import os
 import re
@@ -10,10 +11,11 @@ NO_SUITE = "(none)"
 
 
 class Runner:
-    def __init__(self, report, launch, minutes, patience=1):
+    def __init__(self, report, launch, minutes, patience=1, jobs=1):
         """`launch(program)`: the words and the environment that start one of our programs. `patience`: by which all
-        limits are multiplied."""
+        limits are multiplied. `jobs`: test programs that run at one time."""
         self.report = report
+        self.jobs = jobs
         self.patience = patience
         self.launch = launch
         self.end = time.monotonic() + 60 * minutes
@@ -45,6 +47,8 @@ class Runner:
             more["why"] = why
         elif state != "passed":
             more["why"] = _last_line(text)
+        if state == "passed" and "[  SKIPPED ] " in text and "[       OK ] " not in text:
+            state, more["why"] = "skipped", "each of its tests was skipped; the log says why"
         if figures:
             more["figures"] = _figures(text)
             if state == "passed" and not more["figures"]:
@@ -88,20 +92,25 @@ class Runner:
         return found, "" if listed.returncode == 0 else _last_line(listed.stdout + listed.stderr)
 
     def tests(self, stage, program, pattern, limit, one_limit, environment=None):
-        """Each suite a process. Where one crashes or hangs, those of its tests that have not run are run one by
-        one."""
+        """Each suite a process, `jobs` at a time. Where one crashes or hangs, those of its tests that have not run
+        are run one by one."""
         found, why = self.suites(program, pattern)
         if not found:
             self.report.add(stage, f"{program}.{NO_SUITE}", "failed", why=why or f"no test fits {pattern}")
-        for suite, tests in found.items():
-            chosen = ":".join(f"{suite}.{test}" for test in tests)
-            state, text = self._test(stage, program, suite, chosen, limit, environment)
-            if state not in ("failed", "timeout"):
-                continue
-            ended = set(re.findall(r"\[ +(?:OK|FAILED|SKIPPED) +\] (\S+?)[ ,(]", text + " "))
-            for test in tests:
-                if f"{suite}.{test}" not in ended:
-                    self._test(stage, program, f"{suite}.{test}", f"{suite}.{test}", one_limit, environment)
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for done in [pool.submit(self._suite, stage, program, suite, tests, limit, one_limit, environment)
+                         for suite, tests in found.items()]:
+                done.result()
+
+    def _suite(self, stage, program, suite, tests, limit, one_limit, environment):
+        chosen = ":".join(f"{suite}.{test}" for test in tests)
+        state, text = self._test(stage, program, suite, chosen, limit, environment)
+        if state not in ("failed", "timeout"):
+            return
+        ended = set(re.findall(r"\[ +(?:OK|FAILED|SKIPPED) +\] (\S+?)[ ,(]", text + " "))
+        for test in tests:
+            if f"{suite}.{test}" not in ended:
+                self._test(stage, program, f"{suite}.{test}", f"{suite}.{test}", one_limit, environment)
 
     def _test(self, stage, program, item, pattern, limit, environment):
         words, own = self.launch(program)

@@ -113,13 +113,14 @@ TEST_F(CudaDevice, CopiesOfAnySizeArriveWhole) {
 TEST_F(CudaDevice, NothingIsTakenOrCopiedWhileAGraphIsRecorded) {
   core::Memory& memory = device()->memory();
   void* const before = memory.allocate(4096);
+  void* const other = memory.allocate(4096);
   void* const late = memory.allocate(4096);
   char byte = 1;
   device()->begin_recording();
   EXPECT_THROW(memory.allocate(64), core::DeviceError);
   EXPECT_THROW(memory.upload(before, &byte, 1), core::DeviceError);
   EXPECT_THROW(memory.download(&byte, before, 1), core::DeviceError);
-  memory.copy(before, late, 4096);
+  memory.copy(before, other, 4096);
   memory.release(late, 4096);  // at the end
   const auto graph = device()->end_recording();
   graph->launch();
@@ -127,6 +128,7 @@ TEST_F(CudaDevice, NothingIsTakenOrCopiedWhileAGraphIsRecorded) {
   memory.download(&byte, before, 1);
   EXPECT_EQ(byte, 1);
   memory.release(before, 4096);
+  memory.release(other, 4096);
 }
 
 }  // namespace
