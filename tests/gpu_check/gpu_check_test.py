@@ -64,6 +64,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertEqual(states["0 version"], "passed")
         self.assertEqual(states["1 gpus"], "failed")
+        self.assertEqual(states["4 test_kernels_cuda.CudaDevice"], "skipped")
         why = {line["item"]: line.get("why", "") for line in lines}
         self.assertIn("no CUDA-capable device", why["gpus"])
 

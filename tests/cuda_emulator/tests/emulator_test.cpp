@@ -391,6 +391,22 @@ TEST_F(Emulator, WhatMayNotBeCalledSpoilsTheRecording) {
   cudaFree(out);
 }
 
+TEST_F(Emulator, AGraphThatCopiesFreedMemoryEndsTheProcess) {
+  float *const from = room(8), *const to = room(8);
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(to, from, 32, cudaMemcpyDeviceToDevice, stream_), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  cudaGraphExecDestroy(executable);
+  ASSERT_EQ(cudaFree(from), cudaSuccess);
+  EXPECT_DEATH(static_cast<void>(cudaGraphInstantiate(&executable, graph, 0)),
+               "copies memory that was freed");
+  cudaGraphDestroy(graph);
+  cudaFree(to);
+}
+
 TEST_F(Emulator, AFailedGridLeavesNothingThatWorks) {
   in_mode("fail:2", 3, [this] {
     float* const out = room(64);

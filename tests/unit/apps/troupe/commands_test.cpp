@@ -88,6 +88,7 @@ class Flags : public testing::Test {
                              {"--count", &count_, "number", false, 1, 8},
                              {"--rate", &rate_, "real", false, 0, 1},
                              {"--stop", &stop_, "texts"},
+                             {"--rows", &rows_, "numbers", false, 1, 8},
                              {"--json", &json_, "flag"}},
                             words);
     if (done) return "";
@@ -98,8 +99,20 @@ class Flags : public testing::Test {
   std::int64_t count_ = 1;
   double rate_ = 0;
   std::vector<std::string> stop_;
+  std::vector<std::int64_t> rows_ = {1, 2};
   bool json_ = false;
 };
+
+TEST_F(Flags, AListOfNumbersHasCommas) {
+  EXPECT_EQ(parse({"--json"}), "");
+  EXPECT_EQ(rows_, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(parse({"--rows", "8,1,3", "--count", "2"}), "");
+  EXPECT_EQ(rows_, (std::vector<std::int64_t>{8, 1, 3}));
+  EXPECT_EQ(parse({"--rows=4"}), "");
+  EXPECT_EQ(rows_, (std::vector<std::int64_t>{4}));
+  EXPECT_EQ(parse({"--rows", "3,9,0"}), "troupe test: --rows = 9; expected 1 to 8");
+  EXPECT_NE(parse({"--rows", "3,x"}), "");
+}
 
 TEST_F(Flags, FillTheirTargets) {
   EXPECT_EQ(parse({"--name", "a b", "--count=3", "--rate", "1e-2", "--stop", "x", "--json",
