@@ -46,6 +46,23 @@ __device__ void dots(
   }
 }
 
+// The same for one head.
+__device__ float dot_of(const float* q, const float* k, int head_dim) {
+  float dot = 0.0f;
+  int d = 0;
+#pragma unroll 8
+  for (; d + 4 <= head_dim; d += 4) {
+    const float4 x = *reinterpret_cast<const float4*>(q + d);
+    dot = __fmaf_rn(x.x, k[d * kKvBlock], dot);
+    dot = __fmaf_rn(x.y, k[(d + 1) * kKvBlock], dot);
+    dot = __fmaf_rn(x.z, k[(d + 2) * kKvBlock], dot);
+    dot = __fmaf_rn(x.w, k[(d + 3) * kKvBlock], dot);
+  }
+  for (; d < head_dim; ++d)
+    dot = __fmaf_rn(q[d], k[d * kKvBlock], dot);
+  return dot;
+}
+
 // Two chains over keys [begin, end): the values of one dimension for two heads.
 __device__ void values(const float* p0,
                        const float* p1,
@@ -138,11 +155,15 @@ __global__ void __launch_bounds__(kThreads)
                               key / static_cast<int>(kKvBlock) * key_stride(head_dim) +
                               key % static_cast<int>(kKvBlock);
     for (int head = me / kKeys; head < heads && from <= key && key < to; head += 8) {
-      const int next = head + 4 < heads ? head + 4 : head;
-      float dot0, dot1;
-      dots(q + head * row_floats, q + next * row_floats, mine, head_dim, dot0, dot1);
-      p[head * kKeys + key] = dot0;
-      if (next != head) p[next * kKeys + key] = dot1;
+      const int next = head + 4;
+      if (next < heads) {
+        float dot0, dot1;
+        dots(q + head * row_floats, q + next * row_floats, mine, head_dim, dot0, dot1);
+        p[head * kKeys + key] = dot0;
+        p[next * kKeys + key] = dot1;
+      } else {
+        p[head * kKeys + key] = dot_of(q + head * row_floats, mine, head_dim);
+      }
     }
     __syncthreads();
     fetch_keys(block + kStages * kKeys, slot);
