@@ -29,7 +29,7 @@ model::ModelSpec drawn_spec(core::Rng& rng) {
   model::ModelSpec spec = known_spec(
       "LlamaForCausalLM", {one_of<std::int64_t>(rng, {2, 3, 5}), 32 * heads, heads, 2,
                            one_of<std::int64_t>(rng, {160, 352, 608}),
-                           one_of<std::int64_t>(rng, {300, 1100, 2500}), 256});
+                           one_of<std::int64_t>(rng, {300, 1100, 2500}), 512});
   spec.tied = rng.next_below(2) == 0;
   spec.qk_norm = rng.next_below(3) == 0;
   spec.post_norms = rng.next_below(3) == 0;
@@ -131,8 +131,7 @@ TEST(TrainerMemory, OnADeviceIsWhatATrainerTakesThere) {
     const double planned =
         static_cast<double>(use.device_total() - use.device(Kind::kContext));
     const double taken = static_cast<double>(taken_by_trainer(drawn));
-    EXPECT_NEAR(planned / taken, 1, 0.1) << "seed " << seed << ": " << drawn.text();
-    RecordProperty("seed_" + std::to_string(seed), std::to_string(planned / taken));
+    EXPECT_NEAR(planned / taken, 1, 0.05) << "seed " << seed << ": " << drawn.text();
   }
 }
 
@@ -161,7 +160,7 @@ TEST(ScorerMemory, OnADeviceIsWhatScoringTakesThere) {
     const MemoryUse use = facts.memory(kDevice);
     EXPECT_NEAR(static_cast<double>(use.device_total() - use.device(Kind::kContext)) /
                     static_cast<double>(team.memory().most()),
-                1, 0.05)
+                1, 0.1)
         << "seed " << seed << ": " << drawn.text();
   }
 }
