@@ -126,12 +126,10 @@ void add_shortfalls(const Cluster& cluster, Plan& plan) {
                              plan.fullest_host.bytes, cluster.host_bytes, true});
 }
 
-// As the program pushes: f32 from a policy of one rank, the panels' type from several.
 Push push_of(const RunFacts& facts, const Placement& placed) {
   Push push;
   const auto& policy = std::get<TrainerFacts>(facts.roles.front().facts);
-  push.image = policy.ranks.count > 1 ? policy.model->panel_bytes(policy.panels)
-                                      : 4 * policy.model->weights();
+  push.image = policy.image();
   const std::int64_t home = facts.cluster.node_of(placed.devices.front().front());
   for (std::size_t role = 0; role < facts.roles.size(); ++role) {
     if (!std::holds_alternative<EngineFacts>(facts.roles[role].facts)) continue;

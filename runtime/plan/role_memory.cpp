@@ -100,14 +100,15 @@ void TrainerFacts::add_rows(MemoryUse& use, const Place& place) const {
 
 void TrainerFacts::add_snapshots(MemoryUse& use, const Place& place) const {
   if (!publishes) return;
-  if (ranks.count > 1) {
-    // Each rank serves its share of the image, which is in the panels' type.
-    use.add_on_host(Kind::kSnapshots, kSnapshots * ranks.shard(model->panel_bytes(panels)));
-    return;
-  }
-  const std::int64_t bytes = kSnapshots * kF32_bytes * model->weights();
-  use.add(Kind::kSnapshots, bytes);
-  if (!place.on_host) use.add_on_host(Kind::kSnapshots, bytes);  // one of each, for every path
+  const std::int64_t bytes = kSnapshots * ranks.shard(image());
+  // Several ranks serve their shares from the host. A single one has snapshots in both memories, for
+  // every path.
+  if (ranks.count == 1 || place.on_host) use.add(Kind::kSnapshots, bytes);
+  if (!place.on_host) use.add_on_host(Kind::kSnapshots, bytes);
+}
+
+std::int64_t TrainerFacts::image() const {
+  return ranks.count > 1 ? model->panel_bytes(panels) : kF32_bytes * model->weights();
 }
 
 std::int64_t EngineFacts::keys_bytes(const Place& place) const {
@@ -125,7 +126,7 @@ MemoryUse EngineFacts::memory(const Place& place) const {
     use.add(Kind::kPanels, whole);
     use.add(Kind::kSparePanels, whole);
   }
-  if (remote) use.add_on_host(Kind::kSnapshots, kF32_bytes * model->weights());
+  use.add_on_host(Kind::kSnapshots, image);
   use.add(Kind::kKeys, keys_bytes(place));
   const ForwardRows rows{*model, step_rows};
   use.add(Kind::kActivations, place.grown(kF32_bytes * rows.scratch()));

@@ -44,6 +44,9 @@ struct TrainerFacts {
   bool average = false;
   bool fixed = false;  // a critic: no key changes its panels or what it keeps of a layer
   MemoryUse memory(const Place& place) const;
+  // Bytes of a version of the weights on its way to engines: f32 from a single rank, in the panels'
+  // type from several.
+  std::int64_t image() const;
 
  private:
   void add_weights(MemoryUse& use, const Place& place) const;
@@ -60,7 +63,7 @@ struct EngineFacts {
   std::int64_t sequences = 0;       // that run at once
   std::int64_t step_rows = 0;
   bool shares_panels = false;  // reads those of a trainer in its process
-  bool remote = false;         // weights come from another host
+  std::int64_t image = 0;  // bytes of a version that comes from another host; 0: of this one
   // Bytes for keys and values: as many blocks as the bound holds and the sequences can use.
   std::int64_t keys_bytes(const Place& place) const;
   MemoryUse memory(const Place& place) const;

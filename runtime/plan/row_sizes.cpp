@@ -13,6 +13,8 @@ using model::ModelSpec;
 
 // Logits kept for the backward pass take at most this share of what the layers keep.
 constexpr std::int64_t kLogitsShare = 3;
+// A gradient of an input that is a sum of more terms is computed in pieces, with room for one.
+constexpr std::int64_t kPiece = 1024;
 
 // What a row keeps in each layer beside the layer's input.
 std::int64_t kept_in_layer(const ModelSpec& spec) {
@@ -62,9 +64,14 @@ std::int64_t TrainRows::scratch() const {
 
 std::int64_t TrainRows::members_scratch() const {
   const ModelSpec& spec = model.spec();
-  const std::int64_t widest = std::max({spec.hidden, spec.dense_ffn(), spec.q_width()});
+  const std::int64_t inner = std::max(spec.dense_ffn(), spec.q_width());
+  const bool wide = std::max(2 * spec.dense_ffn(), spec.qkv_width()) > kPiece;
+  const std::int64_t widest = spec.hidden > kPiece ? std::max(spec.hidden, inner)
+                              : wide               ? spec.hidden
+                                                   : 0;
+  const std::int64_t head = model.has_logits() && spec.vocab > kPiece ? spec.hidden : 0;
   return std::min(rows, kernels::kPieceRows) * widest +
-         std::min(rows, model::kHeadRows_max) * spec.hidden;
+         std::min(rows, model::kHeadRows_max) * head;
 }
 
 std::int64_t TrainRows::logits(const Place& place) const {

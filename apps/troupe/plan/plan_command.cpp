@@ -5,11 +5,10 @@
 #include "apps/troupe/plan/plan_facts.hpp"
 #include "apps/troupe/plan/plan_flags.hpp"
 #include "apps/troupe/plan/plan_report.hpp"
-#include "apps/troupe/plan/plan_words.hpp"
 #include "runtime/config/read.hpp"
-#include "runtime/core/error_list.hpp"
 
 #include <cstdio>
+#include <string>
 
 namespace troupe::app {
 
@@ -23,13 +22,11 @@ core::Result<void> run_plan(Words words) {
   TROUPE_TRY_ASSIGN(made, plan::plan_of(facts));
   std::fputs((flags.json ? plan_json(facts, made) : plan_text(facts, made)).c_str(), stdout);
   if (made.fits()) return {};
-  // The lines are on standard output; programs see the exit status.
-  core::ErrorList wrong;
-  for (const plan::Shortfall& shortfall : made.shortfalls) {
-    wrong.add(core::ErrorCode::kResources, facts.roles[shortfall.role].name + " does not fit " +
-                                               shortfall.where + "; the plan says what helps");
-  }
-  return wrong.result();
+  std::string names;
+  for (const plan::Shortfall& shortfall : made.shortfalls)
+    names += (names.empty() ? "" : ", ") + facts.roles[shortfall.role].name;
+  return core::fail(core::ErrorCode::kResources,
+                    "does not fit: " + names + "; the last lines of the plan say what helps");
 }
 
 }  // namespace troupe::app

@@ -176,7 +176,7 @@ class Roles {
     facts.sequences = limits.sequences_max;
     facts.step_rows = limits.step_tokens_max;
     facts.shares_panels = one_process();
-    facts.remote = cluster_.nodes > 1;
+    if (cluster_.nodes > 1) facts.image = std::get<plan::TrainerFacts>(roles_[0].facts).image();
     add({"generator", facts, count, "--engines", {}, {}}, "generator");
     return {};
   }

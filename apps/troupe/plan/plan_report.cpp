@@ -34,6 +34,7 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows) {
     text += " ";
     for (std::size_t i = 0; i < row.size(); ++i)
       text += " " + padded(row[i], widths[i], i > 0) + (i + 1 < row.size() ? " " : "");
+    text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
   }
   return text;
@@ -62,6 +63,10 @@ std::string memory_text(const plan::RunFacts& facts, const plan::Plan& plan, boo
   for (const MemoryUse& use : plan.memory)
     sums.push_back(gigabytes(host ? use.host_total() : use.device_total()));
   rows.push_back(std::move(sums));
+  if (!host && plan.judged) {
+    rows.push_back({"there is"});
+    rows.back().resize(facts.roles.size() + 1, gigabytes(facts.cluster.device_bytes));
+  }
   return table_text(rows);
 }
 

@@ -121,8 +121,8 @@ std::vector<std::string> batch_words(const plan::Batch& batch) {
 std::vector<std::string> push_words(const plan::Push& push) {
   if (push.engines == 0) return {};
   return {"a version of the weights is " + gigabytes(push.image) + " GB; " +
-          count_of(push.engines, "engine") + " take it after each optimiser step of an update, " +
-          grouped(push.remote) + " over the network (" + gigabytes(push.image * push.remote) +
+          count_of(push.engines, "engine") + " take it after each update, " + grouped(push.remote) +
+          " from another node (" + gigabytes(push.image * push.remote) +
           " GB)"};
 }
 
