@@ -27,9 +27,9 @@ enum class Kind {
   kContext,    // what the process takes before it has a model
 };
 inline constexpr std::array<std::string_view, 14> kKindNames = {
-    "master",          "moments", "gradients",       "partial sums", "panels",
-    "spare panels",    "reference panels", "gathered layers", "keys and values", "activations",
-    "logits",          "snapshots", "moving average", "context"};
+    "master",       "moments",          "gradients",       "partial sums",    "panels",
+    "spare panels", "reference panels", "gathered layers", "keys and values", "activations",
+    "logits",       "snapshots",        "moving average",  "context"};
 inline constexpr std::size_t kKinds = kKindNames.size();
 
 class MemoryUse {

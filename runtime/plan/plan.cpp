@@ -16,10 +16,9 @@ void check_trainer(const Role& role, const RunFacts& facts, core::ErrorList& wro
   const auto& trainer = std::get<TrainerFacts>(role.facts);
   const std::int64_t ranks = trainer.ranks.count;
   if (facts.lanes_set && ranks > facts.batch.lanes) {
-    wrong.add(ErrorCode::kConfig, role.flag + " " + std::to_string(ranks) +
-                                      ": more ranks than lanes (" +
-                                      std::to_string(facts.batch.lanes) +
-                                      "); raise --train.lanes or give fewer");
+    wrong.add(ErrorCode::kConfig,
+              role.flag + " " + std::to_string(ranks) + ": more ranks than lanes (" +
+                  std::to_string(facts.batch.lanes) + "); raise --train.lanes or give fewer");
   }
   const std::int64_t samples = facts.batch.groups * facts.batch.samples;
   if (ranks > samples) {
@@ -105,9 +104,8 @@ std::size_t largest_role(const std::vector<std::size_t>& roles,
 void add_shortfalls(const Cluster& cluster, Plan& plan) {
   plan.judged = cluster.device_bytes > 0;
   const auto known = [&plan](std::size_t role, bool host) {
-    return std::any_of(plan.shortfalls.begin(), plan.shortfalls.end(), [&](const auto& one) {
-      return one.role == role && one.host == host;
-    });
+    return std::any_of(plan.shortfalls.begin(), plan.shortfalls.end(),
+                       [&](const auto& one) { return one.role == role && one.host == host; });
   };
   for (const DeviceLoad& load : plan.loads) {
     if (!plan.judged || load.bytes <= cluster.device_bytes) continue;

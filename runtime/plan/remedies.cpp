@@ -56,17 +56,16 @@ bool set_ranks(RunFacts& run, std::size_t role, std::int64_t count) {
 
 bool set_panels(RunFacts& run, kernels::PanelDtype from, kernels::PanelDtype to) {
   const auto change = [&](auto& facts) { return facts.panels == from && set(facts.panels, to); };
-  bool changed = each<TrainerFacts>(
-      run, [&](TrainerFacts& facts) { return !facts.fixed && change(facts); });
+  bool changed =
+      each<TrainerFacts>(run, [&](TrainerFacts& facts) { return !facts.fixed && change(facts); });
   changed = each<EngineFacts>(run, change) || changed;
-  return each<ScorerFacts>(
-             run, [&](ScorerFacts& facts) { return !facts.fixed && change(facts); }) ||
+  return each<ScorerFacts>(run,
+                           [&](ScorerFacts& facts) { return !facts.fixed && change(facts); }) ||
          changed;
 }
 
 void add_row_changes(const RunFacts& run, std::vector<Change>& changes) {
-  const std::int64_t least =
-      std::max(run.batch.shared_rows + run.batch.sample_rows, kLeastRows);
+  const std::int64_t least = std::max(run.batch.shared_rows + run.batch.sample_rows, kLeastRows);
   for (std::int64_t rows = run.batch.rows_max / 2; rows >= least; rows /= 2) {
     changes.push_back({"rows", "--train.micro_tokens_max " + std::to_string(rows),
                        [rows](RunFacts& facts) { return set_rows(facts, rows); }});
@@ -74,12 +73,11 @@ void add_row_changes(const RunFacts& run, std::vector<Change>& changes) {
 }
 
 void add_trainer_changes(const RunFacts& run, std::size_t role, std::vector<Change>& changes) {
-  changes.push_back({"checkpointing", "--actor.gradient_checkpointing_enable true",
-                     [](RunFacts& facts) {
-                       return each<TrainerFacts>(facts, [](auto& one) {
-                         return !one.fixed && set(one.checkpointing, true);
-                       });
-                     }});
+  changes.push_back(
+      {"checkpointing", "--actor.gradient_checkpointing_enable true", [](RunFacts& facts) {
+         return each<TrainerFacts>(
+             facts, [](auto& one) { return !one.fixed && set(one.checkpointing, true); });
+       }});
   const auto& own = std::get<TrainerFacts>(run.roles[role].facts);
   for (std::int64_t stage = own.ranks.zero_stage + 1; stage <= 3; ++stage) {
     changes.push_back({"stage", "--zero-stage " + std::to_string(stage), [stage](RunFacts& facts) {
@@ -89,9 +87,8 @@ void add_trainer_changes(const RunFacts& run, std::size_t role, std::vector<Chan
                        }});
   }
   for (std::int64_t count = 2 * own.ranks.count; count <= run.cluster.devices(); count *= 2) {
-    changes.push_back(
-        {"ranks", run.roles[role].flag + " " + std::to_string(count),
-         [role, count](RunFacts& facts) { return set_ranks(facts, role, count); }});
+    changes.push_back({"ranks", run.roles[role].flag + " " + std::to_string(count),
+                       [role, count](RunFacts& facts) { return set_ranks(facts, role, count); }});
   }
   if (run.cluster.on_host()) return;
   changes.push_back({"offload", "--offload", [](RunFacts& facts) {

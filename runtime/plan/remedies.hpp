@@ -1,6 +1,6 @@
 // Looks for the settings that make a role fit. Tries each change of a setting alone, then two and
-// three at once, in an order that begins with what costs least, and keeps the first that works. Pure
-// functions.
+// three at once, in an order that begins with what costs least, and keeps the first that works.
+// Pure functions.
 #pragma once
 
 #include "runtime/plan/plan.hpp"

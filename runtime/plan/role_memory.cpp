@@ -8,9 +8,10 @@ namespace {
 
 constexpr std::int64_t kF32_bytes = 4;
 constexpr std::int64_t kSnapshots = 2;  // that are reused in turn; a third while a receiver is slow
-// Logits of one batch of draws: on a device at most the first, on the host the second.
+// Logits of one batch of draws: on a device, and on the host, where rows are between two bounds.
 constexpr std::int64_t kDeviceDraws_bytes = std::int64_t{1} << 29;
 constexpr std::int64_t kHostDraws_bytes = 32 << 20;
+constexpr std::int64_t kHostDraws_rows_min = 8, kHostDraws_rows_max = 64;
 // Copies of the adapters: values, scaled, and panels for three products.
 constexpr std::int64_t kAdapterCopies = 4;
 
@@ -101,8 +102,8 @@ void TrainerFacts::add_rows(MemoryUse& use, const Place& place) const {
 void TrainerFacts::add_snapshots(MemoryUse& use, const Place& place) const {
   if (!publishes) return;
   const std::int64_t bytes = kSnapshots * ranks.shard(image());
-  // Several ranks serve their shares from the host. A single one has snapshots in both memories, for
-  // every path.
+  // Several ranks serve their shares from the host. A single one has snapshots in both memories,
+  // for every path.
   if (ranks.count == 1 || place.on_host) use.add(Kind::kSnapshots, bytes);
   if (!place.on_host) use.add_on_host(Kind::kSnapshots, bytes);
 }
@@ -112,11 +113,19 @@ std::int64_t TrainerFacts::image() const {
 }
 
 std::int64_t EngineFacts::keys_bytes(const Place& place) const {
-  const std::int64_t block = kernels::kKvBlock * model->token_bytes(kernels::kv_dtype_of(
-                                                     panels, place.on_host));
+  const std::int64_t block =
+      kernels::kKvBlock * model->token_bytes(kernels::kv_dtype_of(panels, place.on_host));
   const std::int64_t of_sequence =
       (model->spec().context + kernels::kKvBlock - 1) / kernels::kKvBlock;
   return block * std::min(keys_bytes_max / block, sequences * of_sequence);
+}
+
+std::int64_t EngineFacts::draws_bytes(const Place& place) const {
+  const std::int64_t row = kF32_bytes * model->logits_width();
+  const std::int64_t fit = (place.on_host ? kHostDraws_bytes : kDeviceDraws_bytes) / row / 8 * 8;
+  const std::int64_t least = place.on_host ? kHostDraws_rows_min : 1;
+  const std::int64_t most = place.on_host ? kHostDraws_rows_max : sequences;
+  return row * std::clamp(fit, std::min(least, sequences), std::min(most, sequences));
 }
 
 MemoryUse EngineFacts::memory(const Place& place) const {
@@ -130,8 +139,7 @@ MemoryUse EngineFacts::memory(const Place& place) const {
   use.add(Kind::kKeys, keys_bytes(place));
   const ForwardRows rows{*model, step_rows};
   use.add(Kind::kActivations, place.grown(kF32_bytes * rows.scratch()));
-  const std::int64_t draws = place.on_host ? kHostDraws_bytes : kDeviceDraws_bytes;
-  use.add(Kind::kLogits, std::min(draws, kF32_bytes * sequences * model->logits_width()));
+  use.add(Kind::kLogits, draws_bytes(place));
   if (!place.on_host) {
     use.add(Kind::kContext, kEngineContext_bytes);
   } else if (!shares_panels) {
@@ -144,8 +152,8 @@ MemoryUse ScorerFacts::memory(const Place& place) const {
   MemoryUse use;
   use.add(Kind::kPanels, model->panel_bytes(panels));
   const ForwardRows forward{*model, rows};
-  use.add(Kind::kActivations, place.grown(kF32_bytes * forward.scratch() +
-                                          kv_bytes(panels, place) * forward.keys()));
+  use.add(Kind::kActivations,
+          place.grown(kF32_bytes * forward.scratch() + kv_bytes(panels, place) * forward.keys()));
   use.add(Kind::kLogits, place.grown(kF32_bytes * forward.logits()));
   if (!place.on_host) {
     use.add(Kind::kContext, kEngineContext_bytes);

@@ -14,8 +14,8 @@ namespace troupe::plan {
 // buffer, assumed (docs/scale.md). Of the host: measured (docs/plan.md).
 inline constexpr std::int64_t kTrainerContext_bytes = 1'500'000'000;
 inline constexpr std::int64_t kEngineContext_bytes = 2'000'000'000;
-inline constexpr std::int64_t kHostTrainerContext_bytes = 45'000'000;
-inline constexpr std::int64_t kHostContext_bytes = 15'000'000;
+inline constexpr std::int64_t kHostTrainerContext_bytes = 67'000'000;
+inline constexpr std::int64_t kHostContext_bytes = 6'000'000;
 
 // How a trainer is spread over ranks. Stage 0 shards nothing, 1 the moments, 2 the gradients as
 // well, 3 the weights as well. `offload`: master weights and moments lie on the host.
@@ -31,8 +31,8 @@ struct TrainerFacts {
   std::shared_ptr<const ModelSizes> model;
   std::shared_ptr<const ModelSizes> reference;  // frozen, in the same process; null: none
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;
-  std::int64_t trained = 0;         // elements that the optimiser changes
-  std::int64_t adapted = 0;         // elements under adapters, which are kept beside the merged ones
+  std::int64_t trained = 0;  // elements that the optimiser changes
+  std::int64_t adapted = 0;  // elements under adapters, which are kept beside the merged ones
   std::int64_t trained_layers = 0;  // those that have a backward pass
   bool checkpointing = false;
   std::int64_t rows = 0;  // of a micro-batch
@@ -63,9 +63,11 @@ struct EngineFacts {
   std::int64_t sequences = 0;       // that run at once
   std::int64_t step_rows = 0;
   bool shares_panels = false;  // reads those of a trainer in its process
-  std::int64_t image = 0;  // bytes of a version that comes from another host; 0: of this one
+  std::int64_t image = 0;      // bytes of a version that comes from another host; 0: of this one
   // Bytes for keys and values: as many blocks as the bound holds and the sequences can use.
   std::int64_t keys_bytes(const Place& place) const;
+  // Bytes for the logits of one batch of draws.
+  std::int64_t draws_bytes(const Place& place) const;
   MemoryUse memory(const Place& place) const;
 };
 

@@ -18,8 +18,8 @@ constexpr std::int64_t kPiece = 1024;
 
 // What a row keeps in each layer beside the layer's input.
 std::int64_t kept_in_layer(const ModelSpec& spec) {
-  std::int64_t floats = spec.qkv_width() + spec.q_width() + spec.heads + spec.hidden +
-                        2 * spec.dense_ffn() + 2;
+  std::int64_t floats =
+      spec.qkv_width() + spec.q_width() + spec.heads + spec.hidden + 2 * spec.dense_ffn() + 2;
   if (spec.qk_norm) floats += spec.q_width() + spec.kv_width() + spec.heads + spec.kv_heads;
   if (spec.post_norms) floats += 2 * spec.hidden + 2;
   if (!spec.moe.any()) return floats;
@@ -70,8 +70,7 @@ std::int64_t TrainRows::members_scratch() const {
                               : wide               ? spec.hidden
                                                    : 0;
   const std::int64_t head = model.has_logits() && spec.vocab > kPiece ? spec.hidden : 0;
-  return std::min(rows, kernels::kPieceRows) * widest +
-         std::min(rows, model::kHeadRows_max) * head;
+  return std::min(rows, kernels::kPieceRows) * widest + std::min(rows, model::kHeadRows_max) * head;
 }
 
 std::int64_t TrainRows::logits(const Place& place) const {

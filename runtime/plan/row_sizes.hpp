@@ -24,8 +24,8 @@ struct TrainRows {
   std::int64_t rows = 0;
   std::int64_t trained_layers = 0;  // those that have a backward pass
   bool checkpointing = false;
-  std::int64_t kept() const;     // for the backward pass
-  std::int64_t scratch() const;  // of all layers in turn, and of the head except its logits
+  std::int64_t kept() const;             // for the backward pass
+  std::int64_t scratch() const;          // of all layers in turn, and of the head except its logits
   std::int64_t members_scratch() const;  // of each member of the team
   // The logits that are kept; 0 for a model without a language head.
   std::int64_t logits(const Place& place) const;

@@ -84,28 +84,46 @@ inline void write_rows(const DrawnRun& run, const std::filesystem::path& file) {
 
 // The words of `troupe train METHOD` and, without the first two, of `troupe plan`.
 inline std::vector<std::string> words_of(const DrawnRun& run, const std::filesystem::path& folder) {
-  std::vector<std::string> words = {"--actor.model_name_or_path", (folder / "tiny").string(),
-                                    "--run.path", (folder / "run").string(), "--train.max_steps",
-                                    "3", "--logger.tensorboard", "false"};
+  std::vector<std::string> words = {"--actor.model_name_or_path",
+                                    (folder / "tiny").string(),
+                                    "--run.path",
+                                    (folder / "run").string(),
+                                    "--train.max_steps",
+                                    "3",
+                                    "--logger.tensorboard",
+                                    "false"};
   words = words + run.settings;
   const std::string rows = (folder / "rows.jsonl").string();
   if (run.method == "ppo") {
     // Groups of one micro-batch: a prompt of a few tokens and four responses.
     const std::int64_t response = (run.rows - 4) / 4;
-    words = words + std::vector<std::string>{"--data.prompt_dataset", rows, "--data.label_key",
-                                             "label", "--reward.rule", "regex",
-                                             "--reward.rule_pattern", "[a-m]", "--data.prompt_max_len",
-                                             "16", "--rollout.max_new_tokens",
-                                             std::to_string(response), "--rollout.batch_size", "4",
-                                             "--rollout.n_samples_per_prompt", "4",
-                                             "--rollout.kv_cache_gb", "0.05", "--train.max_steps",
+    words = words + std::vector<std::string>{"--data.prompt_dataset",
+                                             rows,
+                                             "--data.label_key",
+                                             "label",
+                                             "--reward.rule",
+                                             "regex",
+                                             "--reward.rule_pattern",
+                                             "[a-m]",
+                                             "--data.prompt_max_len",
+                                             "16",
+                                             "--rollout.max_new_tokens",
+                                             std::to_string(response),
+                                             "--rollout.batch_size",
+                                             "4",
+                                             "--rollout.n_samples_per_prompt",
+                                             "4",
+                                             "--rollout.kv_cache_gb",
+                                             "0.005",
+                                             "--train.max_steps",
                                              "2"};
     if (!run.own_processes)
       words = words + std::vector<std::string>{"--cluster.transport", "loopback"};
     return words;
   }
-  return words + std::vector<std::string>{"--method", run.method, "--data.dataset", rows,
-                                          "--data.max_len", std::to_string(run.rows),
+  return words + std::vector<std::string>{"--method",           run.method,
+                                          "--data.dataset",     rows,
+                                          "--data.max_len",     std::to_string(run.rows),
                                           "--train.batch_size", "4"};
 }
 
@@ -122,12 +140,15 @@ inline double smaps_bytes(pid_t pid, const std::string& field) {
 // The process itself, or its child that is named `--name NAME`; 0: none yet.
 inline pid_t process_named(pid_t parent, const std::string& name) {
   if (name.empty()) return parent;
-  std::ifstream in("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
-                   "/children");
-  for (pid_t child = 0; in >> child;) {
-    std::string words = text_of("/proc/" + std::to_string(child) + "/cmdline");
-    std::replace(words.begin(), words.end(), '\0', ' ');
-    if (words.find("--name " + name + " ") != words.npos) return child;
+  std::error_code gone;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(parent) + "/task", gone)) {
+    std::ifstream in(thread.path() / "children");
+    for (pid_t child = 0; in >> child;) {
+      std::string words = text_of("/proc/" + std::to_string(child) + "/cmdline");
+      std::replace(words.begin(), words.end(), '\0', ' ');
+      if (words.find("--name " + name + " ") != words.npos) return child;
+    }
   }
   return 0;
 }
@@ -139,8 +160,8 @@ inline double most_memory(Background& program, const std::string& name) {
   while (!program.wait(0.02)) {
     const pid_t pid = process_named(program.pid(), name);
     if (pid == 0) continue;
-    most = std::max(most, smaps_bytes(pid, "Anonymous:") +
-                              1048576 * app::memory_mb(pid, "RssShmem:"));
+    most =
+        std::max(most, smaps_bytes(pid, "Anonymous:") + 1048576 * app::memory_mb(pid, "RssShmem:"));
   }
   return most;
 }
@@ -167,8 +188,8 @@ inline void expect_plan_holds(const DrawnRun& run) {
   const std::vector<std::string> words = words_of(run, folder);
   const std::string role = run.own_processes ? "policy" : "";
   const double planned = planned_memory(words, role);
-  Background program = start_troupe(std::vector<std::string>{"train", run.method} + words,
-                                    folder / "log.txt");
+  Background program =
+      start_troupe(std::vector<std::string>{"train", run.method} + words, folder / "log.txt");
   const double most = most_memory(program, role);
   ASSERT_EQ(program.wait(60), 0) << run.text() << "\n" << program.text();
   EXPECT_NEAR(planned / most, 1, 0.1) << run.text();

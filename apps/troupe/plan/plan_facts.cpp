@@ -86,9 +86,16 @@ class Roles {
 
  private:
   bool one_process() const { return config_.cluster.transport == config::Transport::kLoopback; }
-  plan::Ranks ranks(std::int64_t count) const {
-    return {count, flags_.zero_stage, flags_.offload};
+  // Whether engines read the policy's own panels: in one process, and in one memory.
+  bool shares_panels() const {
+    const auto& engines = config_.rollout.device;
+    const bool together =
+        cluster_.nodes == 1 && flags_.actor_ranks == 1 &&
+        std::all_of(engines.begin(), engines.end(),
+                    [&](const config::Device& device) { return device == config_.actor.device; });
+    return one_process() && (cluster_.on_host() || (together && config_.actor.device.gpu));
   }
+  plan::Ranks ranks(std::int64_t count) const { return {count, flags_.zero_stage, flags_.offload}; }
 
   // A role on a GPU that the configuration names; only one node has names for its devices.
   void put_on(plan::Role& role, const std::string& kind) const {
@@ -120,14 +127,14 @@ class Roles {
   Result<void> add_supervised(std::int64_t lanes) {
     const learn::Method& method =
         *learn::Chosen<learn::Method>(config::method_names(config_.method));
-    TROUPE_TRY_ASSIGN(facts, trained_model(method.scores ? model::HeadKind::kScore
-                                                         : model::HeadKind::kLanguage,
-                                           lanes));
+    TROUPE_TRY_ASSIGN(
+        facts,
+        trained_model(method.scores ? model::HeadKind::kScore : model::HeadKind::kLanguage, lanes));
     if (method.reference) {
       const std::string& own = config_.ref.model_name_or_path;
-      TROUPE_TRY_SET(facts.reference, models_.get(own.empty() ? config_.actor.model_name_or_path
-                                                              : own,
-                                                  model::HeadKind::kLanguage));
+      TROUPE_TRY_SET(facts.reference,
+                     models_.get(own.empty() ? config_.actor.model_name_or_path : own,
+                                 model::HeadKind::kLanguage));
     }
     facts.scores = method.reference || !config_.eval.dataset.empty();
     add({"policy", facts, flags_.actor_ranks, "--actor-ranks", {}, {}}, "policy");
@@ -139,7 +146,7 @@ class Roles {
     facts.scores = true;
     facts.average = config_.train.enable_ema;
     facts.publishes = !one_process();
-    facts.shares_panels = one_process();
+    facts.shares_panels = shares_panels();
     add({"policy", facts, flags_.actor_ranks, "--actor-ranks", {}, {}}, "policy");
     return {};
   }
@@ -175,7 +182,7 @@ class Roles {
     facts.keys_bytes_max = static_cast<std::int64_t>(limits.kv_bytes_max);
     facts.sequences = limits.sequences_max;
     facts.step_rows = limits.step_tokens_max;
-    facts.shares_panels = one_process();
+    facts.shares_panels = shares_panels();
     if (cluster_.nodes > 1) facts.image = std::get<plan::TrainerFacts>(roles_[0].facts).image();
     add({"generator", facts, count, "--engines", {}, {}}, "generator");
     return {};
@@ -241,7 +248,8 @@ plan::BatchFacts row_batch(const config::TrainConfig& config) {
   batch.steps = 0;  // the number of rows is not known here
   batch.groups = config.train.batch_size;
   batch.samples = (config.method & config::kPairs) != 0 ? 2 : 1;
-  const std::int64_t room = std::max<std::int64_t>(config.train.micro_tokens_max / batch.samples, 1);
+  const std::int64_t room =
+      std::max<std::int64_t>(config.train.micro_tokens_max / batch.samples, 1);
   batch.sample_rows = std::min(config.data.max_len, room);
   return batch;
 }

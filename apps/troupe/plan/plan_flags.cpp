@@ -43,8 +43,8 @@ void part(Words words,
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto equals = words[i].find('=');
     const std::string name = words[i].substr(0, equals);
-    const auto flag = std::find_if(flags.begin(), flags.end(),
-                                   [&](const Flag& one) { return one.name == name; });
+    const auto flag =
+        std::find_if(flags.begin(), flags.end(), [&](const Flag& one) { return one.name == name; });
     if (flag == flags.end()) {
       rest.push_back(words[i]);
       continue;

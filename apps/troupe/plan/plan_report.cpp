@@ -79,7 +79,9 @@ std::string placement_text(const plan::RunFacts& facts, const plan::Plan& plan) 
     const std::string unit = engine ? "engine" : trainer ? "rank" : "process";
     rows.push_back({padded(role.name, 12, false) +
                     padded(grouped(role.count) + " " + unit +
-                               (role.count == 1 ? "" : trainer || engine ? "s" : "es"),
+                               (role.count == 1     ? ""
+                                : trainer || engine ? "s"
+                                                    : "es"),
                            14, false) +
                     devices_words(plan.placement.devices[i], facts.cluster)});
   }
@@ -131,12 +133,9 @@ ordered_json kinds_json(const MemoryUse& use, bool host) {
 
 ordered_json role_json(const plan::RunFacts& facts, const plan::Plan& plan, std::size_t role) {
   const MemoryUse& use = plan.memory[role];
-  return {{"role", facts.roles[role].name},
-          {"count", facts.roles[role].count},
-          {"devices", plan.placement.devices[role]},
-          {"bytes", use.device_total()},
-          {"kinds", kinds_json(use, false)},
-          {"host_bytes", use.host_total()},
+  return {{"role", facts.roles[role].name},          {"count", facts.roles[role].count},
+          {"devices", plan.placement.devices[role]}, {"bytes", use.device_total()},
+          {"kinds", kinds_json(use, false)},         {"host_bytes", use.host_total()},
           {"host_kinds", kinds_json(use, true)}};
 }
 
@@ -189,25 +188,24 @@ std::string plan_json(const plan::RunFacts& facts, const plan::Plan& plan) {
                      {"roles", std::move(names)},
                      {"bytes", load.bytes}});
   }
-  const ordered_json all = {
-      {"cluster",
-       {{"nodes", facts.cluster.nodes},
-        {"devices_of_node", facts.cluster.devices_each},
-        {"card", facts.cluster.card},
-        {"device_bytes", facts.cluster.device_bytes},
-        {"host_bytes", facts.cluster.host_bytes}}},
-      {"roles", std::move(roles)},
-      {"loads", std::move(loads)},
-      {"idle_devices", plan.placement.idle},
-      {"fullest_host_bytes", plan.fullest_host.bytes},
-      {"batch", batch_json(plan.batch)},
-      {"push",
-       {{"image_bytes", plan.push.image},
-        {"engines", plan.push.engines},
-        {"remote", plan.push.remote}}},
-      {"judged", plan.judged},
-      {"fits", plan.fits()},
-      {"verdict", verdict_words(facts, plan)}};
+  const ordered_json all = {{"cluster",
+                             {{"nodes", facts.cluster.nodes},
+                              {"devices_of_node", facts.cluster.devices_each},
+                              {"card", facts.cluster.card},
+                              {"device_bytes", facts.cluster.device_bytes},
+                              {"host_bytes", facts.cluster.host_bytes}}},
+                            {"roles", std::move(roles)},
+                            {"loads", std::move(loads)},
+                            {"idle_devices", plan.placement.idle},
+                            {"fullest_host_bytes", plan.fullest_host.bytes},
+                            {"batch", batch_json(plan.batch)},
+                            {"push",
+                             {{"image_bytes", plan.push.image},
+                              {"engines", plan.push.engines},
+                              {"remote", plan.push.remote}}},
+                            {"judged", plan.judged},
+                            {"fits", plan.fits()},
+                            {"verdict", verdict_words(facts, plan)}};
   return all.dump() + "\n";
 }
 

@@ -86,9 +86,9 @@ std::vector<std::string> verdict_words(const plan::RunFacts& facts, const plan::
   for (const plan::Shortfall& shortfall : plan.shortfalls)
     lines.push_back(shortfall_words(facts, plan, shortfall));
   if (!lines.empty()) return lines;
-  const auto fullest = std::max_element(
-      plan.loads.begin(), plan.loads.end(),
-      [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  const auto fullest =
+      std::max_element(plan.loads.begin(), plan.loads.end(),
+                       [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   return {"fits: the fullest is " + facts.cluster.name_of(fullest->device) + " with " +
           gigabytes(fullest->bytes) + " GB of " + gigabytes(facts.cluster.device_bytes)};
 }
@@ -122,8 +122,7 @@ std::vector<std::string> push_words(const plan::Push& push) {
   if (push.engines == 0) return {};
   return {"a version of the weights is " + gigabytes(push.image) + " GB; " +
           count_of(push.engines, "engine") + " take it after each update, " + grouped(push.remote) +
-          " from another node (" + gigabytes(push.image * push.remote) +
-          " GB)"};
+          " from another node (" + gigabytes(push.image * push.remote) + " GB)"};
 }
 
 }  // namespace troupe::app

@@ -1,4 +1,5 @@
-// Sentences of a plan that its text and its JSON share: sizes, devices, the verdict. Pure functions.
+// Sentences of a plan that its text and its JSON share: sizes, devices, the verdict. Pure
+// functions.
 #pragma once
 
 #include "runtime/plan/plan.hpp"

@@ -66,8 +66,7 @@ TEST(Placement, RolesTakeNeighbouringDevicesInOrder) {
                                                    {"generator", engine(), 6, "--engines", {}, {}},
                                                    {"reference", scorer(), 1, {}, {}, {}}}));
   ASSERT_TRUE(plan);
-  const std::vector<std::vector<std::int64_t>> devices = {
-      {0, 1, 2, 3}, {4, 5, 6, 7, 8, 9}, {10}};
+  const std::vector<std::vector<std::int64_t>> devices = {{0, 1, 2, 3}, {4, 5, 6, 7, 8, 9}, {10}};
   EXPECT_EQ(plan->placement.devices, devices);
   EXPECT_EQ(plan->placement.idle, 5);
   // Two engines are on another node than the policy's first rank.
@@ -108,10 +107,10 @@ std::string refusal(const RunFacts& facts) {
 }
 
 TEST(Plan, RefusesWhatCannotBe) {
-  EXPECT_EQ(refusal(run_on("4xH100-80", {policy(3, 3),
-                                         {"generator", engine(), 2, "--engines", {}, {}}})),
-            "the roles want 5 devices (policy 3, generator 2), --cluster has 4; give more devices, "
-            "or less with --actor-ranks, --engines");
+  EXPECT_EQ(
+      refusal(run_on("4xH100-80", {policy(3, 3), {"generator", engine(), 2, "--engines", {}, {}}})),
+      "the roles want 5 devices (policy 3, generator 2), --cluster has 4; give more devices, "
+      "or less with --actor-ranks, --engines");
   RunFacts lanes = run_on("8xH100-80", {policy(4, 3)});
   lanes.lanes_set = true;
   lanes.batch.lanes = 2;

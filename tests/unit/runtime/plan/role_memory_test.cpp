@@ -26,10 +26,10 @@ const T& one_of(core::Rng& rng, const std::vector<T>& all) {
 
 model::ModelSpec drawn_spec(core::Rng& rng) {
   const std::int64_t heads = one_of<std::int64_t>(rng, {2, 4, 6});
-  model::ModelSpec spec = known_spec(
-      "LlamaForCausalLM", {one_of<std::int64_t>(rng, {2, 3, 5}), 32 * heads, heads, 2,
-                           one_of<std::int64_t>(rng, {160, 352, 608}),
-                           one_of<std::int64_t>(rng, {300, 1100, 2500}), 512});
+  model::ModelSpec spec =
+      known_spec("LlamaForCausalLM", {one_of<std::int64_t>(rng, {2, 3, 5}), 32 * heads, heads, 2,
+                                      one_of<std::int64_t>(rng, {160, 352, 608}),
+                                      one_of<std::int64_t>(rng, {300, 1100, 2500}), 512});
   spec.tied = rng.next_below(2) == 0;
   spec.qk_norm = rng.next_below(3) == 0;
   spec.post_norms = rng.next_below(3) == 0;
@@ -45,8 +45,8 @@ struct Drawn {
     return std::to_string(spec.layers) + " layers of " + std::to_string(spec.hidden) + ", ffn " +
            std::to_string(spec.ffn) + ", vocabulary " + std::to_string(spec.vocab) +
            (spec.tied ? ", tied" : "") + (spec.qk_norm ? ", qk norm" : "") +
-           (spec.post_norms ? ", post norms" : "") + "; rows " + std::to_string(rows) +
-           ", lanes " + std::to_string(settings.optim.lanes) + ", adapters " +
+           (spec.post_norms ? ", post norms" : "") + "; rows " + std::to_string(rows) + ", lanes " +
+           std::to_string(settings.optim.lanes) + ", adapters " +
            std::to_string(settings.optim.trained.lora.rank) + ", " +
            kernels::name_of(settings.optim.panels) +
            (settings.optim.checkpointing ? ", checkpointing" : "");
@@ -128,8 +128,7 @@ TEST(TrainerMemory, OnADeviceIsWhatATrainerTakesThere) {
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     const Drawn drawn = draw(seed);
     const MemoryUse use = facts_of(drawn).memory(kDevice);
-    const double planned =
-        static_cast<double>(use.device_total() - use.device(Kind::kContext));
+    const double planned = static_cast<double>(use.device_total() - use.device(Kind::kContext));
     const double taken = static_cast<double>(taken_by_trainer(drawn));
     EXPECT_NEAR(planned / taken, 1, 0.05) << "seed " << seed << ": " << drawn.text();
   }
@@ -142,8 +141,7 @@ TEST(ScorerMemory, OnADeviceIsWhatScoringTakesThere) {
     model::ParamStore params(drawn.spec);
     model::PackedWeights weights(drawn.spec, drawn.settings.optim.panels, team.memory());
     weights.fill({}, params, 0);
-    const std::vector<std::int32_t> prompt(1, 1),
-        response(static_cast<std::size_t>(drawn.rows), 2);
+    const std::vector<std::int32_t> prompt(1, 1), response(static_cast<std::size_t>(drawn.rows), 2);
     model::SampleGroup group;
     group.prompt = prompt;
     group.responses.emplace_back(response);
@@ -199,7 +197,8 @@ TEST(TrainerMemory, StagesShareWhatTheySay) {
   EXPECT_NEAR(gb(three.device(Kind::kPartials)), 12.61, 0.01);  // 12 embeddings
   EXPECT_EQ(three.device(Kind::kPanels), 0);
   EXPECT_NEAR(gb(three.device(Kind::kGathered)), 12.61, 0.01);  // 2 (4 + 2) embeddings
-  for (const MemoryUse& use : {one, two, three}) EXPECT_EQ(use.host_total(), 0);
+  for (const MemoryUse& use : {one, two, three})
+    EXPECT_EQ(use.host_total(), 0);
 }
 
 TEST(TrainerMemory, OffloadMovesMasterAndMomentsToTheHost) {
@@ -246,7 +245,11 @@ TEST(EngineMemory, HasTwoVersionsAndTheKeysThatSequencesCanUse) {
   EXPECT_EQ(facts.memory(kDevice).device(Kind::kKeys), std::int64_t{2} * 8192 * 131'072);
   // A vocabulary of 128,256: 2 rows, where many sequences have 2^29 bytes.
   EXPECT_EQ(facts.memory(kDevice).device(Kind::kLogits), 2 * 4 * 128'256);
-  EXPECT_EQ(use.device(Kind::kLogits), std::min<std::int64_t>(1 << 29, 256 * 4 * 128'256));
+  EXPECT_EQ(use.device(Kind::kLogits), 256 * 4 * 128'256);
+  facts.sequences = 4096;
+  EXPECT_EQ(facts.memory(kDevice).device(Kind::kLogits), std::int64_t{1040} * 4 * 128'256);
+  EXPECT_EQ(facts.memory({true, 1}).device(Kind::kLogits), 64 * 4 * 128'256);  // 65 would fit
+  facts.sequences = 2;
   // Keys of the exact classes, and all of those on processors, are f32.
   facts.panels = PanelDtype::kBf16;
   EXPECT_EQ(facts.memory(kDevice).device(Kind::kKeys), std::int64_t{2} * 8192 * 262'144);

@@ -1,5 +1,5 @@
-// `troupe plan` on four known machines, with verdicts that were worked out by hand (in the comments;
-// GB are 1e9 bytes, P is the number of weights, E of the embedding), and its bad inputs.
+// `troupe plan` on four known machines, with verdicts that were worked out by hand (in the
+// comments; GB are 1e9 bytes, P is the number of weights, E of the embedding), and its bad inputs.
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/plan/plan_facts.hpp"
@@ -166,19 +166,20 @@ class PlanOf : public testing::Test {
 
 // P = 70.554e9, E = 1.0507e9. Policy, 32 ranks, stage 3, 4,096 rows: master 4 P / 32 = 8.82,
 // moments 17.64, gradients 8.82, partial sums 12 E = 12.61, gathered 2 (4 + 2) E = 12.61, context
-// 1.5: 62.0. A row keeps 81 x 8192 + 84,034 = 747,586 floats, computes with 9 x 8192 + 10,240 + 8192
-// + 4 x 28,672 + 6 x 1024 = 212,992, and scoring with 4 x 8192 + 10,240 + 8192 + 3 x 28,672 + 2048 =
-// 139,264: in all 1.0998e6 x 4,096 x 4 x 1.25 = 22.52; pieces of sums 672 x 28,672 and 2 x 256 x 8192
-// floats: 0.12. Logits: 4,096 rows kept and 256 of scoring x 128,256 x 4 x 1.25 = 2.79. Sum 87.4: too
-// much; with 2,048 rows 62.0 + 11.4 + 1.48 = 74.9.
-// Critic: panels of f32, so gathered 2 x 8 E = 16.81, and it keeps all of each layer: 80 x 84,034 +
-// 81 x 8192 = 7.386e6 floats a row: with 4,096 rows 151 GB.
-// Engines: two versions of 2 (P + E) = 143.2. Reference: 143.2. Nothing splits these.
+// 1.5: 62.0. A row keeps 81 x 8192 + 84,034 = 747,586 floats, computes with 9 x 8192 + 10,240 +
+// 8192
+// + 4 x 28,672 + 6 x 1024 = 212,992, and scoring with 4 x 8192 + 10,240 + 8192 + 3 x 28,672 + 2048
+// = 139,264: in all 1.0998e6 x 4,096 x 4 x 1.25 = 22.52; pieces of sums 672 x 28,672 and 2 x 256 x
+// 8192 floats: 0.12. Logits: 4,096 rows kept and 256 of scoring x 128,256 x 4 x 1.25 = 2.79.
+// Sum 87.4: too much; with 2,048 rows 62.0 + 11.4 + 1.48 = 74.9. Critic: panels of f32, so gathered
+// 2 x 8 E = 16.81, and it keeps all of each layer: 80 x 84,034 + 81 x 8192 = 7.386e6 floats a row:
+// with 4,096 rows 151 GB. Engines: two versions of 2 (P + E) = 143.2. Reference: 143.2. Nothing
+// splits these.
 TEST_F(PlanOf, PpoOf70BOn128A100s) {
-  must(ppo(llama3_70b(),
-           {"--cluster", "16x8xA100-80", "--actor-ranks", "32", "--critic-ranks", "32",
-            "--zero-stage", "3", "--engines", "48", "--algo.advantage.estimator", "gae",
-            "--train.micro_tokens_max", "4096", "--critic.device", "cuda"}));
+  must(
+      ppo(llama3_70b(), {"--cluster", "16x8xA100-80", "--actor-ranks", "32", "--critic-ranks", "32",
+                         "--zero-stage", "3", "--engines", "48", "--algo.advantage.estimator",
+                         "gae", "--train.micro_tokens_max", "4096", "--critic.device", "cuda"}));
   EXPECT_EQ(plan_.placement.idle, 128 - 32 - 32 - 48 - 1);
   EXPECT_NEAR(gb("policy", Kind::kMaster), 8.82, 0.01);
   EXPECT_NEAR(gb("policy", Kind::kMoments), 17.64, 0.01);
@@ -208,23 +209,55 @@ TEST_F(PlanOf, PpoOf70BOn128A100s) {
 // partial sums and gathered weights = 16.6; the reference's panels 2 (P + E) = 68.0 lie beside it
 // whole. With offload 4 P / 8 = 16.9 + 16.6 + 68.0 are more than 80, whatever the rows.
 TEST_F(PlanOf, DpoOf34BOn8A100s) {
-  must({"--method", "dpo", "--actor.model_name_or_path", codellama_34b(), "--data.dataset",
-        "pairs.jsonl", "--actor.device", "cuda", "--actor.param_dtype", "bf16-compute",
-        "--actor.gradient_checkpointing_enable", "true", "--train.micro_tokens_max", "4096",
-        "--cluster", "8xA100-80", "--actor-ranks", "8", "--zero-stage", "3"});
-  EXPECT_NEAR(gb("policy", Kind::kMaster) + gb("policy", Kind::kMoments) +
-                  gb("policy", Kind::kGradients),
-              67.49, 0.01);
+  must({"--method",
+        "dpo",
+        "--actor.model_name_or_path",
+        codellama_34b(),
+        "--data.dataset",
+        "pairs.jsonl",
+        "--actor.device",
+        "cuda",
+        "--actor.param_dtype",
+        "bf16-compute",
+        "--actor.gradient_checkpointing_enable",
+        "true",
+        "--train.micro_tokens_max",
+        "4096",
+        "--cluster",
+        "8xA100-80",
+        "--actor-ranks",
+        "8",
+        "--zero-stage",
+        "3"});
+  EXPECT_NEAR(
+      gb("policy", Kind::kMaster) + gb("policy", Kind::kMoments) + gb("policy", Kind::kGradients),
+      67.49, 0.01);
   EXPECT_NEAR(gb("policy", Kind::kPartials), 8.31, 0.01);
   EXPECT_NEAR(gb("policy", Kind::kGathered), 8.31, 0.01);
   EXPECT_NEAR(gb("policy", Kind::kReference), 68.0, 0.1);
   EXPECT_TRUE(says(verdict("policy"), "68.0 of it reference panels; no setting mends it"))
       << verdict("policy");
   // A cluster of 32: 16 P / 32 = 16.9, and the reference with the rest is still too much.
-  must({"--method", "dpo", "--actor.model_name_or_path", codellama_34b(), "--data.dataset",
-        "pairs.jsonl", "--actor.device", "cuda", "--actor.param_dtype", "bf16-compute",
-        "--actor.gradient_checkpointing_enable", "true", "--train.micro_tokens_max", "4096",
-        "--cluster", "4x8xA100-80", "--actor-ranks", "32", "--zero-stage", "3"});
+  must({"--method",
+        "dpo",
+        "--actor.model_name_or_path",
+        codellama_34b(),
+        "--data.dataset",
+        "pairs.jsonl",
+        "--actor.device",
+        "cuda",
+        "--actor.param_dtype",
+        "bf16-compute",
+        "--actor.gradient_checkpointing_enable",
+        "true",
+        "--train.micro_tokens_max",
+        "4096",
+        "--cluster",
+        "4x8xA100-80",
+        "--actor-ranks",
+        "32",
+        "--zero-stage",
+        "3"});
   EXPECT_FALSE(plan_.fits());
 }
 
@@ -249,21 +282,34 @@ TEST_F(PlanOf, PpoOf7BOnFour24GbCards) {
 
 // P = 8.030e9, E = 0.5253e9. Policy, 4 ranks, stage 3: 16 P / 4 = 32.1, 12 E twice = 12.6, context
 // 1.5. A row keeps 43,042 + 33 x 4096 = 178,210 floats, computes with 110,592 and scores with
-// 71,680: 360,482 x 4,096 x 4 x 1.25 = 7.38; pieces of sums 0.06. Logits: kept / 3 hold 1,897 rows = 1,792 of a chunk and
-// one place: 1,792 + 256 rows x 128,256 x 4 x 1.25 = 1.31. In all 54.9. Engines: 2 x 17.1 + 32.2 of keys + 2.0
+// 71,680: 360,482 x 4,096 x 4 x 1.25 = 7.38; pieces of sums 0.06. Logits: kept / 3 hold 1,897 rows
+// = 1,792 of a chunk and one place: 1,792 + 256 rows x 128,256 x 4 x 1.25 = 1.31. In all 54.9.
+// Engines: 2 x 17.1 + 32.2 of keys + 2.0
 // + 0.2 of logits + rows: 69.5. Reference: 17.1 + ... It fits. At stage 0 a rank has 16 P + 4 P of
 // partial sums = 160.6, and stage 3 mends it.
 TEST_F(PlanOf, GrpoOf8BOn8H100s) {
-  const std::vector<std::string> words = {
-      "--cluster", "1x8xH100-80", "--actor-ranks", "4", "--engines", "3",
-      "--train.micro_tokens_max", "4096", "--rollout.kv_cache_gb", "30", "--rollout.device",
-      "cuda:4,cuda:5,cuda:6", "--rollout.generators", "3", "--ref.device", "cuda:7"};
+  const std::vector<std::string> words = {"--cluster",
+                                          "1x8xH100-80",
+                                          "--actor-ranks",
+                                          "4",
+                                          "--engines",
+                                          "3",
+                                          "--train.micro_tokens_max",
+                                          "4096",
+                                          "--rollout.kv_cache_gb",
+                                          "30",
+                                          "--rollout.device",
+                                          "cuda:4,cuda:5,cuda:6",
+                                          "--rollout.generators",
+                                          "3",
+                                          "--ref.device",
+                                          "cuda:7"};
   auto sharded = words;
   sharded.insert(sharded.end(), {"--zero-stage", "3"});
   must(ppo(llama3_8b(), sharded));
-  EXPECT_NEAR(gb("policy", Kind::kMaster) + gb("policy", Kind::kMoments) +
-                  gb("policy", Kind::kGradients),
-              32.12, 0.01);
+  EXPECT_NEAR(
+      gb("policy", Kind::kMaster) + gb("policy", Kind::kMoments) + gb("policy", Kind::kGradients),
+      32.12, 0.01);
   EXPECT_NEAR(gb("policy", Kind::kActivations), 7.44, 0.01);
   EXPECT_NEAR(gb("policy", Kind::kLogits), 1.31, 0.01);
   EXPECT_NEAR(sum_gb("policy"), 54.9, 0.1);
@@ -278,30 +324,31 @@ TEST_F(PlanOf, GrpoOf8BOn8H100s) {
 
 TEST_F(PlanOf, BadInputsAreRefusedWithTheFlagToChange) {
   const std::string small = llama3_8b();
-  EXPECT_TRUE(says(refusal(ppo(small, {})),
-                   "actor.device cuda:0: how much memory the GPUs have is not known; give --cluster"))
+  EXPECT_TRUE(
+      says(refusal(ppo(small, {})),
+           "actor.device cuda:0: how much memory the GPUs have is not known; give --cluster"))
       << refusal(ppo(small, {}));
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8x8"})), "--cluster 8x8; expected"));
-  EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--train.lanes", "2",
-                                       "--actor-ranks", "4"})),
-                   "more ranks than lanes (2)"));
+  EXPECT_TRUE(says(
+      refusal(ppo(small, {"--cluster", "8xH100-80", "--train.lanes", "2", "--actor-ranks", "4"})),
+      "more ranks than lanes (2)"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--rollout.generators", "2",
                                        "--rollout.device", "cuda:1,cuda:1"})),
                    "rollout.device names cuda:1 twice"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "2x4xH100-80", "--engines", "9"})),
                    "the roles want 11 devices"));
-  EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--zero-stage", "4"})),
-                   "--zero-stage"));
-  EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--actor-ranks", "0"})),
-                   "--actor-ranks"));
+  EXPECT_TRUE(
+      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--zero-stage", "4"})), "--zero-stage"));
+  EXPECT_TRUE(
+      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--actor-ranks", "0"})), "--actor-ranks"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--zero-stage", "2"})),
                    "one rank shares nothing"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--clutser", "8xH100-80"})), "clutser"));
-  EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--train.micro_tokens_max",
-                                       "512"})),
-                   "--train.micro_tokens_max 2047"));
-  EXPECT_TRUE(says(refusal(ppo((folder_ / "nowhere").string(), {"--cluster", "8xH100-80"})),
-                   "nowhere"));
+  EXPECT_TRUE(
+      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--train.micro_tokens_max", "512"})),
+           "--train.micro_tokens_max 2047"));
+  EXPECT_TRUE(
+      says(refusal(ppo((folder_ / "nowhere").string(), {"--cluster", "8xH100-80"})), "nowhere"));
 }
 
 TEST_F(PlanOf, JsonHasTheNumbersOfTheText) {
@@ -321,8 +368,8 @@ TEST_F(PlanOf, JsonHasTheNumbersOfTheText) {
   EXPECT_EQ(json["cluster"]["device_bytes"], 80'000'000'000);
   const std::string text = plan_text(facts_, plan_);
   for (const char* part :
-       {"LlamaForCausalLM, 8.03 B weights", "1 node of 8 H100-80", "policy", "master",
-        "moments", "spare panels", "keys and values", "an update: 128 prompts x 8 samples = 1,024",
+       {"LlamaForCausalLM, 8.03 B weights", "1 node of 8 H100-80", "policy", "master", "moments",
+        "spare panels", "keys and values", "an update: 128 prompts x 8 samples = 1,024",
         "lanes: ", "a version of the weights is"}) {
     EXPECT_TRUE(says(text, part)) << part << " in\n" << text;
   }
@@ -338,9 +385,8 @@ TEST_F(PlanOf, CommandEndsWithTheStatusOfItsVerdict) {
   const auto [bad, text] = run(ppo(llama3_8b(), {"--cluster", "8xH100-80"}));
   EXPECT_EQ(bad, 3);
   EXPECT_TRUE(says(text, "does not fit: policy on node 0 device 0")) << text;
-  const auto [good, json] = run(
-      ppo(llama3_8b(), {"--cluster", "2x8xH100-80", "--actor-ranks", "8", "--zero-stage", "3",
-                        "--json"}));
+  const auto [good, json] = run(ppo(llama3_8b(), {"--cluster", "2x8xH100-80", "--actor-ranks", "8",
+                                                  "--zero-stage", "3", "--json"}));
   EXPECT_EQ(good, 0) << json;
   EXPECT_EQ(nlohmann::json::parse(json)["fits"], true);
   EXPECT_EQ(run({"--help"}).first, 0);
