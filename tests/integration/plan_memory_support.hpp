@@ -40,17 +40,17 @@ const T& one_of(core::Rng& rng, const std::vector<T>& all) {
 
 inline DrawnRun draw_run(const std::string& method, std::uint64_t seed) {
   core::Rng rng(seed);
-  const std::int64_t heads = one_of<std::int64_t>(rng, {4, 6, 8});
+  const std::int64_t heads = one_of<std::int64_t>(rng, {4, 6});
   DrawnRun run;
   run.method = method;
   run.spec = tiny_llama();
-  run.spec.layers = one_of<std::int64_t>(rng, {2, 4, 6});
+  run.spec.layers = one_of<std::int64_t>(rng, {2, 4, 5});
   run.spec.heads = heads;
   run.spec.kv_heads = 2;
   run.spec.head_dim = 64;
   run.spec.hidden = 64 * heads;
   run.spec.ffn = one_of<std::int64_t>(rng, {1024, 1408, 1792});
-  run.spec.vocab = one_of<std::int64_t>(rng, {8192, 24576, 49152});
+  run.spec.vocab = one_of<std::int64_t>(rng, {8192, 24576, 32768});
   run.spec.context = 1024;
   run.spec.tied = rng.next_below(2) == 0;
   run.rows = one_of<std::int64_t>(rng, {160, 256, 384});
@@ -89,7 +89,7 @@ inline std::vector<std::string> words_of(const DrawnRun& run, const std::filesys
                                     "--run.path",
                                     (folder / "run").string(),
                                     "--train.max_steps",
-                                    "3",
+                                    "2",
                                     "--logger.tensorboard",
                                     "false"};
   words = words + run.settings;
