@@ -18,6 +18,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"train", run_train},
     {"config", run_config},
+    {"plan", run_plan},
     {"generate", run_generate},
     {"chat", run_chat},
     {"doctor", run_doctor},
@@ -48,6 +49,7 @@ constexpr const char* kCommandsHelp =
     "  train sft|pretrain|rm|dpo|ipo|cdpo|kto CONFIG.yaml   learning from texts and preferences\n"
     "  config show [CONFIG.yaml] [...]   all keys with the values that a run would use\n"
     "  config validate CONFIG.yaml [..]  check a configuration and say what it means\n"
+    "  plan CONFIG.yaml [--cluster C]    what it takes of each device, and whether that fits\n"
     "\n"
     "while a run goes on\n"
     "  status --join RUN                 who is in, who plays what, who waits for whom\n"

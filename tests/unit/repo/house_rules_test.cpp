@@ -76,6 +76,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"runtime/net", {"runtime/async"}},
     {"runtime/collective", {"runtime/net"}},
     {"runtime/model", {"kernels", "runtime/store", "runtime/parse"}},
+    {"runtime/plan", {"runtime/model", "kernels"}},
     {"runtime/experience", {}},
     {"runtime/engine",
      {"runtime/experience", "runtime/model", "runtime/weights", "kernels", "runtime/store"}},

@@ -1,0 +1,290 @@
+#include "apps/troupe/plan/plan_facts.hpp"
+
+#include "apps/cli/system_facts.hpp"
+#include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/role_devices.hpp"
+#include "apps/session/roles/run_settings.hpp"
+#include "runtime/learn/chosen.hpp"
+#include "runtime/learn/supervised/methods.hpp"
+#include "runtime/model/trained_layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+using plan::ModelSizes;
+
+constexpr double kGb_bytes = 1e9;
+
+// The sizes of the models of one run; each config.json is read once.
+class Models {
+ public:
+  Result<std::shared_ptr<const ModelSizes>> get(const std::string& name, model::HeadKind head) {
+    auto& known = sizes_[{name, head}];
+    if (known) return known;
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+    TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+    if (head == model::HeadKind::kScore) spec = model::with_score_head(spec);
+    known = std::make_shared<const ModelSizes>(std::move(spec));
+    return known;
+  }
+
+ private:
+  std::map<std::pair<std::string, model::HeadKind>, std::shared_ptr<const ModelSizes>> sizes_;
+};
+
+Result<plan::Cluster> cluster_of(const PlanFlags& flags, const config::TrainConfig& config) {
+  const auto host = static_cast<std::int64_t>(std::llround(flags.host_gb * kGb_bytes));
+  if (flags.cluster.empty()) {
+    for (const RoleDevice& role : role_devices(config)) {
+      if (!role.gpu()) continue;
+      return core::fail(ErrorCode::kConfig, role.text() +
+                                                ": how much memory the GPUs have is not known; "
+                                                "give --cluster, such as --cluster 4xA10-24");
+    }
+    return plan::processors(host);
+  }
+  TROUPE_TRY_ASSIGN(cluster, plan::parse_cluster(flags.cluster));
+  cluster.host_bytes = host;
+  return cluster;
+}
+
+// Elements under the adapters of a layout.
+std::int64_t adapted_elements(const model::ModelSpec& spec, const model::ParamLayout& trained) {
+  std::int64_t elements = 0;
+  for (const model::LayerAdapters& layer : trained.adapters) {
+    for (const model::Linear linear : model::kAllLinears) {
+      const model::LinearShape shape = model::shape_of(spec, linear);
+      if (layer[model::index_of(linear)].rank > 0) elements += shape.rows * shape.columns;
+    }
+  }
+  return elements;
+}
+
+// Builds the roles of one run.
+class Roles {
+ public:
+  Roles(const config::TrainConfig& config, const PlanFlags& flags, const plan::Cluster& cluster)
+      : config_(config), flags_(flags), cluster_(cluster) {}
+
+  Result<std::vector<plan::Role>> all(std::int64_t lanes, std::int64_t critic_lanes) {
+    if (config_.method != config::kPpo) {
+      TROUPE_TRY(add_supervised(lanes));
+      return std::move(roles_);
+    }
+    TROUPE_TRY(add_policy(lanes));
+    if (has_critic(config_)) TROUPE_TRY(add_critic(critic_lanes));
+    TROUPE_TRY(add_engines());
+    if (has_reference(config_)) TROUPE_TRY(add_reference());
+    return add_rewards();
+  }
+
+ private:
+  bool one_process() const { return config_.cluster.transport == config::Transport::kLoopback; }
+  // Whether engines read the policy's own panels: in one process, and in one memory.
+  bool shares_panels() const {
+    const auto& engines = config_.rollout.device;
+    const bool together =
+        cluster_.nodes == 1 && flags_.actor_ranks == 1 &&
+        std::all_of(engines.begin(), engines.end(),
+                    [&](const config::Device& device) { return device == config_.actor.device; });
+    return one_process() && (cluster_.on_host() || (together && config_.actor.device.gpu));
+  }
+  plan::Ranks ranks(std::int64_t count) const { return {count, flags_.zero_stage, flags_.offload}; }
+
+  // A role on a GPU that the configuration names; only one node has names for its devices.
+  void put_on(plan::Role& role, const std::string& kind) const {
+    if (cluster_.on_host() || cluster_.nodes > 1) return;
+    for (const RoleDevice& device : role_devices(config_)) {
+      if (device.kind != kind || !device.gpu()) continue;
+      role.named.push_back(device.device.ordinal);
+      role.key = device.key;
+    }
+  }
+
+  Result<plan::TrainerFacts> trained_model(model::HeadKind head, std::int64_t lanes) {
+    plan::TrainerFacts facts;
+    TROUPE_TRY_SET(facts.model, models_.get(config_.actor.model_name_or_path, head));
+    const model::ModelSpec& spec = facts.model->spec();
+    TROUPE_TRY_ASSIGN(layout,
+                      model::trained_layout(spec, optim_settings(config_).trained, "actor"));
+    facts.trained = layout->total;
+    facts.adapted = adapted_elements(spec, *layout);
+    facts.trained_layers = spec.layers - model::first_trained_layer(*layout);
+    facts.panels = forward_dtype(config_);
+    facts.checkpointing = config_.actor.gradient_checkpointing_enable;
+    facts.rows = config_.train.micro_tokens_max;
+    facts.lanes = lanes;
+    facts.ranks = ranks(flags_.actor_ranks);
+    return facts;
+  }
+
+  Result<void> add_supervised(std::int64_t lanes) {
+    const learn::Method& method =
+        *learn::Chosen<learn::Method>(config::method_names(config_.method));
+    TROUPE_TRY_ASSIGN(
+        facts,
+        trained_model(method.scores ? model::HeadKind::kScore : model::HeadKind::kLanguage, lanes));
+    if (method.reference) {
+      const std::string& own = config_.ref.model_name_or_path;
+      TROUPE_TRY_SET(facts.reference,
+                     models_.get(own.empty() ? config_.actor.model_name_or_path : own,
+                                 model::HeadKind::kLanguage));
+    }
+    facts.scores = method.reference || !config_.eval.dataset.empty();
+    add({"policy", facts, flags_.actor_ranks, "--actor-ranks", {}, {}}, "policy");
+    return {};
+  }
+
+  Result<void> add_policy(std::int64_t lanes) {
+    TROUPE_TRY_ASSIGN(facts, trained_model(model::HeadKind::kLanguage, lanes));
+    facts.scores = true;
+    facts.average = config_.train.enable_ema;
+    facts.publishes = !one_process();
+    facts.shares_panels = shares_panels();
+    add({"policy", facts, flags_.actor_ranks, "--actor-ranks", {}, {}}, "policy");
+    return {};
+  }
+
+  Result<void> add_critic(std::int64_t lanes) {
+    const std::string& own = config_.critic.model_name_or_path;
+    const auto& rewards = config_.reward.model_name_or_path;
+    const std::string& from = !own.empty()       ? own
+                              : !rewards.empty() ? rewards.front()
+                                                 : config_.actor.model_name_or_path;
+    plan::TrainerFacts facts;
+    TROUPE_TRY_SET(facts.model, models_.get(from, model::HeadKind::kScore));
+    facts.trained = facts.model->weights();
+    facts.trained_layers = facts.model->spec().layers;
+    facts.panels = learn::OptimSettings{}.panels;
+    facts.rows = config_.train.micro_tokens_max;
+    facts.lanes = lanes;
+    facts.ranks = ranks(flags_.critic_ranks);
+    facts.scores = true;
+    facts.fixed = true;
+    add({"critic", facts, flags_.critic_ranks, "--critic-ranks", {}, {}}, "critic");
+    return {};
+  }
+
+  Result<void> add_engines() {
+    const std::int64_t count = flags_.engines < 0 ? config_.rollout.generators : flags_.engines;
+    if (count == 0) return {};
+    const engine::EngineLimits limits = engine_limits(config_);
+    plan::EngineFacts facts;
+    TROUPE_TRY_SET(facts.model,
+                   models_.get(config_.actor.model_name_or_path, model::HeadKind::kLanguage));
+    facts.panels = forward_dtype(config_);
+    facts.keys_bytes_max = static_cast<std::int64_t>(limits.kv_bytes_max);
+    facts.sequences = limits.sequences_max;
+    facts.step_rows = limits.step_tokens_max;
+    facts.shares_panels = shares_panels();
+    if (cluster_.nodes > 1) facts.image = std::get<plan::TrainerFacts>(roles_[0].facts).image();
+    add({"generator", facts, count, "--engines", {}, {}}, "generator");
+    return {};
+  }
+
+  plan::ScorerFacts scorer(std::shared_ptr<const ModelSizes> model) const {
+    plan::ScorerFacts facts;
+    facts.model = std::move(model);
+    facts.panels = forward_dtype(config_);
+    facts.rows = config_.train.micro_tokens_max;
+    facts.own_process = !one_process();
+    return facts;
+  }
+
+  Result<void> add_reference() {
+    const std::string& own = config_.ref.model_name_or_path;
+    TROUPE_TRY_ASSIGN(model, models_.get(own.empty() ? config_.actor.model_name_or_path : own,
+                                         model::HeadKind::kLanguage));
+    add({"reference", scorer(model), 1, {}, {}, {}}, "reference");
+    return {};
+  }
+
+  Result<std::vector<plan::Role>> add_rewards() {
+    for (const RewardPart& part : reward_parts(config_)) {
+      if (part.folder.empty()) continue;
+      TROUPE_TRY_ASSIGN(model, models_.get(part.folder, model::HeadKind::kScore));
+      plan::ScorerFacts facts = scorer(model);
+      facts.panels = kernels::PanelDtype::kF32;  // whatever the policy has
+      facts.fixed = true;
+      add({part.role, facts, 1, {}, {}, {}}, "reward");
+    }
+    return std::move(roles_);
+  }
+
+  void add(plan::Role role, const std::string& kind) {
+    put_on(role, kind);
+    roles_.push_back(std::move(role));
+  }
+
+  const config::TrainConfig& config_;
+  const PlanFlags& flags_;
+  const plan::Cluster& cluster_;
+  Models models_;
+  std::vector<plan::Role> roles_;
+};
+
+plan::BatchFacts prompt_batch(const config::TrainConfig& config) {
+  plan::BatchFacts batch;
+  const std::int64_t prompts = config.rollout.batch_size;
+  batch.steps = std::min(config.mini_batches(), prompts);
+  batch.groups = (prompts + batch.steps - 1) / batch.steps;
+  batch.samples = config.rollout.n_samples_per_prompt;
+  batch.shared_rows = config.data.prompt_max_len;
+  // No log-prob is needed after a response's last token.
+  batch.sample_rows = std::max<std::int64_t>(config.rollout.max_new_tokens - 1, 1);
+  return batch;
+}
+
+// A row that is longer than a micro-batch is refused when training starts, so none is counted.
+plan::BatchFacts row_batch(const config::TrainConfig& config) {
+  plan::BatchFacts batch;
+  batch.prompts = false;
+  batch.steps = 0;  // the number of rows is not known here
+  batch.groups = config.train.batch_size;
+  batch.samples = (config.method & config::kPairs) != 0 ? 2 : 1;
+  const std::int64_t room =
+      std::max<std::int64_t>(config.train.micro_tokens_max / batch.samples, 1);
+  batch.sample_rows = std::min(config.data.max_len, room);
+  return batch;
+}
+
+Result<void> check_names(const config::TrainConfig& config) {
+  const auto& devices = config.rollout.device;
+  for (auto one = devices.begin(); one != devices.end(); ++one) {
+    if (!one->gpu || std::find(devices.begin(), one, *one) == one) continue;
+    return core::fail(ErrorCode::kConfig, "rollout.device names " + one->text() +
+                                              " twice; name each device once (engines take them "
+                                              "in turn)");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<plan::RunFacts> plan_facts(const config::TrainConfig& config,
+                                  const config::Origins& origins,
+                                  const PlanFlags& flags) {
+  TROUPE_TRY(check_names(config));
+  plan::RunFacts facts;
+  TROUPE_TRY_SET(facts.cluster, cluster_of(flags, config));
+  facts.place = {facts.cluster.on_host(), cores_for(config.train.threads)};
+  facts.lanes_set = origins.contains("train.lanes");
+  const std::int64_t set = config.train.lanes;
+  const std::int64_t lanes = facts.lanes_set ? set : flags.actor_ranks;
+  const std::int64_t critic_lanes = facts.lanes_set ? set : flags.critic_ranks;
+  TROUPE_TRY_SET(facts.roles, Roles(config, flags, facts.cluster).all(lanes, critic_lanes));
+  facts.batch = config.method == config::kPpo ? prompt_batch(config) : row_batch(config);
+  facts.batch.passes = config.train.max_epochs;
+  facts.batch.rows_max = config.train.micro_tokens_max;
+  facts.batch.lanes = lanes;
+  facts.batch.ranks = flags.actor_ranks;
+  return facts;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,30 @@
+// The words of `troupe plan`: its own flags, and those of the configuration. The flags hold what
+// configurations have no keys for; when they have, a flag here goes and plan_facts.cpp reads the
+// key. Value types.
+#pragma once
+
+#include "apps/cli/words.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct PlanFlags {
+  std::string cluster;  // "8x8xH100-80"; empty: the processors of one host
+  std::int64_t actor_ranks = 1, critic_ranks = 1;
+  std::int64_t zero_stage = 0;
+  bool offload = false;
+  std::int64_t engines = -1;  // -1: rollout.generators
+  double host_gb = 0;         // memory of a node's host; 0: unknown
+  bool json = false;
+  std::vector<std::string> config;  // the other words: files and settings
+};
+
+// Prints the help page itself when that is asked for; `help_shown` says so. Error kConfig with all
+// mistakes in the own flags.
+core::Result<PlanFlags> read_plan_flags(Words words, bool& help_shown);
+
+}  // namespace troupe::app

@@ -1,0 +1,26 @@
+// The memory of a process that trains is what `troupe plan` says, for one run of each kind.
+#include "plan_memory_support.hpp"
+
+namespace troupe::test {
+namespace {
+
+TEST(PlanMemory, OfASupervisedRunIsWhatItTakes) {
+  expect_plan_holds(draw_run("pretrain", 1));
+}
+
+TEST(PlanMemory, OfARunWithAReferenceIsWhatItTakes) {
+  expect_plan_holds(draw_run("dpo", 2));
+}
+
+TEST(PlanMemory, OfARunInOneProcessIsWhatItTakes) {
+  expect_plan_holds(draw_run("ppo", 3));
+}
+
+TEST(PlanMemory, OfThePolicysOwnProcessIsWhatItTakes) {
+  DrawnRun run = draw_run("ppo", 4);
+  run.own_processes = true;
+  expect_plan_holds(run);
+}
+
+}  // namespace
+}  // namespace troupe::test
