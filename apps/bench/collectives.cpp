@@ -197,9 +197,9 @@ void print_moving(const CollectivesJob& job,
   const RankTimes& times = outcome.times;
   const auto bytes = static_cast<double>(job.bytes);
   const auto pairs = static_cast<double>(job.ranks * (job.ranks - 1));
-  nlohmann::ordered_json figures{{"bench", "collectives"},   {"processor", processor_name()},
-                                 {"cores", usable_cores()},  {"path", job.path},
-                                 {"ranks", job.ranks},       {"bytes", job.bytes},
+  nlohmann::ordered_json figures{{"bench", "collectives"},    {"processor", processor_name()},
+                                 {"cores", usable_cores()},   {"path", job.path},
+                                 {"ranks", job.ranks},        {"bytes", job.bytes},
                                  {"window_bytes", job.window}};
   const bool on_host = job.device == "cpu";
   if (!on_host) figures["link"] = outcome.link;
@@ -245,8 +245,8 @@ Result<void> bench_collectives(Words words) {
                       "troupe bench collectives: --path " + job.path + "; there are shm and tcp");
   }
   if (job.device != "cpu" && job.device != "cuda") {
-    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --device " +
-                                                    job.device + "; there are cpu and cuda");
+    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --device " + job.device +
+                                                    "; there are cpu and cuda");
   }
   if (job.rank > 0) {
     BenchRank rank(job);

@@ -1,4 +1,5 @@
-// One operation of a rank: what goes between it and each peer that takes part. Inside of Collectives.
+// One operation of a rank: what goes between it and each peer that takes part. Inside of
+// Collectives.
 #pragma once
 
 #include "runtime/collective/collectives.hpp"

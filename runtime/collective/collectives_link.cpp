@@ -41,8 +41,11 @@ core::Result<void> Collectives::use(core::Result<std::unique_ptr<DeviceLink>> gi
   }
   TROUPE_TRY_ASSIGN(all, gather_values(*this, mine));
   std::string why_not = obstacle_to_link(all);
-  if (why_not.empty())
-    TROUPE_TRY_SET(why_not, form_link(**given, interface_for_link(options_, all)));
+  if (why_not.empty()) {
+    auto formed = form_link(**given, interface_for_link(options_, all));
+    if (!formed) return ended_ ? fail(*ended_) : leave(formed.error());
+    why_not = std::move(*formed);
+  }
   if (why_not.empty()) {
     link_ = std::move(*given);
   } else if (options_.log) {

@@ -28,13 +28,14 @@ using LinkId = std::array<char, 128>;
 
 class DeviceLink {
  public:
-  virtual ~DeviceLink() = default;  // as `abort`
+  virtual ~DeviceLink() = default;         // as `abort`
   virtual std::string name() const = 0;    // "NCCL 2.28.9"; ranks with different names have no link
   virtual std::string device() const = 0;  // its name, which no other rank's device has
   virtual bool takes(const core::Memory& memory) const = 0;
 
   // The network interface for the connections of all ranks, in the way that NCCL_SOCKET_IFNAME
-  // names it; counts for the process, and only if nobody has said otherwise. Before the calls below.
+  // names it; counts for the process, and only if nobody has said otherwise. Before the calls
+  // below.
   virtual void prefer_interface(const std::string& name) = 0;
   virtual core::Result<LinkId> new_id() = 0;
   // Begins to connect; `done` says when this rank is connected with all.

@@ -29,7 +29,7 @@ struct LinkFacts {
   FixedText why_not;       // of a rank that has no link
   FixedText name, device;  // of the link
   FixedText host;          // RankOptions::host_id
-  bool trusts = false;  // it has an address on a trusted network
+  bool trusts = false;     // it has an address on a trusted network
 };
 LinkFacts facts_of(const RankOptions& options);
 
@@ -40,7 +40,7 @@ std::string interface_for_link(const RankOptions& options, const std::vector<Lin
 
 struct LinkOutcome {
   bool heard = false;  // that another rank failed, before it failed itself
-  FixedText why_not;       // empty: it is connected with all
+  FixedText why_not;   // empty: it is connected with all
 };
 // Empty if there is none.
 std::string first_failure(const std::vector<LinkOutcome>& all);

@@ -21,9 +21,9 @@ core::Result<void*> load_nccl(const std::filesystem::path& packages) {
   const char* const named = std::getenv("TROUPE_NCCL_LIBRARY");
   if (named != nullptr && *named != '\0') {
     if (void* const library = ::dlopen(named, RTLD_NOW | RTLD_LOCAL)) return library;
-    return fail(ErrorCode::kResources,
-                std::string("the NCCL that TROUPE_NCCL_LIBRARY names cannot be loaded: ") +
-                    ::dlerror());
+    return fail(
+        ErrorCode::kResources,
+        std::string("the NCCL that TROUPE_NCCL_LIBRARY names cannot be loaded: ") + ::dlerror());
   }
   if (void* const library = ::dlopen(kNcclFile, RTLD_NOW | RTLD_LOCAL)) return library;
   std::string where = "neither on the loader's path nor beside PyTorch";
@@ -46,7 +46,7 @@ core::Result<NcclLibrary> open_nccl(const std::filesystem::path& packages) {
   TROUPE_TRY_ASSIGN(handle, load_nccl(packages));
   NcclLibrary library;
   const char* missing = nullptr;
-#define TROUPE_NCCL_FIND(result, name, arguments)                                       \
+#define TROUPE_NCCL_FIND(result, name, arguments)                                        \
   library.api.name = reinterpret_cast<decltype(library.api.name)>(dlsym(handle, #name)); \
   if (library.api.name == nullptr && missing == nullptr) missing = #name;
   TROUPE_NCCL_ENTRIES(TROUPE_NCCL_FIND)

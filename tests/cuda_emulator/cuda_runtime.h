@@ -12,9 +12,10 @@
 // - memory that is freed while another process has it open (it ends the process)
 // - a stream that is destroyed while another library's work on it is under way (hooks.hpp)
 // `fail:N` lets the N-th grid and everything after it fail, as an illegal address does; `hang:N`
-// lets it never end, `skip:N` lets it do nothing; `devices:N` has N devices, `none` has none; `older:N`: device N is of compute capability 8.0; `small` has 99 KiB of shared
-// memory. Modes are the words of TROUPE_CUDA_EMULATOR, with commas between. It is slow and does not
-// imitate tensor cores bit by bit. Only what our kernels use is here.
+// lets it never end, `skip:N` lets it do nothing; `devices:N` has N devices, `none` has none;
+// `older:N`: device N is of compute capability 8.0; `small` has 99 KiB of shared memory. Modes are
+// the words of TROUPE_CUDA_EMULATOR, with commas between. It is slow and does not imitate tensor
+// cores bit by bit. Only what our kernels use is here.
 #pragma once
 
 #include <algorithm>

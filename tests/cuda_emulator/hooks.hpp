@@ -8,7 +8,7 @@
 namespace troupe_emulator {
 
 struct Hooks {
-  int (*present_device)();             // of the calling thread
+  int (*present_device)();               // of the calling thread
   int (*device_of)(const void* stream);  // -1: there is no such stream
   // Bytes of the block of device memory that `at` lies in, from there on; 0: in none.
   std::size_t (*room_from)(const void* at);

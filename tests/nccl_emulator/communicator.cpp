@@ -26,8 +26,9 @@ bool any_word(Found found) {
 }
 
 std::string words_of(const TransferHead& head) {
-  return (head.kind == OperationKind::kPair ? "send or recv "
-                                            : "broadcast from " + std::to_string(head.root) + ", ") +
+  return (head.kind == OperationKind::kPair
+              ? "send or recv "
+              : "broadcast from " + std::to_string(head.root) + ", ") +
          std::to_string(head.number) + " of " + std::to_string(head.count) + " bytes";
 }
 
@@ -147,8 +148,9 @@ Code Communicator::ask() {
   if (state_->code != Code::kSuccess) return state_->code;
   if (forming_) {
     if (mode_has("fail")) return state_->code = Code::kSystemError;
-    if (!std::exchange(asked_, true) || mode_has("lose") || !state_->file->all_there())
-      return Code::kInProgress;
+    const bool first = !std::exchange(asked_, true);
+    if (first && mode_has("lose")) ::raise(SIGSTOP);
+    if (first || mode_has("lose") || !state_->file->all_there()) return Code::kInProgress;
     forming_ = false;
     if (state_->file->twice_on_a_device() >= 0) return state_->code = Code::kInvalidUsage;
     return Code::kSuccess;

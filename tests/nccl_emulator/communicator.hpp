@@ -5,7 +5,8 @@
 // - a communicator that is not there or no longer there; one that is aborted or used within a
 //   group that is open, or before its last call is done (it never blocks)
 // - operations outside of a group; groups that end without a start, and groups in groups
-// - memory that is not the device's, or too short; streams that are not of the communicator's device
+// - memory that is not the device's, or too short; streams that are not of the communicator's
+// device
 // - types other than bytes, nothing to move, ranks that do not exist
 // - ranks that do not call the same operations in the same order with the same sizes
 // It works off a call only while somebody asks for its state, and its work is on the stream only
@@ -13,10 +14,12 @@
 //
 // TROUPE_NCCL_EMULATOR_FOLDER is where the files are. TROUPE_NCCL_EMULATOR has words with commas
 // between: `version:N` is another version; `no-id`: no ids are made;
-// `refuse`: communicators are refused at once, `fail`: later; `lose`: they are never made. At the
-// N-th piece of bytes: `kill:N`, `stop:N` raise signals; `die:N` is killed as soon as another rank's
-// communicator has failed because of it, as NCCL may notice a loss before anybody; `error:N` fails the communicator, whose
-// work stays on the stream until it is aborted, as does `end:N`, with which the work ends there.
+// `refuse`: communicators are refused at once, `fail`: later; `lose`: they are never made, and the
+// process stands still when it first asks for one. At the
+// N-th piece of bytes: `kill:N`, `stop:N` raise signals; `die:N` is killed as soon as another
+// rank's communicator has failed because of it, as NCCL may notice a loss before anybody; `error:N`
+// fails the communicator, whose work stays on the stream until it is aborted, as does `end:N`, with
+// which the work ends there.
 #pragma once
 
 #include "runtime/collective/nccl_api.hpp"
@@ -107,8 +110,8 @@ class Communicator {
   bool forming_ = true, asked_ = false;
   std::uint64_t broadcasts_ = 0;
   std::vector<std::uint64_t> sent_, received_;  // operations of pairs, by the other rank
-  std::shared_ptr<Work> work_;                  // of the group that is open, or waits to be enqueued
-  void* stream_ = nullptr;                      // of that
+  std::shared_ptr<Work> work_;  // of the group that is open, or waits to be enqueued
+  void* stream_ = nullptr;      // of that
   bool submitted_ = false;
 };
 

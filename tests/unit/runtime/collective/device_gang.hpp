@@ -40,8 +40,7 @@ Number emulator_says(const std::string& what) {
       ::dlopen(built("libtroupe_nccl_emulated.so").c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return 0;
   using Function = Number (*)();
-  return reinterpret_cast<Function>(
-      ::dlsym(library, ("troupe_nccl_emulator_" + what).c_str()))();
+  return reinterpret_cast<Function>(::dlsym(library, ("troupe_nccl_emulator_" + what).c_str()))();
 }
 
 // How a gang differs from the usual one. Functions are called in the processes of the ranks.

@@ -32,7 +32,7 @@ static_assert(sizeof(Code) == sizeof(ncclResult_t));
 static_assert(sizeof(nccl::DataType) == sizeof(ncclDataType_t));
 
 // Our configuration is the beginning of theirs.
-#define TROUPE_SAME_PLACE(ours, theirs)                                \
+#define TROUPE_SAME_PLACE(ours, theirs)                                    \
   static_assert(offsetof(Config, ours) == offsetof(ncclConfig_t, theirs)); \
   static_assert(sizeof(Config::ours) == sizeof(ncclConfig_t::theirs))
 TROUPE_SAME_PLACE(size, size);
@@ -107,7 +107,8 @@ TEST(NcclApi, ThePinnedLibraryHasEveryEntryPoint) {
   const auto library = open_nccl({});
   ASSERT_TRUE(library) << library.error().message;
   EXPECT_EQ(library->version, NCCL_VERSION_CODE);
-  EXPECT_STREQ(library->api.ncclGetErrorString(Code::kRemoteError), "remote process exited or there was a network error");
+  EXPECT_STREQ(library->api.ncclGetErrorString(Code::kRemoteError),
+               "remote process exited or there was a network error");
 }
 
 }  // namespace

@@ -247,17 +247,19 @@ TEST(NcclEmulatorDeathTest, NoticesRanksThatDoNotDoTheSame) {
       ranks.both([&] { zero(ranks); }, [&] { one(ranks); });
     });
   };
-  both("rank 1 is in send or recv 0 of 9 bytes, rank 0 in send or recv 0 of 8 bytes",
-       [](TwoRanks& ranks) { ranks.send(8); }, [](TwoRanks& ranks) { ranks.receive(9); });
-  both("rank 1 is in send or recv 0 of 8 bytes, rank 0 in broadcast from 0, 0 of 8 bytes",
-       [](TwoRanks& ranks) { ranks.broadcast(0, 8, 0); },
-       [](TwoRanks& ranks) { ranks.receive(8); });
-  both("rank 1 is in broadcast from 0, 1 of 8 bytes, rank 0 in broadcast from 0, 0 of 8 bytes",
-       [](TwoRanks& ranks) { ranks.broadcast(0, 8, 0); },
-       [](TwoRanks& ranks) {
-         ranks.broadcast(1, 8, 1);
-         ranks.broadcast(1, 8, 0);
-       });
+  both(
+      "rank 1 is in send or recv 0 of 9 bytes, rank 0 in send or recv 0 of 8 bytes",
+      [](TwoRanks& ranks) { ranks.send(8); }, [](TwoRanks& ranks) { ranks.receive(9); });
+  both(
+      "rank 1 is in send or recv 0 of 8 bytes, rank 0 in broadcast from 0, 0 of 8 bytes",
+      [](TwoRanks& ranks) { ranks.broadcast(0, 8, 0); }, [](TwoRanks& ranks) { ranks.receive(8); });
+  both(
+      "rank 1 is in broadcast from 0, 1 of 8 bytes, rank 0 in broadcast from 0, 0 of 8 bytes",
+      [](TwoRanks& ranks) { ranks.broadcast(0, 8, 0); },
+      [](TwoRanks& ranks) {
+        ranks.broadcast(1, 8, 1);
+        ranks.broadcast(1, 8, 0);
+      });
 }
 
 TEST(NcclEmulator, RefusesTwoRanksOnOneDevice) {

@@ -33,19 +33,20 @@ std::vector<Fallback> fallbacks() {
   const std::string nccl = "NCCL 2.28.9, ";
   const std::string system = ": unhandled system error (emulated)";
   return {
-      {"none", "rank 1: the NCCL that TROUPE_NCCL_LIBRARY names cannot be loaded: /nowhere/nccl.so: "
-               "cannot open shared object file: No such file or directory",
+      {"none",
+       "rank 1: the NCCL that TROUPE_NCCL_LIBRARY names cannot be loaded: /nowhere/nccl.so: "
+       "cannot open shared object file: No such file or directory",
        library_of_rank(1, "/nowhere/nccl.so")},
-      {"another library", "rank 2: the library that was found is no NCCL: it has no working "
-                          "ncclGetVersion",
+      {"another library",
+       "rank 2: the library that was found is no NCCL: it has no working "
+       "ncclGetVersion",
        library_of_rank(2, built("libtroupe_cuda_emulated.so"))},
       {"too old", "rank 1: NCCL 2.16.5 is too old; 2.17.0 or newer is needed",
        mode_of_rank(1, "version:21605")},
       {"versions", "rank 0 has NCCL 2.28.9, rank 2 NCCL 2.27.7", mode_of_rank(2, "version:22707")},
       {"no id", "rank 0: " + nccl + "making an id" + system, mode_of_rank(0, "no-id")},
       {"refused", "rank 1: " + nccl + "connecting the devices" + system, mode_of_rank(1, "refuse")},
-      {"failed", "rank 2: " + nccl + "connecting the devices" + system,
-       mode_of_rank(2, "fail")},
+      {"failed", "rank 2: " + nccl + "connecting the devices" + system, mode_of_rank(2, "fail")},
       {"one device", "ranks 0 and 2 are both on cuda:00000000000000000000000000000000", one_device},
   };
 }
@@ -185,13 +186,12 @@ TEST(NcclForming, IsForTheDeviceOfTheLink) {
 
 TEST(NcclForming, ARankThatIsKilledIsNamedToAll) {
   const troupe::test::TempFolder folder;
-  Gang gang(3, Ways::kWindow, [&](Collectives& ranks, const Line& line) -> core::Result<void> {
+  Gang gang(3, Ways::kWindow, [&](Collectives& ranks, const Line&) -> core::Result<void> {
     use_emulators(folder.path(), ranks.rank() == 1 ? "lose" : "");
     TROUPE_TRY_ASSIGN(device, kernels::cuda::open_device(ranks.rank()));
-    if (ranks.rank() == 1) line.say("begins");
     return ranks.use(make_nccl_link(*device.release(), {}));
   });
-  EXPECT_EQ(gang.hear(1), "begins");
+  gang.rank(1).wait_until_stopped();
   gang.rank(1).kill();
   for (const int rank : {0, 2})
     EXPECT_EQ(gang.hear(rank), "peer lost: rank 1 of policy is gone") << "rank " << rank;
@@ -213,7 +213,9 @@ TEST(NcclForming, AbortEndsIt) {
     if (aborter.joinable()) aborter.join();
     return used;
   });
+  gang.rank(1).wait_until_stopped();
   gang.rank(1).line().say("abort");
+  gang.rank(1).go_on();
   EXPECT_EQ(gang.hear(1), "closed: rank 1 of policy was aborted");
   EXPECT_EQ(gang.hear(0), "peer lost: rank 1 of policy was aborted");
 }

@@ -35,8 +35,8 @@ TEST_P(NcclSequences, EveryByteIsTheOraclesAndGoesFromDeviceToDevice) {
           TROUPE_TRY(on_hosts.step());
         }
         const std::uint64_t moved = on_devices.sent() + on_devices.received();
-        line.say(ranks.link_name() + ": " +
-                 std::to_string(on_devices.wrong() + on_hosts.wrong()) + " wrong" +
+        line.say(ranks.link_name() + ": " + std::to_string(on_devices.wrong() + on_hosts.wrong()) +
+                 " wrong" +
                  (emulator_says<std::uint64_t>("moved") == moved ? "" : ", moved otherwise") +
                  (ranks.sent_bytes() + ranks.received_bytes() - meetings ==
                           moved + on_hosts.sent() + on_hosts.received()
@@ -81,7 +81,8 @@ core::Result<void> perform_on(DeviceOp op, Collectives& ranks, Device& device, s
   switch (op) {
     case DeviceOp::kBroadcast:
     case DeviceOp::kBroadcastTo:
-      if (rank == from) device.memory().copy(in[static_cast<std::size_t>(from)].at, mine.data(), size);
+      if (rank == from)
+        device.memory().copy(in[static_cast<std::size_t>(from)].at, mine.data(), size);
       TROUPE_TRY(ranks.broadcast(from, in[static_cast<std::size_t>(from)], device.memory()));
       got = {from};
       break;
@@ -248,11 +249,12 @@ TEST(Nccl, NobodyIsDoneBeforeAllAre) {
   EXPECT_EQ(gang.hear(1), "end");
 }
 
-// ---- ranks that do not agree: an error before anything reaches NCCL, which would wait for ever ----
+// ---- ranks that do not agree: an error before anything reaches NCCL, which would wait for ever
+// ----
 
 struct DeviceDisagreement {
   std::string name, zero, one;  // what ranks 0 and 1 are in, as the error says it
-  std::function<core::Result<void>(Collectives&, char* at, core::Memory&)> in_zero, in_one;
+  std::function<core::Result<void>(Collectives&, char*at, core::Memory&)> in_zero, in_one;
 };
 
 TEST(Nccl, DisagreementsAreErrorsAndNothingMoves) {
@@ -266,15 +268,18 @@ TEST(Nccl, DisagreementsAreErrorsAndNothingMoves) {
     return ranks.broadcast(0, {byte, 8});
   };
   const auto barrier = [](Collectives& ranks, char*, core::Memory&) { return ranks.barrier(); };
-  const std::string to_one = "broadcast from rank 0 from device to device, sending 8 bytes and expecting 0";
+  const std::string to_one =
+      "broadcast from rank 0 from device to device, sending 8 bytes and expecting 0";
   const DeviceDisagreement all[] = {
-      {"sizes", to_one, "broadcast from rank 0 from device to device, sending 0 bytes and expecting 9",
+      {"sizes", to_one,
+       "broadcast from rank 0 from device to device, sending 0 bytes and expecting 9",
        broadcast(0, 8), broadcast(0, 9)},
-      {"roots", to_one, "broadcast from rank 1 from device to device, sending 8 bytes and expecting 0",
+      {"roots", to_one,
+       "broadcast from rank 1 from device to device, sending 8 bytes and expecting 0",
        broadcast(0, 8), broadcast(1, 8)},
       {"operations", to_one, "barrier, sending 0 bytes and expecting 0", broadcast(0, 8), barrier},
-      {"memories", to_one, "broadcast from rank 0, sending 0 bytes and expecting 8", broadcast(0, 8),
-       in_host_memory},
+      {"memories", to_one, "broadcast from rank 0, sending 0 bytes and expecting 8",
+       broadcast(0, 8), in_host_memory},
   };
   for (const DeviceDisagreement& one : all) {
     DeviceGang gang(2, [&](Collectives& ranks, Device& device, const Line& line) {
@@ -296,19 +301,20 @@ TEST(Nccl, DisagreementsAreErrorsAndNothingMoves) {
 
 // Work of the device's own stream that is not done when an operation begins, and work after it.
 TEST(Nccl, OperationsAreInTheOrderOfTheDevicesOwnWork) {
-  DeviceGang gang(2, [](Collectives& ranks, Device& device, const Line& line) -> core::Result<void> {
-    core::Buffer<char> first(1000, device.memory()), second(1000, device.memory());
-    core::Buffer<char> got(1000, device.memory()), last(1000, device.memory());
-    first.upload(std::vector<char>(1000, static_cast<char>('a' + ranks.rank())));
-    device.memory().copy(second.data(), first.data(), 1000);
-    if (ranks.rank() == 0) TROUPE_TRY(ranks.send(1, {second.data(), 1000}, device.memory()));
-    if (ranks.rank() == 1) TROUPE_TRY(ranks.recv(0, {got.data(), 1000}, device.memory()));
-    device.memory().copy(last.data(), ranks.rank() == 0 ? second.data() : got.data(), 1000);
-    std::vector<char> bytes(1000);
-    last.download(bytes);
-    line.say(bytes == std::vector<char>(1000, 'a') ? "right" : "wrong");
-    return {};
-  });
+  DeviceGang gang(
+      2, [](Collectives& ranks, Device& device, const Line& line) -> core::Result<void> {
+        core::Buffer<char> first(1000, device.memory()), second(1000, device.memory());
+        core::Buffer<char> got(1000, device.memory()), last(1000, device.memory());
+        first.upload(std::vector<char>(1000, static_cast<char>('a' + ranks.rank())));
+        device.memory().copy(second.data(), first.data(), 1000);
+        if (ranks.rank() == 0) TROUPE_TRY(ranks.send(1, {second.data(), 1000}, device.memory()));
+        if (ranks.rank() == 1) TROUPE_TRY(ranks.recv(0, {got.data(), 1000}, device.memory()));
+        device.memory().copy(last.data(), ranks.rank() == 0 ? second.data() : got.data(), 1000);
+        std::vector<char> bytes(1000);
+        last.download(bytes);
+        line.say(bytes == std::vector<char>(1000, 'a') ? "right" : "wrong");
+        return {};
+      });
   gang.expect_all("right");
 }
 

@@ -43,9 +43,7 @@ class Sequence {
     room.upload(bytes);
     return room;
   }
-  static Place place_of(Room& room) {
-    return {room.data(), static_cast<std::size_t>(room.size())};
-  }
+  static Place place_of(Room& room) { return {room.data(), static_cast<std::size_t>(room.size())}; }
   static Source source_of(const Room& room) {
     return {room.data(), static_cast<std::size_t>(room.size())};
   }
