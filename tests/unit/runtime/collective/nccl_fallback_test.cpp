@@ -182,6 +182,25 @@ TEST(NcclForming, IsForTheDeviceOfTheLink) {
     EXPECT_EQ(gang.hear(rank), "NCCL 2.28.9");
 }
 
+#ifdef TROUPE_PINNED_NCCL
+// NCCL itself, which knows nothing of emulated devices: it says so, and the ranks go on.
+TEST(NcclForming, NcclItselfRefusesDevicesThatAreNone) {
+  Setting setting;
+  setting.before = [](int) { set_variable("TROUPE_NCCL_LIBRARY", TROUPE_PINNED_NCCL); };
+  DeviceGang gang(
+      2,
+      [](Collectives& ranks, Device& device, const Line& line) -> core::Result<void> {
+        Sequence sequence(ranks, 3, 5000, device.memory());
+        for (int i = 0; i < 5; ++i)
+          TROUPE_TRY(sequence.step());
+        line.say(g_logged.at(0).substr(0, 48) + ": " + std::to_string(sequence.wrong()) + " wrong");
+        return {};
+      },
+      setting);
+  gang.expect_all("the devices of policy have no link (rank 0: NCCL: 0 wrong");
+}
+#endif
+
 // ---- losses while a link is made: rank 1 never comes to be connected ----
 
 TEST(NcclForming, ARankThatIsKilledIsNamedToAll) {
