@@ -8,12 +8,16 @@
 #include "apps/bench/temporary_folder.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/system_facts.hpp"
+#include "kernels/cuda/library.hpp"
 #include "runtime/async/cpu_pool.hpp"
+#include "runtime/collective/nccl_link.hpp"
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/child_process.hpp"
+#include "runtime/learn/libtorch.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdio>
+#include <optional>
 
 namespace troupe::app {
 namespace {
@@ -23,7 +27,7 @@ using core::Result;
 struct CollectivesJob {
   std::int64_t ranks = 2, bytes = 64'000'000;
   std::int64_t window = collective::limits::kRankWindow_bytes;
-  std::string path = "shm", folder;
+  std::string path = "shm", device = "cpu", folder;
   std::int64_t rank = 0;
 };
 
@@ -35,15 +39,26 @@ struct RankTimes {
 // One rank. All have the same buffers: a part for each rank, to send and to receive.
 class BenchRank {
  public:
-  explicit BenchRank(const CollectivesJob& job)
-      : job_(job), ranks_(options_of(job)), out_(job.bytes), in_(job.ranks * job.bytes) {
-    std::memset(out_.data(), 1, static_cast<std::size_t>(job.bytes));
-    std::memset(in_.data(), 1, static_cast<std::size_t>(in_.size()));
+  explicit BenchRank(const CollectivesJob& job) : job_(job), ranks_(options_of(job)) {}
+
+  // Rank r has the device cuda:r, where there are devices.
+  Result<void> open() {
+    collective::FolderRendezvous rendezvous(job_.folder);
+    if (job_.device == "cuda")
+      TROUPE_TRY_SET(device_, kernels::cuda::open_device(static_cast<int>(job_.rank)));
+    out_ = core::Buffer<char>(job_.bytes, memory());
+    in_ = core::Buffer<char>(job_.ranks * job_.bytes, memory());
+    const std::vector<char> ones(static_cast<std::size_t>(in_.size()), 1);
+    in_.upload(ones);
+    out_.upload(std::span(ones).first(static_cast<std::size_t>(job_.bytes)));
+    TROUPE_TRY(ranks_.connect(rendezvous));
+    if (device_ == nullptr) return {};
+    return ranks_.use(collective::make_nccl_link(*device_, learn::packages_beside_libtorch()));
   }
+  // What moves the bytes of devices.
+  std::string link() const { return ranks_.link_name().empty() ? "none" : ranks_.link_name(); }
 
   Result<RankTimes> run() {
-    collective::FolderRendezvous rendezvous(job_.folder);
-    TROUPE_TRY(ranks_.connect(rendezvous));
     const auto size = static_cast<std::size_t>(job_.bytes);
     std::vector<collective::Place> in;
     for (std::int64_t rank = 0; rank < job_.ranks; ++rank)
@@ -54,12 +69,12 @@ class BenchRank {
     RankTimes times;
     for (int round = 0; round <= kRepetitions; ++round) {
       TROUPE_TRY(timed(times.send, [&]() -> Result<void> {
-        if (ranks_.rank() == 0) return ranks_.send(1, mine);
-        if (ranks_.rank() == 1) return ranks_.recv(0, in[0]);
+        if (ranks_.rank() == 0) return ranks_.send(1, mine, memory());
+        if (ranks_.rank() == 1) return ranks_.recv(0, in[0], memory());
         return {};
       }));
-      TROUPE_TRY(timed(times.all_gather, [&] { return ranks_.all_gather(mine, in); }));
-      TROUPE_TRY(timed(times.all_to_all, [&] { return ranks_.all_to_all(out, in); }));
+      TROUPE_TRY(timed(times.all_gather, [&] { return ranks_.all_gather(mine, in, memory()); }));
+      TROUPE_TRY(timed(times.all_to_all, [&] { return ranks_.all_to_all(out, in, memory()); }));
       TROUPE_TRY(timed(times.barrier, [&] { return many_barriers(); }));
     }
     return times;
@@ -68,6 +83,8 @@ class BenchRank {
   static constexpr int kBarriers = 100;
 
  private:
+  core::Memory& memory() { return device_ == nullptr ? core::host_memory() : device_->memory(); }
+
   Result<void> many_barriers() {
     for (int i = 0; i < kBarriers; ++i)
       TROUPE_TRY(ranks_.barrier());
@@ -84,6 +101,8 @@ class BenchRank {
       options.tcp_host = "127.0.0.1";
       options.host_id = "host of rank " + std::to_string(job.rank);
     }
+    if (job.rank == 0)
+      options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
     return options;
   }
 
@@ -99,6 +118,7 @@ class BenchRank {
   }
 
   const CollectivesJob job_;
+  std::unique_ptr<kernels::cuda::Device> device_;  // null: on processors
   collective::Collectives ranks_;
   core::Buffer<char> out_, in_;
 };
@@ -109,7 +129,12 @@ double middle_of(std::vector<double> times) {
   return median(std::move(times));
 }
 
-Result<RankTimes> run_bench_ranks(CollectivesJob job) {
+struct BenchOutcome {
+  RankTimes times;
+  std::string link;
+};
+
+Result<BenchOutcome> run_bench_ranks(CollectivesJob job) {
   TROUPE_TRY_ASSIGN(folder, TemporaryFolder::make("troupe-ranks"));
   job.folder = folder.path().string();
   std::vector<core::ChildProcess> others;
@@ -128,17 +153,20 @@ Result<RankTimes> run_bench_ranks(CollectivesJob job) {
                   std::to_string(job.window),
                   "--path",
                   job.path,
+                  "--device",
+                  job.device,
                   "--folder",
                   job.folder};
     spec.this_program = true;
     TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("another rank", std::move(spec)));
     others.push_back(std::move(child));
   }
-  auto times = BenchRank(job).run();
-  for (core::ChildProcess& other : others) {
-    if (times) other.wait();
-  }
-  return times;
+  BenchRank rank(job);
+  TROUPE_TRY(rank.open());
+  TROUPE_TRY_ASSIGN(times, rank.run());
+  for (core::ChildProcess& other : others)
+    other.wait();
+  return BenchOutcome{std::move(times), rank.link()};
 }
 
 struct MovingLimits {
@@ -162,6 +190,37 @@ Result<void> raise_moving_limits(MovingLimits& limits, const CollectivesJob& job
   return {};
 }
 
+void print_moving(const CollectivesJob& job,
+                  const BenchOutcome& outcome,
+                  const MovingLimits& limits,
+                  bool as_json) {
+  const RankTimes& times = outcome.times;
+  const auto bytes = static_cast<double>(job.bytes);
+  const auto pairs = static_cast<double>(job.ranks * (job.ranks - 1));
+  nlohmann::ordered_json figures{{"bench", "collectives"},    {"processor", processor_name()},
+                                 {"cores", usable_cores()},   {"path", job.path},
+                                 {"ranks", job.ranks},        {"bytes", job.bytes},
+                                 {"window_bytes", job.window}};
+  const bool on_host = job.device == "cpu";
+  if (!on_host) figures["link"] = outcome.link;
+  const auto add = [&](const std::string& name, double moved, std::vector<double> seconds,
+                       double limit) {
+    const double rate = 1e-9 * moved / middle_of(std::move(seconds));
+    figures[name + "_gb_per_s"] = rate;
+    if (on_host) figures[name + "_share_of_limit"] = rate / limit;
+  };
+  add("send", bytes, times.send, limits.one_pair);
+  add("all_gather", bytes * pairs, times.all_gather, limits.all_pairs);
+  add("all_to_all", bytes * pairs, times.all_to_all, limits.all_pairs);
+  figures["barrier_us"] = 1e6 * middle_of(times.barrier) / (BenchRank::kBarriers + 1);
+  if (on_host) {
+    figures["limit_gb_per_s"] = limits.one_pair;
+    figures["limit_all_gb_per_s"] = limits.all_pairs;
+    figures["copy_gb_per_s"] = limits.copy;
+  }
+  print_figures(figures, as_json);
+}
+
 }  // namespace
 
 Result<void> bench_collectives(Words words) {
@@ -173,6 +232,7 @@ Result<void> bench_collectives(Words words) {
                   {{"--ranks", &job.ranks, "processes", false, 2, 64},
                    {"--bytes", &job.bytes, "from each rank to each other", false, 1, 1e10},
                    {"--path", &job.path, "shm, or tcp (on loopback)"},
+                   {"--device", &job.device, "cpu, or cuda (rank r has cuda:r)"},
                    {"--window", &job.window, "bytes of shared memory for each ordered pair", false,
                     1, static_cast<double>(collective::limits::kRankWindow_bytes_max)},
                    {"--json", &as_json, "one JSON line"},
@@ -184,37 +244,22 @@ Result<void> bench_collectives(Words words) {
     return core::fail(core::ErrorCode::kConfig,
                       "troupe bench collectives: --path " + job.path + "; there are shm and tcp");
   }
+  if (job.device != "cpu" && job.device != "cuda") {
+    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --device " + job.device +
+                                                    "; there are cpu and cuda");
+  }
   if (job.rank > 0) {
-    TROUPE_TRY(BenchRank(job).run());
+    BenchRank rank(job);
+    TROUPE_TRY(rank.open());
+    TROUPE_TRY(rank.run());
     return {};
   }
   MovingLimits limits;
-  TROUPE_TRY(raise_moving_limits(limits, job));
-  TROUPE_TRY_ASSIGN(times, run_bench_ranks(job));
-  TROUPE_TRY(raise_moving_limits(limits, job));
-  const auto bytes = static_cast<double>(job.bytes);
-  const auto pairs = static_cast<double>(job.ranks * (job.ranks - 1));
-  const double send = 1e-9 * bytes / middle_of(times.send);
-  const double all_gather = 1e-9 * bytes * pairs / middle_of(times.all_gather);
-  const double all_to_all = 1e-9 * bytes * pairs / middle_of(times.all_to_all);
-  print_figures({{"bench", "collectives"},
-                 {"processor", processor_name()},
-                 {"cores", usable_cores()},
-                 {"path", job.path},
-                 {"ranks", job.ranks},
-                 {"bytes", job.bytes},
-                 {"window_bytes", job.window},
-                 {"send_gb_per_s", send},
-                 {"send_share_of_limit", send / limits.one_pair},
-                 {"all_gather_gb_per_s", all_gather},
-                 {"all_gather_share_of_limit", all_gather / limits.all_pairs},
-                 {"all_to_all_gb_per_s", all_to_all},
-                 {"all_to_all_share_of_limit", all_to_all / limits.all_pairs},
-                 {"barrier_us", 1e6 * middle_of(times.barrier) / (BenchRank::kBarriers + 1)},
-                 {"limit_gb_per_s", limits.one_pair},
-                 {"limit_all_gb_per_s", limits.all_pairs},
-                 {"copy_gb_per_s", limits.copy}},
-                as_json);
+  const bool on_host = job.device == "cpu";  // of a device no limit is known
+  if (on_host) TROUPE_TRY(raise_moving_limits(limits, job));
+  TROUPE_TRY_ASSIGN(outcome_of_ranks, run_bench_ranks(job));
+  if (on_host) TROUPE_TRY(raise_moving_limits(limits, job));
+  print_moving(job, outcome_of_ranks, limits, as_json);
   return {};
 }
 

@@ -7,12 +7,12 @@
 #include "kernels/cuda/device_team.hpp"
 #include "kernels/cuda/library.hpp"
 #include "kernels/ops.hpp"
+#include "runtime/collective/nccl_library.hpp"
 #include "runtime/core/limit.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/arithmetic.hpp"
 #include "runtime/model/spec.hpp"
 
-#include <dlfcn.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -122,25 +122,8 @@ std::string version_text(int version) {  // 13000 gives "13.0"
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// PyTorch's wheels bring NCCL in a folder beside LibTorch's own.
-void* open_nccl() {
-  if (void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) return library;
-  const auto torch = learn::find_libtorch();
-  if (!torch) return nullptr;
-  const auto packages = torch->folder.parent_path().parent_path();
-  return dlopen((packages / "nvidia/nccl/lib/libnccl.so.2").c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
-// The version of NCCL, such as "2.28.9"; empty when libnccl.so.2 does not load.
-std::string nccl_version() {
-  void* const library = open_nccl();
-  if (library == nullptr) return {};
-  using GetVersion = int (*)(int*);
-  const auto get = reinterpret_cast<GetVersion>(dlsym(library, "ncclGetVersion"));
-  int version = 0;
-  if (get == nullptr || get(&version) != 0) return {};
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
+core::Result<collective::NcclLibrary> find_nccl() {
+  return collective::open_nccl(learn::packages_beside_libtorch());
 }
 
 std::string reached_from(const kernels::cuda::Device& device, int ordinal, int devices) {
@@ -236,11 +219,8 @@ void print_gpus() {
   }
   for (int i = 0; i < state.devices; ++i)
     print_gpu(i, state.devices);
-  const std::string nccl = nccl_version();
-  std::printf("nccl        %s\n",
-              nccl.empty()
-                  ? "not found (libnccl.so.2 is neither on the loader's path nor beside PyTorch)"
-                  : nccl.c_str());
+  const auto nccl = find_nccl();
+  std::printf("nccl        %s\n", (nccl ? nccl->version_text() : nccl.error().message).c_str());
 }
 
 // Prints one JSON line for programs. Error kResources: there is no GPU.
@@ -266,8 +246,11 @@ core::Result<void> print_gpus_json() {
                     {"mma_gflops", speeds.mma_gflops},
                     {"arithmetic", classes}});
   }
-  const nlohmann::json line{
-      {"doctor", "gpus"}, {"library", state.path}, {"gpus", gpus}, {"nccl", nccl_version()}};
+  const auto nccl = find_nccl();
+  const nlohmann::json line{{"doctor", "gpus"},
+                            {"library", state.path},
+                            {"gpus", gpus},
+                            {"nccl", nccl ? nccl->version_text() : std::string()}};
   std::printf("%s\n", line.dump().c_str());
   return {};
 }

@@ -267,6 +267,27 @@ cudaStream_t make_stream(int ordinal) {
   return stream;
 }
 
+class OwnStream final : public Stream {
+ public:
+  explicit OwnStream(int ordinal) {
+    const OnDevice here(ordinal);
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  ~OwnStream() override { cudaStreamDestroy(stream_); }
+  void* handle() const override { return stream_; }
+  bool done() override {
+    const cudaError_t code = cudaStreamQuery(stream_);
+    if (code == cudaErrorNotReady) cudaGetLastError();  // else the next launch would report it
+    if (code != cudaErrorNotReady) check(code, "work on the device");
+    return code == cudaSuccess;
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal)
@@ -336,6 +357,7 @@ class CudaDevice final : public Device {
     if (graph != nullptr) cudaGraphDestroy(graph);
     cudaGetLastError();  // clears the error, which the next launch would report again
   }
+  std::unique_ptr<Stream> open_stream() override { return std::make_unique<OwnStream>(ordinal_); }
 
  private:
   const int ordinal_;

@@ -30,6 +30,16 @@ class Graph {
   virtual void launch() = 0;
 };
 
+// An order of work of its own on a device, for a library that takes a stream. It must be destroyed
+// before its device, and what was enqueued on it must be done or given up by then.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void* handle() const = 0;  // a cudaStream_t
+  // Whether all work enqueued on it is done; does not wait. Throws core::DeviceError if any failed.
+  virtual bool done() = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -52,6 +62,8 @@ class Device {
   virtual std::unique_ptr<Graph> end_recording() = 0;
   // Ends the recording without a graph, even after an error.
   virtual void drop_recording() noexcept = 0;
+  // Beside the device's own stream: neither waits for the other.
+  virtual std::unique_ptr<Stream> open_stream() = 0;
 };
 
 // What libtroupe_cuda.so exports as `troupe_cuda_entry`.
@@ -61,6 +73,6 @@ struct Entry {
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError
 };
-inline constexpr int kAbi = 11;
+inline constexpr int kAbi = 12;
 
 }  // namespace troupe::kernels::cuda

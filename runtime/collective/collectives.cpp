@@ -1,10 +1,12 @@
 #include "runtime/collective/collectives.hpp"
 
+#include "runtime/collective/call.hpp"
 #include "runtime/collective/mesh.hpp"
 
 #include <immintrin.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,69 +19,16 @@ using core::ErrorCode;
 using core::fail;
 using std::to_string;
 
-// Both directions between this rank and one peer in one call: heads first, then bytes.
-struct Collectives::Transfer {
-  Peer* peer = nullptr;
-  core::Memory* memory = nullptr;
-  MessageHead mine, theirs;
-  std::size_t head_sent = 0, head_got = 0;
-  const char* from = nullptr;
-  char* to = nullptr;
-  std::size_t unsent = 0, missing = 0;  // bytes after the heads
-  bool flushed = true;
-
-  bool reads() const { return head_got < sizeof theirs || missing > 0; }
-  bool writes() const { return head_sent < sizeof mine || unsent > 0 || !flushed; }
-  bool done() const { return !reads() && !writes(); }
-
-  // True if a byte moved.
-  bool write_some() {
-    bool moved = false;
-    if (head_sent < sizeof mine) {
-      const std::size_t n =
-          peer->pipe().write(core::host_memory(), reinterpret_cast<const char*>(&mine) + head_sent,
-                             sizeof mine - head_sent);
-      head_sent += n;
-      return n > 0;
-    }
-    flushed = peer->pipe().flush(moved);
-    if (unsent == 0 || !flushed) return moved;
-    const std::size_t n = peer->pipe().write(*memory, from, unsent);
-    from += n;
-    unsent -= n;
-    flushed = peer->pipe().flush(moved);
-    return moved || n > 0;
-  }
-
-  core::Result<bool> read_some(int my_rank) {
-    if (head_got < sizeof theirs) {
-      const std::size_t n =
-          peer->pipe().read(core::host_memory(), reinterpret_cast<char*>(&theirs) + head_got,
-                            sizeof theirs - head_got);
-      head_got += n;
-      if (head_got == sizeof theirs)
-        TROUPE_TRY(check_same_call(my_rank, mine, peer->rank(), theirs));
-      return n > 0;
-    }
-    if (missing == 0) return false;
-    const std::size_t n = peer->pipe().read(*memory, to, missing);
-    to += n;
-    missing -= n;
-    return n > 0;
-  }
-};
-
-struct Collectives::Call {
-  core::Memory& memory;
-  std::vector<Transfer> transfers;
-};
-
 Collectives::Collectives(RankOptions options)
     : options_(std::move(options)), woken_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Collectives::~Collectives() {
   for (const auto& peer : peers_)
     peer->say_goodbye(nullptr);
+}
+
+Collectives::Call Collectives::call_with(core::Memory& memory) const {
+  return {memory, link_ != nullptr && link_->takes(memory) ? link_.get() : nullptr, {}, {}};
 }
 
 core::Result<void> Collectives::connect(Rendezvous& rendezvous) {
@@ -120,8 +69,11 @@ void Collectives::add(Call& call, int rank, Kind kind, int root, Source out, Pla
   transfer.mine.call = transfer.peer->calls++;
   transfer.mine.kind = kind;
   transfer.mine.root = static_cast<std::uint32_t>(root);
-  transfer.mine.sends = transfer.unsent = out.bytes;
-  transfer.mine.expects = transfer.missing = in.bytes;
+  transfer.mine.way = call.link != nullptr ? Way::kLink : Way::kPipe;
+  transfer.mine.sends = out.bytes;
+  transfer.mine.expects = in.bytes;
+  transfer.unsent = call.link != nullptr ? 0 : out.bytes;
+  transfer.missing = call.link != nullptr ? 0 : in.bytes;
   transfer.from = static_cast<const char*>(out.at);
   transfer.to = static_cast<char*>(in.at);
   call.transfers.push_back(transfer);
@@ -130,12 +82,13 @@ void Collectives::add(Call& call, int rank, Kind kind, int root, Source out, Pla
 core::Result<void> Collectives::broadcast(int root, Place bytes, core::Memory& memory) {
   if (ended_) return fail(*ended_);
   if (auto known = check_rank(root, "broadcast from rank"); !known) return leave(known.error());
-  Call call{memory, {}};
+  Call call = call_with(memory);
   const bool mine = root == options_.rank;
   for (const auto& peer : peers_) {
     const Source out = mine ? Source{bytes.at, bytes.bytes} : Source{};
     add(call, peer->rank(), Kind::kBroadcast, root, out, peer->rank() == root ? bytes : Place{});
   }
+  call.move(Move::Kind::kBroadcast, root, bytes.at, bytes.bytes);
   return run(call);
 }
 
@@ -152,10 +105,14 @@ core::Result<void> Collectives::all_gather(Source mine,
                       " bytes with a place of another size"});
   }
   if (mine.bytes > 0 && into[rank].at != mine.at) memory.copy(into[rank].at, mine.at, mine.bytes);
-  Call call{memory, {}};
+  Call call = call_with(memory);
   for (const auto& peer : peers_)
     add(call, peer->rank(), Kind::kAllGather, 0, mine,
         into[static_cast<std::size_t>(peer->rank())]);
+  for (int root = 0; root < options_.size; ++root) {
+    const Place part = into[static_cast<std::size_t>(root)];
+    call.move(Move::Kind::kBroadcast, root, part.at, part.bytes);
+  }
   return run(call);
 }
 
@@ -174,10 +131,12 @@ core::Result<void> Collectives::all_to_all(std::span<const Source> out,
   }
   if (out[rank].bytes > 0 && in[rank].at != out[rank].at)
     memory.copy(in[rank].at, out[rank].at, out[rank].bytes);
-  Call call{memory, {}};
+  Call call = call_with(memory);
   for (const auto& peer : peers_) {
     const auto other = static_cast<std::size_t>(peer->rank());
     add(call, peer->rank(), Kind::kAllToAll, 0, out[other], in[other]);
+    call.move(Move::Kind::kSend, peer->rank(), out[other].at, out[other].bytes);
+    call.move(Move::Kind::kReceive, peer->rank(), in[other].at, in[other].bytes);
   }
   return run(call);
 }
@@ -185,26 +144,28 @@ core::Result<void> Collectives::all_to_all(std::span<const Source> out,
 core::Result<void> Collectives::send(int to, Source bytes, core::Memory& memory) {
   if (ended_) return fail(*ended_);
   if (auto known = check_rank(to, "send to rank"); !known) return leave(known.error());
-  Call call{memory, {}};
+  Call call = call_with(memory);
   if (to == options_.rank)
     return leave({ErrorCode::kInvalidArgument, "send from rank " + to_string(to) + " to itself"});
   add(call, to, Kind::kSend, 0, bytes, {});
+  call.move(Move::Kind::kSend, to, bytes.at, bytes.bytes);
   return run(call);
 }
 
 core::Result<void> Collectives::recv(int from, Place bytes, core::Memory& memory) {
   if (ended_) return fail(*ended_);
   if (auto known = check_rank(from, "recv from rank"); !known) return leave(known.error());
-  Call call{memory, {}};
+  Call call = call_with(memory);
   if (from == options_.rank)
     return leave({ErrorCode::kInvalidArgument, "recv of rank " + to_string(from) + " from itself"});
   add(call, from, Kind::kReceive, 0, {}, bytes);
+  call.move(Move::Kind::kReceive, from, bytes.at, bytes.bytes);
   return run(call);
 }
 
 core::Result<void> Collectives::barrier() {
   if (ended_) return fail(*ended_);
-  Call call{core::host_memory(), {}};
+  Call call = call_with(core::host_memory());
   for (const auto& peer : peers_)
     add(call, peer->rank(), Kind::kBarrier, 0, {}, {});
   return run(call);
@@ -217,7 +178,9 @@ core::Result<void> Collectives::run(Call& call) {
       [this](const Transfer& transfer) { return transfer.peer->rank() > options_.rank; });
   std::rotate(call.transfers.begin(), first, call.transfers.end());
   try {
-    const auto moved = move_all(call);
+    if (call.link != nullptr) call.memory.wait();  // what the others get must be there
+    auto moved = move_all(call);
+    if (moved && call.link != nullptr) moved = move_by_link(call);
     if (!moved) return leave(moved.error());
   } catch (const std::exception& error) {  // of a device's memory
     (void)leave({ErrorCode::kPeerLost, "rank " + to_string(options_.rank) + " of " +
@@ -231,11 +194,15 @@ core::Result<void> Collectives::run(Call& call) {
   return {};
 }
 
+core::Result<void> Collectives::check_not_aborted() const {
+  if (!aborted_.load()) return {};
+  return fail(ErrorCode::kClosed,
+              "rank " + to_string(options_.rank) + " of " + options_.gang.role + " was aborted");
+}
+
 core::Result<void> Collectives::move_all(Call& call) {
   for (;;) {
-    if (aborted_.load())
-      return fail(ErrorCode::kClosed, "rank " + to_string(options_.rank) + " of " +
-                                          options_.gang.role + " was aborted");
+    TROUPE_TRY(check_not_aborted());
     bool moved = false, done = true;
     for (Transfer& transfer : call.transfers) {
       if (transfer.done()) continue;
@@ -247,7 +214,7 @@ core::Result<void> Collectives::move_all(Call& call) {
     if (done) return {};
     if (moved || moves_soon(call)) continue;
     TROUPE_TRY(check_peers(call));
-    TROUPE_TRY(wait(call));
+    wait(call);
   }
 }
 
@@ -288,24 +255,33 @@ bool Collectives::moves_soon(const Call& call) {
 }
 
 // Sleeps until a peer has moved, spoken or gone, or `abort` is called.
-core::Result<void> Collectives::wait(Call& call) {
-  std::vector<pollfd> entries = {{woken_.get(), POLLIN, 0}};
-  for (const auto& peer : peers_)
-    entries.push_back({peer->gone() ? -1 : peer->control(), POLLIN, 0});
+void Collectives::wait(Call& call) {
+  std::vector<pollfd> pipes;
   bool ready = false;
   for (Transfer& transfer : call.transfers) {
     if (transfer.done()) continue;
     Pipe& pipe = transfer.peer->pipe();
     short events = 0;
     ready = !pipe.arm(transfer.reads(), transfer.writes(), events) || ready;
-    if (pipe.fd() >= 0) entries.push_back({pipe.fd(), events, 0});
+    if (pipe.fd() >= 0) pipes.push_back({pipe.fd(), events, 0});
   }
-  ::poll(entries.data(), entries.size(), ready ? 0 : -1);
+  hear_peers(ready ? std::optional(core::Duration::zero()) : std::nullopt, std::move(pipes));
   for (Transfer& transfer : call.transfers)
     transfer.peer->pipe().disarm();
+}
+
+// Waits at most `patience` for words of the peers, `abort` or one of `others`, and reads the words.
+void Collectives::hear_peers(std::optional<core::Duration> patience, std::vector<pollfd> others) {
+  std::vector<pollfd>& entries = others;
+  const std::size_t first = entries.size();
+  for (const auto& peer : peers_)
+    entries.push_back({peer->gone() ? -1 : peer->control(), POLLIN, 0});
+  entries.push_back({woken_.get(), POLLIN, 0});
+  timespec time{};
+  if (patience) time = {patience->count() / 1'000'000'000, patience->count() % 1'000'000'000};
+  ::ppoll(entries.data(), entries.size(), patience ? &time : nullptr, nullptr);
   for (std::size_t i = 0; i < peers_.size(); ++i)
-    if (entries[i + 1].revents != 0) peers_[i]->hear();
-  return {};
+    if (entries[first + i].revents != 0) peers_[i]->hear();
 }
 
 core::Result<void> Collectives::leave(core::Error error) {
@@ -313,6 +289,7 @@ core::Result<void> Collectives::leave(core::Error error) {
   if (error.code == ErrorCode::kClosed) told.code = ErrorCode::kPeerLost;  // to the others
   for (const auto& peer : peers_)
     peer->say_goodbye(&told);
+  link_.reset();
   peers_.clear();
   ended_ = std::move(error);
   return fail(*ended_);

@@ -1,6 +1,6 @@
 // Operations between the ranks of one role (docs/adr/0021-collectives.md). They move bytes and
 // compute nothing: sums are the caller's. Host memory is read and written in place; a device's is
-// copied by its core::Memory.
+// copied by its core::Memory, or goes from device to device over a link (`use`).
 //
 // Every rank calls the same operations in the same order; send and recv concern two ranks only.
 // Each operation is a meeting: it returns when all ranks that take part have called it and this
@@ -18,16 +18,21 @@
 // One thread calls the operations; `abort` may be called by any.
 #pragma once
 
+#include "runtime/collective/device_link.hpp"
 #include "runtime/collective/peer.hpp"
 #include "runtime/collective/rank_options.hpp"
 #include "runtime/collective/rendezvous.hpp"
+#include "runtime/core/clock.hpp"
 #include "runtime/core/memory.hpp"
+
+#include <poll.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace troupe::collective {
@@ -51,6 +56,15 @@ class Collectives {
   // Meets the other ranks and waits until all are connected with all. Call it once, first. Errors:
   // as connect_ranks; kInvalidArgument (rank, size or role).
   core::Result<void> connect(Rendezvous& rendezvous);
+
+  // From now on bytes in the memory that `link` takes go over it, where every rank has a link and
+  // all come to be connected. Otherwise they go on as before, by way of the host, and `log` of the
+  // options says why, in one line. An error in place of a link says why this rank has none. Every
+  // rank calls it, once, between operations. The memory of an operation must then be such memory on
+  // all ranks or on none. Errors: as those of an operation.
+  core::Result<void> use(core::Result<std::unique_ptr<DeviceLink>> link);
+  // Of the link in use; empty without one.
+  std::string link_name() const { return link_ == nullptr ? "" : link_->name(); }
 
   int rank() const noexcept { return options_.rank; }
   int size() const noexcept { return options_.size; }
@@ -89,12 +103,24 @@ class Collectives {
   core::Result<void> run(Call& call);
   core::Result<void> move_all(Call& call);
   static bool moves_soon(const Call& call);
-  core::Result<void> wait(Call& call);
+  void wait(Call& call);
+  void hear_peers(std::optional<core::Duration> patience, std::vector<pollfd> others);
+  core::Result<void> check_not_aborted() const;
   core::Result<void> check_peers(const Call& call);
   core::Result<void> leave(core::Error error);
 
+  Call call_with(core::Memory& memory) const;
+  core::Result<std::string> form_link(DeviceLink& link, const std::string& interface);
+  core::Result<void> move_by_link(Call& call);
+  using LinkFailure = std::optional<core::Error>;
+  core::Result<LinkFailure> connect_link(DeviceLink& link, const LinkId& id);
+  core::Result<LinkFailure> wait_for_link(DeviceLink& link, const Call& call);
+  core::Result<void> blame(const Call& call, const core::Error& failure);
+
   const RankOptions options_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank, without this one
+  std::unique_ptr<DeviceLink> link_;
+  bool link_tried_ = false;
   std::optional<core::Error> ended_;
   core::OwnedFd woken_;  // an eventfd for `abort`
   std::atomic<bool> aborted_{false};

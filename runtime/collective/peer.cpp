@@ -27,6 +27,7 @@ void Peer::understand() {
   while (!heard_.empty()) {
     if (heard_[0] != kFailed) {
       if (heard_[0] == kDone) done_ = true;
+      if (heard_[0] == kNoLink) without_link_ = true;
       heard_.erase(0, 1);
       continue;
     }
@@ -41,6 +42,11 @@ void Peer::understand() {
         heard_.substr(1 + sizeof farewell, text)};
     heard_.erase(0, 1 + sizeof farewell + text);
   }
+}
+
+void Peer::say_no_link() {
+  const char byte = kNoLink;
+  (void)!::send(control_.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Peer::say_goodbye(const core::Error* error) {

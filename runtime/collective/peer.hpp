@@ -30,6 +30,10 @@ class Peer {
   // Why the peer gave up, if it did.
   const std::optional<core::Error>& failure() const { return failure_; }
 
+  // The peer's end of the device link that is being made does not come up.
+  bool without_link() const { return without_link_; }
+  void say_no_link();
+
   // Tells the peer that this rank leaves: in order without an error, or because of it. Neither
   // blocks nor fails.
   void say_goodbye(const core::Error* error);
@@ -43,7 +47,7 @@ class Peer {
   net::OwnedFd control_;  // before the pipe, which writes to it
   std::unique_ptr<Pipe> pipe_;
   std::string heard_;  // bytes of an unfinished farewell
-  bool closed_ = false, done_ = false;
+  bool closed_ = false, done_ = false, without_link_ = false;
   std::optional<core::Error> failure_;
 };
 

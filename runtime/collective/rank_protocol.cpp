@@ -47,6 +47,11 @@ std::string name_of(const MessageHead& head) {
   return "an unknown operation";
 }
 
+const char* way_of(const MessageHead& head) {
+  if (head.way == Way::kLink) return " from device to device";
+  return head.way == Way::kLinkDone ? " from device to device (at its end)" : "";
+}
+
 Kind counterpart(Kind kind) {
   if (kind == Kind::kSend) return Kind::kReceive;
   return kind == Kind::kReceive ? Kind::kSend : kind;
@@ -132,8 +137,8 @@ std::string reason_of(Admitted admitted) {
 }
 
 std::string words_of(const MessageHead& head) {
-  return name_of(head) + ", sending " + to_string(head.sends) + " bytes and expecting " +
-         to_string(head.expects) + ", in call " + to_string(head.call);
+  return name_of(head) + way_of(head) + ", sending " + to_string(head.sends) +
+         " bytes and expecting " + to_string(head.expects) + ", in call " + to_string(head.call);
 }
 
 core::Result<void> check_same_call(int my_rank,
@@ -144,7 +149,7 @@ core::Result<void> check_same_call(int my_rank,
     return fail(ErrorCode::kData, "rank " + to_string(my_rank) + " got bytes from rank " +
                                       to_string(their_rank) + " that begin no message");
   }
-  if (theirs.call == mine.call && theirs.kind == counterpart(mine.kind) &&
+  if (theirs.call == mine.call && theirs.kind == counterpart(mine.kind) && theirs.way == mine.way &&
       theirs.root == mine.root && theirs.sends == mine.expects && theirs.expects == mine.sends)
     return {};
   return fail(ErrorCode::kInvalidArgument,

@@ -91,7 +91,7 @@ core::Result<Admitted> judge(const std::string& key,
 // "another generation of the gang".
 std::string reason_of(Admitted admitted);
 
-enum class Kind : std::uint32_t {
+enum class Kind : std::uint16_t {
   kBroadcast = 1,
   kAllGather = 2,
   kAllToAll = 3,
@@ -100,11 +100,16 @@ enum class Kind : std::uint32_t {
   kBarrier = 6,
 };
 
+// What a meeting of an operation is for. Where bytes go from device to device it has two: one
+// before they are moved, and one when all are done.
+enum class Way : std::uint16_t { kPipe = 0, kLink = 1, kLinkDone = 2 };
+
 // Tells a peer what this rank is doing and how many bytes go between the two in this call.
 struct MessageHead {
   std::uint64_t magic = kRankMagic;
   std::uint64_t call = 0;  // number of this call among those in which both take part, from 0
   Kind kind = Kind::kBarrier;
+  Way way = Way::kPipe;
   std::uint32_t root = 0;                // of a broadcast
   std::uint64_t sends = 0, expects = 0;  // bytes to the peer and from it
 };
@@ -120,8 +125,9 @@ core::Result<void> check_same_call(int my_rank,
                                    const MessageHead& theirs);
 
 // On the control connection. kWake: look at the shared memory again. kDone: the rank has left in
-// order. kFailed: a Farewell and its text follow.
-inline constexpr char kWake = 1, kDone = 2, kFailed = 3;
+// order. kFailed: a Farewell and its text follow. kNoLink: the device link that is being made does
+// not come up at this rank.
+inline constexpr char kWake = 1, kDone = 2, kFailed = 3, kNoLink = 4;
 
 struct Farewell {
   std::uint32_t code = 0;  // core::ErrorCode

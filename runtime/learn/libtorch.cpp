@@ -73,4 +73,9 @@ core::Result<LibTorch> find_libtorch() {
                                                looked + "); " + kTorchHint);
 }
 
+fs::path packages_beside_libtorch() {
+  const auto torch = find_libtorch();
+  return torch ? torch->folder.parent_path().parent_path() : fs::path();
+}
+
 }  // namespace troupe::learn

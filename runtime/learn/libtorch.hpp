@@ -24,5 +24,8 @@ struct LibTorch {
 // read. Error kResources: none can be read (names each place and why), or the first readable one
 // has another version than the program was built for.
 core::Result<LibTorch> find_libtorch();
+// The folder of Python packages that has that LibTorch in it, if it is PyTorch's; empty without
+// one.
+std::filesystem::path packages_beside_libtorch();
 
 }  // namespace troupe::learn

@@ -10,10 +10,12 @@
 //   says, thread by thread or by whole warps)
 // - the rules of shared memory above 48 KiB, of recorded graphs, and of the thread's present device
 // - memory that is freed while another process has it open (it ends the process)
+// - a stream that is destroyed while another library's work on it is under way (hooks.hpp)
 // `fail:N` lets the N-th grid and everything after it fail, as an illegal address does; `hang:N`
-// lets it never end, `skip:N` lets it do nothing; `devices:N` has N devices, `none` has none; `older:N`: device N is of compute capability 8.0; `small` has 99 KiB of shared
-// memory. Modes are the words of TROUPE_CUDA_EMULATOR, with commas between. It is slow and does not
-// imitate tensor cores bit by bit. Only what our kernels use is here.
+// lets it never end, `skip:N` lets it do nothing; `devices:N` has N devices, `none` has none;
+// `older:N`: device N is of compute capability 8.0; `small` has 99 KiB of shared memory. Modes are
+// the words of TROUPE_CUDA_EMULATOR, with commas between. It is slow and does not imitate tensor
+// cores bit by bit. Only what our kernels use is here.
 #pragma once
 
 #include <algorithm>
@@ -225,6 +227,7 @@ enum cudaError_t {
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
@@ -284,6 +287,7 @@ cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);

@@ -1,6 +1,7 @@
-// The runtime calls: streams whose work is done when somebody waits, graphs that are lists of work,
-// memory that other processes can open.
+// The runtime calls: streams whose work is done when somebody waits or asks, graphs that are lists
+// of work, memory that other processes can open.
 #include "tests/cuda_emulator/device.hpp"
+#include "tests/cuda_emulator/stream.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,49 +17,16 @@ using troupe_emulator::Device;
 using troupe_emulator::kBase;
 using troupe_emulator::mode_has;
 using troupe_emulator::mode_number;
+using troupe_emulator::present_device;
 using troupe_emulator::refuse;
+using troupe_emulator::streams;
+using troupe_emulator::Work;
 
 namespace {
 
-using Work = std::function<void()>;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::size_t kSharedAlways = 48 * 1024;
-
-thread_local int present_device = 0;
-
-}  // namespace
-
-struct troupe_emulator_graph {
-  std::vector<Work> work;
-  std::vector<const void*> copied;  // device memory that its copies use
-};
-
-struct troupe_emulator_stream {
-  int device = 0;
-  std::vector<Work> waiting;
-  std::unique_ptr<troupe_emulator_graph> recording;
-  bool spoilt = false;  // the recording: something was called that may not be
-
-  void add(Work work) { (recording ? recording->work : waiting).push_back(std::move(work)); }
-  void uses(const void* memory) {
-    if (recording && Device::get().owns(memory)) recording->copied.push_back(memory);
-  }
-  void finish() {
-    Device::get().open();
-    for (std::size_t i = 0; i < waiting.size() && Device::get().broken == cudaSuccess; ++i)
-      waiting[i]();
-    waiting.clear();
-    Device::get().close();
-  }
-};
-
-namespace {
-
-std::vector<troupe_emulator_stream*>& streams() {
-  static std::vector<troupe_emulator_stream*> all;
-  return all;
-}
 
 thread_local troupe_emulator_stream* captured = nullptr;  // by this thread
 
@@ -77,6 +45,13 @@ struct troupe_emulator_event {
 };
 
 namespace troupe_emulator {
+
+thread_local int present_device = 0;
+
+std::vector<troupe_emulator_stream*>& streams() {
+  static std::vector<troupe_emulator_stream*> all;
+  return all;
+}
 
 std::size_t shared_limit() {
   static const std::size_t limit = (mode_has("small") ? 99 : 227) * std::size_t{1024};
@@ -235,10 +210,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Lock lock(Device::get().mutex);
-  stream->finish();
+  if (!stream->advance()) refuse("a stream is destroyed while a library works on it");
   std::erase(streams(), stream);
   delete stream;
   return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const Lock lock(Device::get().mutex);
+  if (const cudaError_t why = obstacle(); why != cudaSuccess) return why;
+  if (stream->recording) return cudaErrorStreamCaptureUnsupported;
+  if (!stream->advance()) return cudaErrorNotReady;
+  return Device::get().broken;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Lock lock(Device::get().mutex);

@@ -74,7 +74,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"runtime/data", {"runtime/text", "runtime/parse"}},
     {"runtime/cluster", {"runtime/async", "runtime/wire", "runtime/net"}},
     {"runtime/net", {"runtime/async"}},
-    {"runtime/collective", {"runtime/net"}},
+    {"runtime/collective", {"runtime/net", "kernels"}},
     {"runtime/model", {"kernels", "runtime/store", "runtime/parse"}},
     {"runtime/plan", {"runtime/model", "kernels"}},
     {"runtime/experience", {}},

@@ -115,6 +115,9 @@ inline std::string words_of(const core::Error& error) {
   return std::string(core::error_name(error.code)) + ": " + error.message;
 }
 
+// The lines that the gang of this process logged.
+inline std::vector<std::string> g_logged;
+
 // The ranks of a gang, each of which connects and then runs `body`, whose error it says.
 class Gang {
  public:
@@ -122,7 +125,9 @@ class Gang {
   Gang(int size, Ways ways, const Body& body, std::uint64_t window = 4096) {
     for (int rank = 0; rank < size; ++rank) {
       ranks_.push_back(std::make_unique<Process>([&](const Line& line) {
-        Collectives ranks(options_of(rank, size, ways, window));
+        RankOptions options = options_of(rank, size, ways, window);
+        options.log = [](const std::string& text) { g_logged.push_back(text); };
+        Collectives ranks(std::move(options));
         FolderRendezvous rendezvous(folder_.path());
         const auto connected = ranks.connect(rendezvous);
         if (!connected) return line.say(words_of(connected.error()));
