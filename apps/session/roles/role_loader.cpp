@@ -167,7 +167,9 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), *team));
   auto publisher = shared_.publisher;
   if (!publisher) {
-    TROUPE_TRY_SET(publisher, weights::SharedWeightPublisher::create({}, *team));
+    weights::PublisherOptions publishing;
+    publishing.image = forward_dtype(config);
+    TROUPE_TRY_SET(publisher, weights::SharedWeightPublisher::create(publishing, *team));
   } else if (has_reference(config) && config.ref.model_name_or_path.empty()) {
     TROUPE_TRY_ASSIGN(other, team_of(order, "reference", teams_));
     if (other == team) first_weights_ = trainer->packed();

@@ -16,7 +16,13 @@ namespace troupe::weights {
 
 class ReaderProcess {
  public:
-  ReaderProcess(const std::string& way, std::int64_t vocab, const WeightLocation& at) {
+  // `host`: the id of the host that it believes to be on; empty: this one. `reach`: the address at
+  // which others get weights from it, where "@" stands for its port; empty: none.
+  ReaderProcess(const std::string& way,
+                std::int64_t vocab,
+                const WeightLocation& at,
+                const std::string& host = "",
+                const std::string& reach = "") {
     const auto program =
         (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weight_reader").string();
     const std::string vocabulary = std::to_string(vocab), port = std::to_string(at.tcp_port);
@@ -27,7 +33,7 @@ class ReaderProcess {
       ::dup2(in[0], 0);
       ::dup2(out[1], 1);
       ::execl(program.c_str(), program.c_str(), way.c_str(), vocabulary.c_str(), at.host_id.c_str(),
-              at.socket.c_str(), at.tcp_host.c_str(), port.c_str(), at.key.c_str(), nullptr);
+              at.socket.c_str(), at.tcp_host.c_str(), port.c_str(), at.key.c_str(), host.c_str(), reach.c_str(), nullptr);
       ::_exit(127);
     }
     ::close(in[0]);
