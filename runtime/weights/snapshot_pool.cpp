@@ -4,6 +4,7 @@
 #include "runtime/weights/limits.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace troupe::weights {
 
@@ -11,8 +12,11 @@ namespace troupe::weights {
 // have other owners too.
 template <class Kind>
 std::shared_ptr<Kind> LeasePool<Kind>::find_free() const {
-  for (const auto& snapshot : all_)
-    if (snapshot.use_count() == 1) return snapshot;
+  for (const auto& snapshot : all_) {
+    if (snapshot.use_count() != 1) continue;
+    std::atomic_thread_fence(std::memory_order_acquire);  // after the last other holder let go
+    return snapshot;
+  }
   return nullptr;
 }
 

@@ -39,7 +39,7 @@ RelayFault fault_of(ErrorCode code) {
 
 bool is_relays_fault(ErrorCode code) {
   return code == ErrorCode::kPeerLost || code == ErrorCode::kDeadline ||
-         code == ErrorCode::kData || code == ErrorCode::kConfig;
+         code == ErrorCode::kData || code == ErrorCode::kConfig || code == ErrorCode::kNotFound;
 }
 
 bool is_readable(const net::OwnedFd& socket, int ms) {

@@ -117,6 +117,7 @@ bool WeightServer::stream(Reader& reader) {
   const Snapshot& snapshot = *reader.lease;
   const std::uint64_t image = snapshot.shape().data_offset();
   if (snapshot.abandoned()) return false;
+  reader.starved = false;
   const std::uint64_t ready = snapshot.ready_bytes();
   for (std::size_t turn = 0; turn < kTurn_bytes && reader.at < ready;) {
     const std::uint64_t end = reader.at < image ? image : ready;

@@ -106,7 +106,7 @@ void WeightServer::loop() {
     entries.push_back({room ? listeners_.tcp_listener.get() : -1, POLLIN, 0});
     for (const Reader& reader : readers_) {
       const bool streams = reader.state == State::kStream;
-      const int events = !streams ? POLLIN : reader.starved ? 0 : POLLOUT;
+      const int events = !streams ? POLLIN : reader.starved ? POLLRDHUP : POLLOUT | POLLRDHUP;
       entries.push_back({reader.socket.get(), static_cast<short>(events), 0});
     }
     ::poll(entries.data(), entries.size(), poll_timeout_ms(now()));
@@ -258,7 +258,7 @@ bool WeightServer::go_on(Reader& reader, short events) {
     case State::kIdle:
       return read_hello(reader);
     case State::kStream:
-      if ((events & (POLLERR | POLLHUP)) == 0) return stream(reader);
+      if ((events & (POLLERR | POLLHUP | POLLRDHUP)) == 0) return stream(reader);
       ++cut_;
       return false;
     case State::kHeld:

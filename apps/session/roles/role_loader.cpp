@@ -71,8 +71,9 @@ struct RoleLoader::Order {
   const actors::Spawn& spawn;
 };
 
-RoleLoader::RoleLoader(Reach reach)
+RoleLoader::RoleLoader(Reach reach, weights::RelayOptions relays)
     : reach_(std::move(reach)),
+      relays_(std::move(relays)),
       compute_("compute", &kernels::flush_denormals),
       blocking_("reward") {}
 
@@ -221,7 +222,7 @@ Result<RoleRecipe> RoleLoader::load_generator(const Order& order) {
   auto subscriber = shared_.subscriber;
   if (!subscriber) {
     subscriber = std::make_shared<weights::RemoteWeightSubscriber>(
-        spec, forward_dtype(config), weights::own_host_id(), team->memory());
+        spec, forward_dtype(config), weights::own_host_id(), team->memory(), relays_);
   }
   if (reach_) subscriber = reach_(std::move(subscriber));
   if (faults_ == nullptr) {

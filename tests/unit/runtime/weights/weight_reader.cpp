@@ -3,12 +3,13 @@
 //   read       -> reading                   checks one bucket of it
 //   pack       -> ok W | error ...          the rest; compares every bit with version W
 //   follow V   -> ok W ... ok V             takes whatever is newest until V has come
-//   relay      -> relay P N B               its relay's port; receivers that had weights from it,
-//                                           and the bytes of their streams
+//   relay      -> relay N B                 receivers that had weights from it, and the bytes of
+//                                           their streams
 //   source H P K                            the next fetches ask host H, port P, key K
 // Arguments: memory|tcp|device VOCABULARY HOST_ID SOCKET TCP_HOST TCP_PORT KEY OWN_HOST REACH. Ends
 // with its input. device: as memory, with panels on the device of kernels/cuda. OWN_HOST: empty:
-// that of this process. REACH: the address of its relay, with "@" for the port.
+// that of this process. REACH: the address of its relay, with "@" for the port. Without
+// "@" it is that of something between, which needs the port: it says "port P" when it has one.
 //
 // As `weight_reader source VOCABULARY` it is a publisher:
 //   publish V  -> at SOCKET TCP_HOST TCP_PORT KEY
@@ -36,19 +37,20 @@ class Reader {
                     relays(reach)),
         location_(std::move(location)) {}
 
-  RelayOptions relays(const std::string& reach) {
+  static RelayOptions relays(const std::string& reach) {
     RelayOptions options;
     if (reach.empty()) return options;
-    options.reach = [this, reach](std::uint32_t port) {
-      port_ = port;
+    options.reach = [reach](std::uint32_t port) {
       const std::size_t at = reach.find('@');
-      return at == std::string::npos ? reach : reach.substr(0, at) + std::to_string(port);
+      if (at != std::string::npos) return reach.substr(0, at) + std::to_string(port);
+      std::cout << "port " << port << std::endl;
+      return reach;
     };
     return options;
   }
   std::string relay() const {
     const ServerCounters counters = subscriber_.relay_counters();
-    return "relay " + std::to_string(port_) + " " + std::to_string(counters.served) + " " +
+    return "relay " + std::to_string(counters.served) + " " +
            std::to_string(counters.streamed_bytes);
   }
   void ask_of(const std::string& host, std::uint32_t port, const std::string& key) {
@@ -91,7 +93,6 @@ class Reader {
   core::TeamRunner& team_;
   RemoteWeightSubscriber subscriber_;
   WeightLocation location_;
-  std::uint32_t port_ = 0;
   std::unique_ptr<WeightIntake> intake_;
   core::Version last_ = 0;
 };
