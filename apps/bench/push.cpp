@@ -78,8 +78,8 @@ class Sender {
   std::shared_ptr<const model::PackedWeights> pack(core::Version version) {
     std::swap(panels_, spare_);
     if (panels_ == nullptr || panels_.use_count() > 1) {
-      panels_ = std::make_shared<model::PackedWeights>(base_.spec(), panels_of(job_),
-                                                       team_.memory());
+      panels_ =
+          std::make_shared<model::PackedWeights>(base_.spec(), panels_of(job_), team_.memory());
     }
     team_.run([&](core::Team member) { panels_->fill(member, now(), version); });
     return panels_;
@@ -264,9 +264,9 @@ void print(const PushJob& job,
   }
   std::printf("%.0f MB (%s) by %s, %lld threads\n", static_cast<double>(bytes) * 1e-6,
               job.dtype.c_str(), job.path.c_str(), static_cast<long long>(job.threads));
-  std::printf("  transfer  %6.2f GB/s, %3.0f %% of the limit (%.2f); publishing %.2f, taking %.2f\n",
-              number("gb_per_s"), 100 * share, limit, number("publish_gb_per_s"),
-              number("pack_gb_per_s"));
+  std::printf(
+      "  transfer  %6.2f GB/s, %3.0f %% of the limit (%.2f); publishing %.2f, taking %.2f\n",
+      number("gb_per_s"), 100 * share, limit, number("publish_gb_per_s"), number("pack_gb_per_s"));
   std::printf("  slices    %.2f ms of processor time, p99; the longest %.2f\n",
               number("slice_ms_p99"), number("slice_ms_most"));
   std::printf("  decoding  step %.2f ms, p99 alone %.2f, during %lld pushes %.2f: pause %.2f ms\n",

@@ -86,8 +86,9 @@ class PushDecode {
     engine::EngineLimits limits;
     limits.sequences_max = static_cast<std::int32_t>(job_.batch);
     limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
-    TROUPE_TRY_ASSIGN(engine, engine::Engine::create(packed_weights(base_, 0, team_, panels_of(job_)),
-                                                     limits, {}, nullptr, team_));
+    TROUPE_TRY_ASSIGN(
+        engine, engine::Engine::create(packed_weights(base_, 0, team_, panels_of(job_)), limits, {},
+                                       nullptr, team_));
     driver_.emplace(std::move(engine), team_);
     new_tokens_ = action == engine::KvAction::kRecompute
                       ? kCheckedTokens
@@ -350,7 +351,7 @@ core::Result<void> bench_push_receiver() {
   std::unique_ptr<core::TeamRunner> device;
   if (job.device != "cpu") TROUPE_TRY_SET(device, make_team({job.device, 1}));
   weights::RemoteWeightSubscriber subscriber(base->spec(), panels_of(job), weights::own_host_id(),
-                                            
+
                                              device ? device->memory() : core::host_memory());
   run_push_receiver(job, *base, subscriber, channel, device.get());
   return {};

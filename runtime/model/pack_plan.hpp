@@ -82,8 +82,8 @@ class PackPlan {
   std::int64_t units_ = 0;
   std::vector<Piece> pieces_;
   std::vector<std::size_t> by_place_;  // indices of pieces_, by their places in the image
-  core::Buffer<float> ones_;     // used by families with `norm_plus_one`
-  core::Buffer<float> staging_;  // a unit in transit from the host to a device
+  core::Buffer<float> ones_;           // used by families with `norm_plus_one`
+  core::Buffer<float> staging_;        // a unit in transit from the host to a device
 };
 
 }  // namespace troupe::model

@@ -20,8 +20,7 @@ PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype, c
     : spec_(spec), dtype_(dtype), plan_(spec, dtype, memory) {
   TROUPE_CHECK(memory.on_host() || !spec.moe.any(), "experts are computed on the processor only");
   data_ = core::Buffer<float>(lay_out_packed(spec, dtype, kernels::kLineBytes).total, memory);
-  PackedLayout made =
-      lay_out_packed(spec, dtype, reinterpret_cast<std::uintptr_t>(data_.data()));
+  PackedLayout made = lay_out_packed(spec, dtype, reinterpret_cast<std::uintptr_t>(data_.data()));
   layers_ = std::move(made.layers);
   final_norm_ = made.final_norm;
   head_ = made.head;

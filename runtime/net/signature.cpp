@@ -30,8 +30,7 @@ core::Result<SigningKey> SigningKey::create() {
   EVP_PKEY* const made = EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
   std::array<unsigned char, kEd25519_bytes> bytes{};
   std::size_t size = bytes.size();
-  const bool good =
-      made != nullptr && EVP_PKEY_get_raw_public_key(made, bytes.data(), &size) == 1;
+  const bool good = made != nullptr && EVP_PKEY_get_raw_public_key(made, bytes.data(), &size) == 1;
   std::shared_ptr<void> key(made, [](void* one) { EVP_PKEY_free(static_cast<EVP_PKEY*>(one)); });
   if (!good) return openssl_failure(core::ErrorCode::kInternal, "cannot make a signing key");
   return SigningKey(std::move(key), core::hex(bytes));

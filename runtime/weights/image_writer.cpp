@@ -93,7 +93,9 @@ void ImageWriter::write(core::TeamRunner& team,
         continue;
       }
       const auto bytes = shape_.bucket(image, i);
-      if (!on_host) memory.download(image + (bytes.data() - image), packed + (bytes.data() - image), bytes.size());
+      if (!on_host)
+        memory.download(image + (bytes.data() - image), packed + (bytes.data() - image),
+                        bytes.size());
       table[i] = core::crc32c(bytes.data(), bytes.size());
     }
   });

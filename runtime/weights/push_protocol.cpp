@@ -172,7 +172,8 @@ core::Result<void> check_answer(const Answer& answer,
 }
 
 core::Result<KeyParts> parts_of_key(const std::string& key) {
-  if (key.size() == kKey_chars) return KeyParts{key.substr(0, kSecret_chars), key.substr(kSecret_chars)};
+  if (key.size() == kKey_chars)
+    return KeyParts{key.substr(0, kSecret_chars), key.substr(kSecret_chars)};
   return fail(ErrorCode::kInvalidArgument, "the key of a weight source has " +
                                                to_string(key.size()) + " characters instead of " +
                                                to_string(kKey_chars));

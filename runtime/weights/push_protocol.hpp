@@ -46,10 +46,10 @@ enum class RelayFault : std::uint32_t {
 
 // Where others reach a receiver that passes buckets on.
 struct RelayPlace {
-  std::uint32_t number = 0;   // Hello::receiver of the relay
+  std::uint32_t number = 0;  // Hello::receiver of the relay
   std::uint32_t reserved = 0;
-  char socket[64] = {};       // Unix socket for processes of its host, ended by a zero; or empty
-  char address[120] = {};     // "host:port" for other hosts, ended by a zero; or empty
+  char socket[64] = {};    // Unix socket for processes of its host, ended by a zero; or empty
+  char address[120] = {};  // "host:port" for other hosts, ended by a zero; or empty
 };
 static_assert(sizeof(RelayPlace) == 192);
 
@@ -59,15 +59,15 @@ struct Hello {
   core::Version at_least = 0;  // the oldest version that will do
   Wants wants = Wants::kMemory;
   kernels::PanelDtype image = kernels::PanelDtype::kF32;  // image_type of the panels
-  std::uint8_t relays = 0;       // 1: may be sent to a relay, and has kAtRelay's Reports
+  std::uint8_t relays = 0;  // 1: may be sent to a relay, and has kAtRelay's Reports
   std::uint8_t reserved[2] = {};
-  core::Version begun = 0;       // the version of which it has the first `buckets`
+  core::Version begun = 0;  // the version of which it has the first `buckets`
   std::uint32_t buckets = 0;
-  std::uint32_t avoid = 0;       // the number of the relay that failed it; 0: none
+  std::uint32_t avoid = 0;  // the number of the relay that failed it; 0: none
   RelayFault fault = RelayFault::kNone;
   std::uint32_t reserved_too = 0;
-  std::uint64_t host = 0;        // a hash of its host's id
-  RelayPlace place;              // its own; `number` is by which the publisher knows it again, or 0
+  std::uint64_t host = 0;  // a hash of its host's id
+  RelayPlace place;        // its own; `number` is by which the publisher knows it again, or 0
   char secret[kSecret_chars] = {};
 };
 static_assert(sizeof(Hello) == 312);

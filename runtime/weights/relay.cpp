@@ -22,8 +22,8 @@ core::Result<std::unique_ptr<Relay>> Relay::create(const std::string& key,
   RelayPlace place;
   place.number = number;
   WeightServer::Listeners listeners;
-  const std::string socket = "@troupe-relay-" + std::to_string(::getpid()) + "-" +
-                             std::to_string(random_id() % 1'000'000);
+  const std::string socket =
+      "@troupe-relay-" + std::to_string(::getpid()) + "-" + std::to_string(random_id() % 1'000'000);
   TROUPE_TRY_SET(listeners.unix_listener, net::listen_unix(socket));
   put(place.socket, socket);
   if (options.reach) {

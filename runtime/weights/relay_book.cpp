@@ -143,10 +143,9 @@ void RelayBook::leave(std::uint32_t number, std::uint64_t turn) {
 }
 
 std::size_t RelayBook::copies(const RelayContent& content) const {
-  return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [&](const auto& one) {
-        return one.second.content == content && one.second.parent == 0;
-      }));
+  return static_cast<std::size_t>(std::count_if(
+      entries_.begin(), entries_.end(),
+      [&](const auto& one) { return one.second.content == content && one.second.parent == 0; }));
 }
 
 bool RelayBook::is_set_aside(std::uint32_t number) const {

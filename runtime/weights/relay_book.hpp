@@ -62,10 +62,10 @@ class RelayBook {
     std::uint64_t host = 0, turn = 0;
     RelayContent content;
     std::uint32_t buckets = 0;
-    std::uint32_t parent = 0;  // 0: the publisher
-    core::TimePoint moved;     // when it last got a bucket, or began
-    bool suspected = false;    // failed somebody with this version
-    bool reads_other = false;  // it reads the memory of one of its host, and has no copy
+    std::uint32_t parent = 0;          // 0: the publisher
+    core::TimePoint moved;             // when it last got a bucket, or began
+    bool suspected = false;            // failed somebody with this version
+    bool reads_other = false;          // it reads the memory of one of its host, and has no copy
     std::vector<std::uint32_t> wrong;  // relays that gave it wrong bytes
     bool complete() const { return buckets >= content.all; }
   };

@@ -36,8 +36,8 @@ bool WeightServer::is_sent_on(Reader& reader, const Snapshot& newest) {
   if (hello.begun == newest.version()) ask.buckets = std::min(hello.buckets, ask.content.all);
   ask.avoid = hello.avoid;
   ask.fault = hello.fault;
-  ask.direct = cut_receivers_.contains(reader.number()) ||
-               count(State::kSentOn) >= limits::kWeightIdle_max;
+  ask.direct =
+      cut_receivers_.contains(reader.number()) || count(State::kSentOn) >= limits::kWeightIdle_max;
   const std::optional<RelayPlace> place = book_.choose(ask, this_moment());
   if (!place) return false;
   struct {

@@ -70,8 +70,7 @@ core::Result<void> SharedWeightPublisher::publish_as(std::size_t type, const Off
                "weights of another model than those published before");
   std::shared_ptr<DeviceSnapshot> on_device;
   if (device_) TROUPE_TRY_SET(on_device, publish_on_device(shelf, *writer, offer));
-  TROUPE_TRY_ASSIGN(snapshot,
-                    shelf.pool.take([&] { return Snapshot::create(writer->shape()); }));
+  TROUPE_TRY_ASSIGN(snapshot, shelf.pool.take([&] { return Snapshot::create(writer->shape()); }));
   TROUPE_TRY(snapshot->fill(team_, *writer, master, offer.version, signing_key_,
                             on_device != nullptr ? on_device->image() : nullptr));
   shelf.pool.offer(std::move(snapshot));

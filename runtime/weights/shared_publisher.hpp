@@ -4,8 +4,9 @@
 // any receiver that sends the key, or sends it to a receiver that has one. Owned by the policy's
 // node; `publish` runs on its device thread. Memory: two images, and a third while receivers read
 // older versions; as much again on the trainer's device, if processes can share that; and again for
-// another storage type, as long as receivers ask for it. When all three are in use, `publish` takes the oldest back
-// from its receivers, which ask again; it waits for no receiver longer than kWeightReuse.
+// another storage type, as long as receivers ask for it. When all three are in use, `publish` takes
+// the oldest back from its receivers, which ask again; it waits for no receiver longer than
+// kWeightReuse.
 #pragma once
 
 #include "runtime/weights/weight_channel.hpp"
@@ -51,10 +52,9 @@ class SharedWeightPublisher final : public WeightPublisher {
                         core::TeamRunner& team);
   core::Result<WeightLocation> take(const Offer& offer) override;
   core::Result<void> publish_as(std::size_t type, const Offer& offer);
-  core::Result<std::shared_ptr<DeviceSnapshot>> publish_on_device(
-      ImageShelves::Shelf& shelf,
-      ImageWriter& writer,
-      const Offer& offer);
+  core::Result<std::shared_ptr<DeviceSnapshot>> publish_on_device(ImageShelves::Shelf& shelf,
+                                                                  ImageWriter& writer,
+                                                                  const Offer& offer);
 
   const WeightLocation location_;
   const net::SigningKey signing_key_;

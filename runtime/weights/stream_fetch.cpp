@@ -38,8 +38,8 @@ RelayFault fault_of(ErrorCode code) {
 }
 
 bool is_relays_fault(ErrorCode code) {
-  return code == ErrorCode::kPeerLost || code == ErrorCode::kDeadline ||
-         code == ErrorCode::kData || code == ErrorCode::kConfig || code == ErrorCode::kNotFound;
+  return code == ErrorCode::kPeerLost || code == ErrorCode::kDeadline || code == ErrorCode::kData ||
+         code == ErrorCode::kConfig || code == ErrorCode::kNotFound;
 }
 
 bool is_readable(const net::OwnedFd& socket, int ms) {
@@ -172,7 +172,8 @@ core::Result<void> StreamFetch::take_from_relay() {
   }
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos) return fail(ErrorCode::kPeerLost, "a relay without an address");
-  const auto port = static_cast<std::uint32_t>(std::strtoul(address.c_str() + colon + 1, nullptr, 10));
+  const auto port =
+      static_cast<std::uint32_t>(std::strtoul(address.c_str() + colon + 1, nullptr, 10));
   TROUPE_TRY_ASSIGN(socket, net::connect_tcp(address.substr(0, colon), port, until));
   return take_stream(socket, to.answer.version);
 }
@@ -310,8 +311,8 @@ core::Result<void> StreamFetch::wait_for_relay(const net::OwnedFd& socket,
     const std::uint32_t asked_of = parent_;
     if (ask_again(RelayFault::kSilent)) {
       const Answer& answer = direction_->answer;
-      const bool same = answer.status == AnswerStatus::kAtRelay &&
-                        direction_->place.number == asked_of;
+      const bool same =
+          answer.status == AnswerStatus::kAtRelay && direction_->place.number == asked_of;
       redirected_ = !same;
       if (!same) return fail(ErrorCode::kPeerLost, what + ": the relay is silent");
     }

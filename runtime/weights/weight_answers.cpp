@@ -103,8 +103,8 @@ bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
 // A stream to one that has the first buckets of this version goes on after them.
 void WeightServer::begin_stream(Reader& reader, Answer& reply) {
   const Hello& hello = reader.hello;
-  const bool goes_on = hello.begun == reader.lease->version() &&
-                       hello.buckets <= reader.lease->shape().buckets;
+  const bool goes_on =
+      hello.begun == reader.lease->version() && hello.buckets <= reader.lease->shape().buckets;
   reader.first_bucket = reply.first_bucket = goes_on ? hello.buckets : 0;
   reader.at = reader.sent = reader.taken = 0;
   reader.starved = false;

@@ -89,10 +89,9 @@ void WeightServer::stop_keeping(Reader& reader) {
 }
 
 ServerCounters WeightServer::counters() const {
-  return {served_.load(),     served_on_device_.load(), refused_.load(),
-          cut_.load(),        readers_now_.load(),      queued_now_.load(),
-          taken_back_.load(), idle_now_.load(),         accepted_.load(), sent_on_.load(),
-          streamed_bytes_.load()};
+  return {served_.load(),      served_on_device_.load(), refused_.load(),       cut_.load(),
+          readers_now_.load(), queued_now_.load(),       taken_back_.load(),    idle_now_.load(),
+          accepted_.load(),    sent_on_.load(),          streamed_bytes_.load()};
 }
 
 void WeightServer::loop() {

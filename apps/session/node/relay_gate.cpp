@@ -44,12 +44,10 @@ core::Result<net::OwnedFd> RelayGate::dial(const std::string& address, core::Tim
   return net::connect_unix(tunnel->path(), until);
 }
 
-// Opens a tunnel only once; one to a node that has gone makes connections that end at once.
+// Opens a tunnel only once; one to a node that has gone makes connections that end at once. Others
+// do not wait while it is opened.
 core::Result<std::shared_ptr<net::Tunnel>> RelayGate::tunnel_to(const std::string& address) {
-  const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(ways_.begin(), ways_.end(),
-                                  [&](const Way& way) { return way.address == address; });
-  if (known != ways_.end()) return known->tunnel;
+  if (auto known = known_tunnel(address)) return known;
   const std::size_t slash = address.rfind('/');
   if (slash == std::string::npos) {
     return core::fail(core::ErrorCode::kConfig, "a relay at '" + address + "' without a service");
@@ -59,10 +57,23 @@ core::Result<std::shared_ptr<net::Tunnel>> RelayGate::tunnel_to(const std::strin
   there.host = place.first;
   there.port = place.second;
   there.auth = target_.auth;
-  TROUPE_TRY_ASSIGN(tunnel, enter(io_, there, address.substr(slash + 1), say));
-  if (ways_.size() >= kTunnels_max) ways_.pop_front();
-  ways_.push_back({address, std::move(tunnel)});
-  return ways_.back().tunnel;
+  TROUPE_TRY_ASSIGN(opened, enter(io_, there, address.substr(slash + 1), say));
+  std::shared_ptr<net::Tunnel> tunnel = std::move(opened);
+  std::shared_ptr<net::Tunnel> oldest;  // ends without the lock
+  const std::lock_guard lock(mutex_);
+  if (ways_.size() >= kTunnels_max) {
+    oldest = std::move(ways_.front().tunnel);
+    ways_.pop_front();
+  }
+  ways_.push_back({address, tunnel});
+  return tunnel;
+}
+
+std::shared_ptr<net::Tunnel> RelayGate::known_tunnel(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find_if(ways_.begin(), ways_.end(),
+                                  [&](const Way& way) { return way.address == address; });
+  return known != ways_.end() ? known->tunnel : nullptr;
 }
 
 }  // namespace troupe::app

@@ -38,6 +38,7 @@ class RelayGate {
   std::string reach(std::uint32_t port);
   core::Result<net::OwnedFd> dial(const std::string& address, core::TimePoint until);
   core::Result<std::shared_ptr<net::Tunnel>> tunnel_to(const std::string& address);
+  std::shared_ptr<net::Tunnel> known_tunnel(const std::string& address);
 
   async::IoThreads& io_;
   const JoinTarget& target_;

@@ -120,7 +120,8 @@ inline std::shared_ptr<Snapshot> snapshot_of(const model::ModelSpec& spec,
   ImageWriter writer(spec, kernels::PanelDtype::kF32, core::host_memory(), bucket_bytes);
   auto snapshot = Snapshot::create(writer.shape());
   TROUPE_CHECK(snapshot.has_value(), "a snapshot");
-  TROUPE_CHECK((*snapshot)->fill(team, writer, params, version, tests_key()).has_value(), "filling");
+  TROUPE_CHECK((*snapshot)->fill(team, writer, params, version, tests_key()).has_value(),
+               "filling");
   return *snapshot;
 }
 

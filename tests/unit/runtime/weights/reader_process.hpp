@@ -66,9 +66,9 @@ class ReaderProcess {
 
  private:
   void start(std::vector<std::string> words) {
-    words.insert(words.begin(),
-                 (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weight_reader")
-                     .string());
+    words.insert(
+        words.begin(),
+        (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weight_reader").string());
     std::vector<char*> pointers;
     for (std::string& word : words)
       pointers.push_back(word.data());

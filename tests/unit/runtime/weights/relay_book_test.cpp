@@ -168,8 +168,8 @@ TEST_F(RelayBookTest, NobodyFeedsItself) {
     const std::uint32_t parent = parents.count(number) != 0 ? parents[number] : 0;
     if (rng.next_below(3) == 0 || parents.count(number) == 0) {
       const auto fault = static_cast<RelayFault>(1 + rng.next_below(3));
-      parents[number] = ask(number, number % 20, have[number], parent,
-                            parent == 0 ? RelayFault::kNone : fault);
+      parents[number] =
+          ask(number, number % 20, have[number], parent, parent == 0 ? RelayFault::kNone : fault);
     } else if (parent == 0 || have[parent] > have[number]) {
       have[number] = std::min(kAll, have[number] + 5);
       book_.progress(number, have[number], now_);

@@ -192,8 +192,8 @@ TEST_F(OneRelay, OneThatTurnsABitOverIsSetAside) {
   EXPECT_EQ(a_->hear(), "fetched 1");
   EXPECT_EQ(a_->ask("pack"), "ok 1");
   ASSERT_EQ(from_a_.connections(), 1u);
-  EXPECT_LE(to_b_.passed(), wide_shape().bytes() - (kHeld - 1) * wide_shape().bucket_bytes +
-                                (64u << 10))
+  EXPECT_LE(to_b_.passed(),
+            wide_shape().bytes() - (kHeld - 1) * wide_shape().bucket_bytes + (64u << 10))
       << "the good buckets were kept";
   source_->publish(2);
   take_four_copies(at, 2);
