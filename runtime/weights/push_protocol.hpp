@@ -42,6 +42,7 @@ enum class RelayFault : std::uint32_t {
   kLost = 1,    // the connection ended, or was refused
   kSilent = 2,  // no byte came for kRelaySilent
   kWrong = 3,   // other bytes than the policy signed, or another version than it was sent for
+  kSlow = 4,    // it gives buckets; the receiver asks whether another relay would be better
 };
 
 // Where others reach a receiver that passes buckets on.

@@ -12,6 +12,7 @@ RelayBook::Entry& RelayBook::enter(const Ask& ask, core::TimePoint now) {
   if (entry.content != ask.content) {
     entry.parent = 0;
     entry.suspected = false;
+    entry.slow.clear();
   }
   if (entry.content != ask.content || entry.buckets != ask.buckets) entry.moved = now;
   entry.place = ask.place;
@@ -27,10 +28,11 @@ std::optional<RelayPlace> RelayBook::choose(const Ask& ask, core::TimePoint now)
   Entry& asker = enter(ask, now);
   note_fault(asker, ask);
   if (!ask.direct) {
-    if (const Entry* const found = find_parent(asker, ask)) return go_to(asker, *found);
-    if (ask.fault == RelayFault::kSilent && keeps_silent_one(ask, now)) {
-      return go_to(asker, entries_.at(ask.avoid));
+    if (const Entry* const found = find_parent(asker, ask)) {
+      if (ask.fault == RelayFault::kSlow) asker.slow.push_back(ask.avoid);
+      return go_to(asker, *found);
     }
+    if (keeps_silent_one(ask, now)) return go_to(asker, entries_.at(ask.avoid));
   }
   asker.parent = 0;
   asker.reads_other = false;
@@ -64,7 +66,7 @@ void RelayBook::note_fault(Entry& asker, const Ask& ask) {
   }
   const auto relay = entries_.find(ask.avoid);
   if (relay == entries_.end() || relay->second.content != ask.content) return;
-  const bool withholds = relay->second.buckets > ask.buckets;
+  const bool withholds = ask.fault != RelayFault::kSlow && relay->second.buckets > ask.buckets;
   if (ask.fault == RelayFault::kLost || withholds) relay->second.suspected = true;
 }
 
@@ -80,6 +82,7 @@ const RelayBook::Entry* RelayBook::find_parent(const Entry& asker, const Ask& as
     const std::size_t fed = same_host ? 0 : children(number);
     if (!same_host && (relay.place.address[0] == 0 || fed >= limits::kRelayChildren_max)) continue;
     if (!same_host && copy_is_free) continue;
+    if (ask.fault == RelayFault::kSlow && !is_better(relay, asker, ask)) continue;
     const std::tuple rank{!same_host, fed, relay.content.all - relay.buckets, relay.turn};
     if (best != nullptr && best_rank <= rank) continue;
     best = &relay;
@@ -94,18 +97,35 @@ bool RelayBook::may_feed(const Entry& relay, const Entry& asker, const Ask& ask)
   if (relay.suspected || relay.reads_other) return false;
   if (number == ask.avoid || is_set_aside(number)) return false;
   if (std::find(asker.wrong.begin(), asker.wrong.end(), number) != asker.wrong.end()) return false;
+  if (std::find(asker.slow.begin(), asker.slow.end(), number) != asker.slow.end()) return false;
   const bool has_enough = ask.avoid != 0 ? relay.buckets > asker.buckets || relay.complete()
                                          : relay.buckets >= asker.buckets;
   return has_enough && !is_fed_by(relay, asker.place.number);
 }
 
-// A silent relay that holds nothing back and gets buckets itself is only slow.
+// A relay that works is kept if there is no better one. A silent one that holds nothing back and
+// gets buckets itself is only slow.
 bool RelayBook::keeps_silent_one(const Ask& ask, core::TimePoint now) const {
   const auto found = entries_.find(ask.avoid);
   if (found == entries_.end() || found->second.content != ask.content) return false;
   const Entry& relay = found->second;
+  if (ask.fault == RelayFault::kSlow) return true;
+  if (ask.fault != RelayFault::kSilent) return false;
   return !relay.suspected && relay.buckets <= ask.buckets &&
          now - relay.moved < limits::kRelayStuck;
+}
+
+// Whether the asker should leave a relay that works for this one. It does not come back to the old
+// one, so it moves at most once for each relay that there is.
+bool RelayBook::is_better(const Entry& relay, const Entry& asker, const Ask& ask) const {
+  constexpr std::uint32_t kParts = 8;
+  const bool far_ahead =
+      relay.complete() || relay.buckets > asker.buckets + relay.content.all / kParts;
+  if (!far_ahead || (is_near(relay, asker) && !relay.complete())) return false;
+  const auto parent = entries_.find(ask.avoid);
+  if (parent == entries_.end()) return true;
+  const bool starves = parent->second.buckets <= asker.buckets + 1 && !parent->second.complete();
+  return starves || children(relay.place.number) < children(ask.avoid);
 }
 
 bool RelayBook::is_fed_by(const Entry& one, std::uint32_t number) const {

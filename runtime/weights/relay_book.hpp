@@ -9,7 +9,8 @@
 // again: a relay that is lost, or gives wrong bytes, is left at once. One that is silent is left
 // for a relay that has more buckets than the asker. If there is none, it is kept as long as it gets
 // buckets itself and holds none back; so a slow link is no reason for another copy, and no deadline
-// ends it.
+// ends it. A receiver also asks now and then while its relay works: it moves to a relay
+// that is far ahead of it and feeds fewer, or if its own relay has hardly more than it has itself.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -67,6 +68,7 @@ class RelayBook {
     bool suspected = false;            // failed somebody with this version
     bool reads_other = false;          // it reads the memory of one of its host, and has no copy
     std::vector<std::uint32_t> wrong;  // relays that gave it wrong bytes
+    std::vector<std::uint32_t> slow;   // that it left for better ones, in this version
     bool complete() const { return buckets >= content.all; }
   };
   using Entries = std::map<std::uint32_t, Entry>;
@@ -76,6 +78,7 @@ class RelayBook {
   const Entry* find_parent(const Entry& asker, const Ask& ask) const;
   bool may_feed(const Entry& relay, const Entry& asker, const Ask& ask) const;
   bool keeps_silent_one(const Ask& ask, core::TimePoint now) const;
+  bool is_better(const Entry& relay, const Entry& asker, const Ask& ask) const;
   static bool is_near(const Entry& relay, const Entry& asker);
   std::optional<RelayPlace> go_to(Entry& asker, const Entry& relay) const;
   bool is_fed_by(const Entry& one, std::uint32_t number) const;

@@ -159,6 +159,7 @@ core::Result<ArrivedImage> StreamFetch::arrived() {
 }
 
 core::Result<void> StreamFetch::take_from_relay() {
+  reviewed_ = clock_now();
   const Direction to = *direction_;
   const core::TimePoint until = clock_now() + limits::kRelayStuck;
   if (to.place.socket[0] != 0) {
@@ -234,9 +235,9 @@ core::Result<void> StreamFetch::receive_snapshot(const net::OwnedFd& socket, con
     TROUPE_TRY(receive_bucket(socket, i));
     snapshot_->set_ready(i + 1);
     context_.relay.look();
-    if (parent_ != 0 && clock_now() - reported_ >= limits::kRelayReport) {
-      report(Report::Kind::kProgress);
-    }
+    if (parent_ == 0 || i + 1 == shape.buckets) continue;
+    if (clock_now() - reported_ >= limits::kRelayReport) report(Report::Kind::kProgress);
+    if (clock_now() - reviewed_ >= limits::kRelayReview) TROUPE_TRY(review(RelayFault::kSlow));
   }
   return {};
 }
@@ -295,6 +296,17 @@ core::Result<void> StreamFetch::read(const net::OwnedFd& socket,
   return {};
 }
 
+// Asks the publisher whether to stay at the relay. Error kPeerLost with redirected_: no. When the
+// publisher is gone, there is nobody to ask.
+core::Result<void> StreamFetch::review(RelayFault fault) {
+  reviewed_ = clock_now();
+  if (publisher_lost_ || !ask_again(fault)) return {};
+  redirected_ =
+      direction_->answer.status != AnswerStatus::kAtRelay || direction_->place.number != parent_;
+  if (!redirected_) return {};
+  return fail(ErrorCode::kPeerLost, "the publisher has sent us to another relay");
+}
+
 // Waits for a byte of the relay. Errors: kDeadline (it is silent, and the publisher is gone),
 // kPeerLost with redirected_ (the publisher has given another direction), kClosed.
 core::Result<void> StreamFetch::wait_for_relay(const net::OwnedFd& socket,
@@ -308,14 +320,7 @@ core::Result<void> StreamFetch::wait_for_relay(const net::OwnedFd& socket,
       if (clock_now() < given_up) continue;
       return fail(ErrorCode::kDeadline, what + ": the relay is silent");
     }
-    const std::uint32_t asked_of = parent_;
-    if (ask_again(RelayFault::kSilent)) {
-      const Answer& answer = direction_->answer;
-      const bool same =
-          answer.status == AnswerStatus::kAtRelay && direction_->place.number == asked_of;
-      redirected_ = !same;
-      if (!same) return fail(ErrorCode::kPeerLost, what + ": the relay is silent");
-    }
+    TROUPE_TRY(review(RelayFault::kSilent));
     silent_from = clock_now();
   }
   return {};

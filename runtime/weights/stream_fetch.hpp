@@ -50,7 +50,6 @@ class StreamFetch {
   core::Result<void> ask_again(RelayFault fault);
   core::Result<ArrivedImage> arrived();
   void report(Report::Kind kind);
-  bool may_wait();
 
   // From a relay; errors say how it failed.
   core::Result<void> take_from_relay();
@@ -67,6 +66,7 @@ class StreamFetch {
                           void* into,
                           std::size_t size,
                           const std::string& what);
+  core::Result<void> review(RelayFault fault);
   core::Result<void> wait_for_relay(const net::OwnedFd& socket, const std::string& what);
 
   StreamContext context_;
@@ -77,7 +77,7 @@ class StreamFetch {
   std::uint32_t parent_ = 0;            // the relay that feeds this fetch; 0: the publisher
   std::shared_ptr<Snapshot> snapshot_;
   std::optional<ArrivedImage> mapped_;  // instead of it, from a relay of this host
-  core::TimePoint reported_;
+  core::TimePoint reported_, reviewed_;
 };
 
 }  // namespace troupe::weights

@@ -38,6 +38,8 @@ class Link {
   // Passes so many bytes back in all, over all connections.
   void allow(std::uint64_t bytes) { allowed_ = bytes; }
   void allow_all() { allowed_ = ~std::uint64_t{0}; }
+  // Of connections that are made from now on, back to the client.
+  void pace(std::uint32_t bytes_a_second) { pace_ = bytes_a_second; }
   // Turns a bit of this byte over, counted as `passed` is.
   void spoil(std::uint64_t byte) { spoilt_ = byte; }
   std::uint64_t passed() const { return passed_; }
@@ -63,6 +65,10 @@ class Link {
     const auto until = std::chrono::steady_clock::now() + kLong;
     const auto server = net::connect_tcp("127.0.0.1", to_, until);
     std::vector<char> bytes(64 << 10);
+    const unsigned rate = pace_;
+    if (rate != 0) {
+      ::setsockopt(client.get(), SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
+    }
     while (server && !ended_) {
       const bool open = passed_ < allowed_;
       pollfd entries[] = {{client.get(), POLLIN, 0},
@@ -87,7 +93,7 @@ class Link {
 
   std::uint32_t port_ = 0;
   net::OwnedFd listener_;
-  std::atomic<std::uint32_t> to_;
+  std::atomic<std::uint32_t> to_, pace_{0};
   std::atomic<std::uint64_t> allowed_{~std::uint64_t{0}}, passed_{0}, spoilt_{~std::uint64_t{0}};
   std::atomic<std::uint64_t> connections_{0};
   std::atomic<bool> ended_{false};

@@ -157,6 +157,31 @@ TEST_F(FullBook, WrongBytesSetARelayAsideForItsReceiverAndTwiceForAll) {
   EXPECT_TRUE(book_.is_set_aside(parent)) << "the turn was not its latest";
 }
 
+TEST_F(FullBook, AWorkingRelayIsLeftForOneThatIsFarAheadAndFeedsFewerAndNeverAgain) {
+  const std::uint32_t parent = ask(5, 5);
+  book_.progress(parent, 60, now_);
+  book_.progress(5, 20, now_);
+  EXPECT_EQ(ask(5, 5, 20, parent, RelayFault::kSlow), parent) << "no other has begun";
+  const std::uint32_t other = parent == 2 ? 3 : 2;
+  book_.progress(other, 25, now_);
+  EXPECT_EQ(ask(5, 5, 20, parent, RelayFault::kSlow), parent) << "not far ahead";
+  book_.progress(other, kAll, now_);
+  EXPECT_EQ(ask(5, 5, 22, parent, RelayFault::kSlow), other);
+  EXPECT_EQ(ask(5, 5, 30, other, RelayFault::kSlow), other) << "the first feeds nobody now";
+  EXPECT_EQ(book_.copies(content()), 4u);
+}
+
+TEST_F(FullBook, OneWhoseRelayHasNoMoreThanItselfMovesToAnyThatIsFarAhead) {
+  const std::uint32_t parent = ask(5, 5);
+  const std::uint32_t other = parent == 2 ? 3 : 2;
+  for (std::uint32_t number = 6; number < 20 && book_.size() < 9; ++number)
+    ask(number, number);
+  book_.progress(parent, 10, now_);
+  book_.progress(5, 10, now_);
+  book_.progress(other, 90, now_);
+  EXPECT_EQ(ask(5, 5, 10, parent, RelayFault::kSlow), other);
+}
+
 // Random lives: nobody is ever fed by one that it feeds, directly or not.
 TEST_F(RelayBookTest, NobodyFeedsItself) {
   core::Rng rng(3);
@@ -167,7 +192,7 @@ TEST_F(RelayBookTest, NobodyFeedsItself) {
     now_ += std::chrono::milliseconds(rng.next_below(300));
     const std::uint32_t parent = parents.count(number) != 0 ? parents[number] : 0;
     if (rng.next_below(3) == 0 || parents.count(number) == 0) {
-      const auto fault = static_cast<RelayFault>(1 + rng.next_below(3));
+      const auto fault = static_cast<RelayFault>(1 + rng.next_below(4));
       parents[number] =
           ask(number, number % 20, have[number], parent, parent == 0 ? RelayFault::kNone : fault);
     } else if (parent == 0 || have[parent] > have[number]) {

@@ -181,6 +181,28 @@ TEST_F(OneRelay, OneThatIsFrozenCostsTheWayBackAndGoesOnWhenItThaws) {
   EXPECT_EQ(a_->ask("pack"), "ok 1");
 }
 
+// A's children get 2 MB a second, without a pause. B leaves it for one that has the whole version.
+TEST_F(OneRelay, ASlowOneIsLeftForABetterOne) {
+  const WeightLocation at = source_->publish(1);
+  take_four_copies(at, 1);
+  from_a_.pace(2'000'000);
+  start_relay(at, from_a_.address());
+  to_a_.allow_all();
+  EXPECT_EQ(a_->hear(), "fetched 1");
+  start_child(at);
+  ASSERT_TRUE(comes_true([&] { return from_a_.passed() > stream_bytes_of(1); }));
+  others_.clear();  // the source has copies to give again
+  ASSERT_TRUE(comes_true([&] { return source_->publisher->counters().server.idle == 1; }));
+  RelayOptions options;
+  options.reach = [](std::uint32_t port) { return "127.0.0.1:" + std::to_string(port); };
+  RemoteWeightSubscriber better(wide(), PanelDtype::kF32, "host C", core::host_memory(), options);
+  ASSERT_TRUE(receive(better, 1, only_tcp(at)));
+  expect_child_has(1);
+  EXPECT_TRUE(comes_true([&] { return better.relay_counters().served == 1; }));
+  EXPECT_LT(better.relay_counters().streamed_bytes, wide_shape().image_bytes) << "only the rest";
+  EXPECT_EQ(a_->ask("pack"), "ok 1");
+}
+
 TEST_F(OneRelay, OneThatTurnsABitOverIsSetAside) {
   const WeightLocation at = source_->publish(1);
   take_four_copies(at, 1);
