@@ -8,10 +8,9 @@
 // functions, except for the two ids at the end.
 #pragma once
 
-#include "kernels/panels.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/model/spec.hpp"
+#include "runtime/model/packed_layout.hpp"
 #include "runtime/net/host_id.hpp"
 #include "runtime/net/signature.hpp"
 

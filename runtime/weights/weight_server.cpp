@@ -135,7 +135,7 @@ void WeightServer::loop() {
 
 // Ends the leases of the snapshots that the publisher needs. The receiver of a stream sees its
 // connection reset. A receiver of shared or device memory gets a byte: it may read on, but throws
-// away what it made (FlatIntake).
+// away what it made (ImageIntake).
 void WeightServer::take_back() {
   std::uint64_t signals = 0;
   (void)!::read(wake_.get(), &signals, sizeof signals);
