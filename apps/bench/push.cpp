@@ -53,17 +53,22 @@ class Sender {
     return {};
   }
 
-  // The weights of a version, in the team's memory.
+  // The weights of a version, in the team's memory, and the panels with which a trainer would take
+  // its next step.
   void learn(core::Version version) {
     write_version(team_, base_, version, master_);
     if (!team_.memory().on_host()) on_device_.emplace(master_.to(team_.memory()));
+    if (job_.path != "local") pack(version);
   }
 
   Result<weights::WeightLocation> publish(core::Version version) {
     weights::Offer offer;
     offer.version = version;
     offer.master = &now();
-    offer.packed = [this, version] { return pack(version); };
+    offer.packed = [this, version] {
+      const bool packed = panels_ != nullptr && panels_->version() == version;
+      return packed ? panels_ : pack(version);
+    };
     weights::WeightPublisher& publisher =
         shared_ ? static_cast<weights::WeightPublisher&>(*shared_) : local_;
     return publisher.publish(offer);

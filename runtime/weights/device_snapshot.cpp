@@ -36,10 +36,16 @@ DeviceSnapshot::DeviceSnapshot(const SnapshotShape& shape,
 void DeviceSnapshot::fill(core::TeamRunner& team,
                           ImageWriter& writer,
                           const model::ParamStore& weights,
-                          core::Version version) {
+                          core::Version version,
+                          const char* packed) {
   TROUPE_CHECK(&weights.memory() == &data_.memory(), "weights of another memory");
-  writer.pack(team, weights, data_.data());
-  data_.memory().wait();
+  core::Memory& memory = data_.memory();
+  if (packed == nullptr) {
+    writer.pack(team, weights, data_.data());
+  } else {
+    team.run([&](core::Team) { memory.copy(data_.data(), packed, shape_.image_bytes); });
+  }
+  memory.wait();
   version_ = version;
 }
 

@@ -20,11 +20,13 @@ class DeviceSnapshot {
   // Errors: kUnsupported (this memory cannot be shared), kResources (no room on the device).
   static core::Result<std::shared_ptr<DeviceSnapshot>> create(const SnapshotShape& shape,
                                                               core::Memory& memory);
-  // Packs `weights`, which lie on the same device; returns when the image is complete.
+  // Packs `weights`, which lie on the same device, or copies their image `packed` there; returns
+  // when the image is complete.
   void fill(core::TeamRunner& team,
             ImageWriter& writer,
             const model::ParamStore& weights,
-            core::Version version);
+            core::Version version,
+            const char* packed = nullptr);
   const char* image() const { return data_.data(); }
 
   core::Version version() const { return version_; }

@@ -76,29 +76,37 @@ void ImageWriter::write(core::TeamRunner& team,
                "weights of another model or memory");
   const bool on_host = memory.on_host();
   const bool scaled = plan_.dtype() == kernels::PanelDtype::kInt8;
-  if (!on_host && packed == nullptr) {
-    const auto size = static_cast<std::int64_t>(shape_.image_bytes);
-    if (on_device_.size() < size) on_device_ = core::Buffer<char>(size, memory);
-    pack(team, weights, on_device_.data());
-    packed = on_device_.data();
-  }
-  if (on_host && scaled) write_scaled(team, weights.data(), image);
-  if (on_host && !scaled) reserve_scratch(team.size());
+  const bool packs = on_host && packed == nullptr;
+  if (!on_host && packed == nullptr) packed = packed_on_device(team, weights);
+  if (packs && scaled) write_scaled(team, weights.data(), image);
+  if (packs && !scaled) reserve_scratch(team.size());
   std::atomic<std::uint32_t> next{0};
   team.run([&](core::Team member) {
     for (std::uint32_t i = next.fetch_add(1); i < shape_.buckets; i = next.fetch_add(1)) {
-      if (on_host && !scaled) {
+      const auto bytes = shape_.bucket(image, i);
+      char* const to = image + (bytes.data() - image);
+      const char* const from = packs ? nullptr : packed + (bytes.data() - image);
+      if (packs && !scaled) {
         char* const scratch = scratch_[static_cast<std::size_t>(member.rank)].data();
         table[i] = write_bucket(i, weights.data(), image, scratch);
-        continue;
+      } else if (packs) {
+        table[i] = core::crc32c(bytes.data(), bytes.size());
+      } else if (on_host) {
+        table[i] = core::copy_crc32c(to, from, bytes.size());
+      } else {
+        memory.download(to, from, bytes.size());
+        table[i] = core::crc32c(bytes.data(), bytes.size());
       }
-      const auto bytes = shape_.bucket(image, i);
-      if (!on_host)
-        memory.download(image + (bytes.data() - image), packed + (bytes.data() - image),
-                        bytes.size());
-      table[i] = core::crc32c(bytes.data(), bytes.size());
     }
   });
+}
+
+const char* ImageWriter::packed_on_device(core::TeamRunner& team,
+                                          const model::ParamStore& weights) {
+  const auto size = static_cast<std::int64_t>(shape_.image_bytes);
+  if (on_device_.size() < size) on_device_ = core::Buffer<char>(size, plan_.memory());
+  pack(team, weights, on_device_.data());
+  return on_device_.data();
 }
 
 }  // namespace troupe::weights

@@ -68,11 +68,19 @@ core::Result<void> SharedWeightPublisher::publish_as(std::size_t type, const Off
   if (!writer) writer.emplace(master.spec(), ImageShelves::kTypes[type], team_.memory());
   TROUPE_CHECK(master.size() == writer->flat_size(),
                "weights of another model than those published before");
+  // The trainer needs these panels for its next step anyway.
+  std::shared_ptr<const model::PackedWeights> panels;
+  if (ImageShelves::kTypes[type] == image_ && offer.packed) panels = offer.packed();
+  const char* packed = panels != nullptr ? panels->image() : nullptr;
+  TROUPE_CHECK(packed == nullptr ||
+                   (image_type(panels->dtype()) == image_ && panels->version() == offer.version &&
+                    &panels->memory() == &team_.memory()),
+               "panels of another type, version or memory than the offer's");
   std::shared_ptr<DeviceSnapshot> on_device;
-  if (device_) TROUPE_TRY_SET(on_device, publish_on_device(shelf, *writer, offer));
+  if (device_) TROUPE_TRY_SET(on_device, publish_on_device(shelf, *writer, offer, packed));
+  if (on_device != nullptr) packed = on_device->image();
   TROUPE_TRY_ASSIGN(snapshot, shelf.pool.take([&] { return Snapshot::create(writer->shape()); }));
-  TROUPE_TRY(snapshot->fill(team_, *writer, master, offer.version, signing_key_,
-                            on_device != nullptr ? on_device->image() : nullptr));
+  TROUPE_TRY(snapshot->fill(team_, *writer, master, offer.version, signing_key_, packed));
   shelf.pool.offer(std::move(snapshot));
   shelf.device_pool.end_lease(on_device);
   return {};
@@ -80,7 +88,7 @@ core::Result<void> SharedWeightPublisher::publish_as(std::size_t type, const Off
 
 // If the driver cannot share device memory (in some containers), host memory and TCP remain.
 core::Result<std::shared_ptr<DeviceSnapshot>> SharedWeightPublisher::publish_on_device(
-    ImageShelves::Shelf& shelf, ImageWriter& writer, const Offer& offer) {
+    ImageShelves::Shelf& shelf, ImageWriter& writer, const Offer& offer, const char* packed) {
   auto snapshot = shelf.device_pool.take(
       [&] { return DeviceSnapshot::create(writer.shape(), team_.memory()); });
   if (!snapshot && snapshot.error().code == core::ErrorCode::kUnsupported) {
@@ -88,7 +96,7 @@ core::Result<std::shared_ptr<DeviceSnapshot>> SharedWeightPublisher::publish_on_
     return std::shared_ptr<DeviceSnapshot>();
   }
   if (!snapshot) return snapshot.failure();
-  (*snapshot)->fill(team_, writer, *offer.master, offer.version);
+  (*snapshot)->fill(team_, writer, *offer.master, offer.version, packed);
   std::shared_ptr<DeviceSnapshot> filled = *snapshot;
   shelf.device_pool.offer(std::move(*snapshot));
   return filled;

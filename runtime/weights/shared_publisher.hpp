@@ -1,6 +1,7 @@
-// The trainer's side of the weight channel between processes. `publish` packs the master weights,
-// with all members of the trainer's team, into the image of a snapshot that other processes can map
-// or receive by TCP, signs its checksums, and returns. A server thread hands the newest snapshot to
+// The trainer's side of the weight channel between processes. `publish` copies the panels with
+// which the trainer computes, or packs the master weights if they are kept otherwise, with all
+// members of the trainer's team, into the image of a snapshot that other processes can map or
+// receive by TCP, signs its checksums, and returns. A server thread hands the newest snapshot to
 // any receiver that sends the key, or sends it to a receiver that has one. Owned by the policy's
 // node; `publish` runs on its device thread. Memory: two images, and a third while receivers read
 // older versions; as much again on the trainer's device, if processes can share that; and again for
@@ -54,7 +55,8 @@ class SharedWeightPublisher final : public WeightPublisher {
   core::Result<void> publish_as(std::size_t type, const Offer& offer);
   core::Result<std::shared_ptr<DeviceSnapshot>> publish_on_device(ImageShelves::Shelf& shelf,
                                                                   ImageWriter& writer,
-                                                                  const Offer& offer);
+                                                                  const Offer& offer,
+                                                                  const char* packed);
 
   const WeightLocation location_;
   const net::SigningKey signing_key_;

@@ -75,6 +75,41 @@ TEST(ImageWriter, TheRunsTypeComesByEveryWay) {
   }
 }
 
+// The trainer's own panels are copied in place of packing its master weights again; those of
+// another type are packed all the same.
+TEST(ImageWriter, PanelsOfTheTrainerAreCopied) {
+  PublisherOptions options;
+  options.image = PanelDtype::kBf16;
+  Source source(wide(), options);
+  auto panels = std::make_shared<model::PackedWeights>(wide(), PanelDtype::kBf16Compute);
+  int packings = 0;
+  const auto publish = [&](core::Version version) {
+    write_version(source.params, version);
+    Offer offer;
+    offer.version = version;
+    offer.master = &source.params;
+    offer.packed = [&] {
+      ++packings;
+      panels->fill({}, source.params, version);
+      return panels;
+    };
+    return *source.publisher->publish(offer);
+  };
+  const WeightLocation at = publish(1);
+  RemoteWeightSubscriber bf16(wide(), PanelDtype::kBf16), f32(wide());
+  auto got = receive(bf16, 1, only_memory(at));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_TRUE(holds_version(**got, 1));
+  auto waits = std::async(std::launch::async, [&] { return receive(f32, 2, only_tcp(at)); });
+  ASSERT_TRUE(comes_true([&] { return source.publisher->counters().server.queued == 1; }));
+  publish(2);
+  got = waits.get();
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_TRUE(holds_version(**got, 2));
+  EXPECT_EQ(packings, 2) << "once a version";
+  EXPECT_EQ(panels.use_count(), 1) << "nobody keeps them";
+}
+
 // An engine that keeps its weights otherwise than the run asks for its own type, and gets it with
 // the next version; when nobody asks any more, it is no longer made.
 TEST(ImageWriter, AnotherTypeComesWithTheNextVersionThatIsPublished) {
