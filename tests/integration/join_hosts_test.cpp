@@ -70,6 +70,29 @@ TEST_F(JoinHosts, ANodeThatSamplesEverythingGivesTheBitsOfALocalRun) {
   expect_clean_ledger("far");
 }
 
+// Two nodes of the far host share what comes to it, and one of them opens the port that it was
+// told to for nodes of other hosts.
+TEST_F(JoinHosts, NodesThatPassWeightsOnGiveTheBitsOfALocalRun) {
+  const Ended local = ends(files_.words("local"), 60);
+  ASSERT_EQ(local.status, 0) << local.text;
+  Background run = head("shared", listening() + Words{"--rollout.generators", "0"}, hosts_.a());
+  ASSERT_TRUE(company_of("shared").is_object()) << run.text();
+  const Words proof = {"--token-file", token_of("shared")};
+  Background one = start(node(address_of("shared"), "generator", "one") + proof, "one", hosts_.b());
+  Background two = start(node(address_of("shared"), "generator", "two") + proof +
+                             Words{"--relay", TwoHosts::address_b() + ":0"},
+                         "two", hosts_.b());
+  ASSERT_TRUE(within(20, [&] { return run.says("node/one joined"); })) << one.text();
+  ASSERT_TRUE(within(20, [&] { return run.says("node/two joined"); })) << two.text();
+  EXPECT_TRUE(ports_of(one.pid()).empty());
+  EXPECT_FALSE(ports_of(two.pid()).empty());
+  EXPECT_EQ(run.wait(60), 0) << run.text() << one.text() << two.text();
+  EXPECT_EQ(one.wait(10), 0) << one.text();
+  EXPECT_EQ(two.wait(10), 0) << two.text();
+  expect_same_bits("shared", "local");
+  expect_clean_ledger("shared");
+}
+
 TEST_F(JoinHosts, AllRolesButThePolicyMayPlayElsewhere) {
   const Ended local = ends(files_.words("local"), 60);
   ASSERT_EQ(local.status, 0) << local.text;
