@@ -78,17 +78,15 @@ TEST_F(JoinHosts, NodesThatPassWeightsOnGiveTheBitsOfALocalRun) {
   Background run = head("shared", listening() + Words{"--rollout.generators", "0"}, hosts_.a());
   ASSERT_TRUE(company_of("shared").is_object()) << run.text();
   const Words proof = {"--token-file", token_of("shared")};
-  Background one = start(node(address_of("shared"), "generator", "one") + proof, "one", hosts_.b());
-  Background two = start(node(address_of("shared"), "generator", "two") + proof +
-                             Words{"--relay", TwoHosts::address_b() + ":0"},
-                         "two", hosts_.b());
-  ASSERT_TRUE(within(20, [&] { return run.says("node/one joined"); })) << one.text();
-  ASSERT_TRUE(within(20, [&] { return run.says("node/two joined"); })) << two.text();
-  EXPECT_TRUE(ports_of(one.pid()).empty());
-  EXPECT_FALSE(ports_of(two.pid()).empty());
-  EXPECT_EQ(run.wait(60), 0) << run.text() << one.text() << two.text();
-  EXPECT_EQ(one.wait(10), 0) << one.text();
-  EXPECT_EQ(two.wait(10), 0) << two.text();
+  Background relay = start(node(address_of("shared"), "generator", "relay") + proof +
+                               Words{"--relay", TwoHosts::address_b() + ":0"},
+                           "relay", hosts_.b());
+  const Background other =
+      start(node(address_of("shared"), "generator", "other") + proof, "other", hosts_.b());
+  ASSERT_TRUE(within(20, [&] { return run.says("node/relay joined"); })) << relay.text();
+  EXPECT_FALSE(ports_of(relay.pid()).empty());
+  EXPECT_EQ(run.wait(60), 0) << run.text() << relay.text();
+  EXPECT_EQ(relay.wait(10), 0) << relay.text();
   expect_same_bits("shared", "local");
   expect_clean_ledger("shared");
 }
