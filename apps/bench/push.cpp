@@ -7,6 +7,7 @@
 #include "apps/bench/figures.hpp"
 #include "apps/bench/push_receiver.hpp"
 #include "apps/cli/device_speeds.hpp"
+#include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/cli/system_facts.hpp"
@@ -28,6 +29,11 @@ namespace {
 using core::Result;
 using nlohmann::json;
 
+// What travels of one version.
+std::uint64_t image_bytes(const PushJob& job, const model::ParamStore& base) {
+  return weights::SnapshotShape(base.spec(), panels_of(job)).image_bytes;
+}
+
 // The trainer's side: changes the master weights and publishes them by the path job.path.
 class Sender {
  public:
@@ -42,21 +48,27 @@ class Sender {
     weights::PublisherOptions options;
     options.memory = job_.path == "shm" || job_.path == "device";
     options.tcp = job_.path == "tcp";
+    options.image = panels_of(job_);
     TROUPE_TRY_SET(shared_, weights::SharedWeightPublisher::create(std::move(options), team_));
     return {};
   }
 
-  // The weights of a version, in the team's memory.
+  // The weights of a version, in the team's memory, and the panels with which a trainer would take
+  // its next step.
   void learn(core::Version version) {
     write_version(team_, base_, version, master_);
     if (!team_.memory().on_host()) on_device_.emplace(master_.to(team_.memory()));
+    if (job_.path != "local") pack(version);
   }
 
   Result<weights::WeightLocation> publish(core::Version version) {
     weights::Offer offer;
     offer.version = version;
     offer.master = &now();
-    offer.packed = [this, version] { return pack(version); };
+    offer.packed = [this, version] {
+      const bool packed = panels_ != nullptr && panels_->version() == version;
+      return packed ? panels_ : pack(version);
+    };
     weights::WeightPublisher& publisher =
         shared_ ? static_cast<weights::WeightPublisher&>(*shared_) : local_;
     return publisher.publish(offer);
@@ -71,8 +83,8 @@ class Sender {
   std::shared_ptr<const model::PackedWeights> pack(core::Version version) {
     std::swap(panels_, spare_);
     if (panels_ == nullptr || panels_.use_count() > 1) {
-      panels_ = std::make_shared<model::PackedWeights>(base_.spec(), kernels::PanelDtype::kF32,
-                                                       team_.memory());
+      panels_ =
+          std::make_shared<model::PackedWeights>(base_.spec(), panels_of(job_), team_.memory());
     }
     team_.run([&](core::Team member) { panels_->fill(member, now(), version); });
     return panels_;
@@ -113,8 +125,8 @@ class PushBench {
     TROUPE_TRY_ASSIGN(team, make_team({job_.device, job_.threads}));
     Sender sender(job_, base_, local_, *team);
     TROUPE_TRY(sender.open());
-    const double bytes = static_cast<double>(base_.size()) * sizeof(float);
-    std::vector<double> whole, packing, publishing;
+    const auto bytes = static_cast<double>(image_bytes(job_, base_));
+    std::vector<double> whole, packing, publishing, slices, slices_most;
     for (int round = 0; round < 6; ++round) {  // the first three allocate the buffers
       sender.learn(++version_);
       const std::int64_t start = clock_ns();
@@ -124,13 +136,18 @@ class PushBench {
           {{"do", "transfer"}, {"version", version_}, {"location", location_json(location)}}));
       TROUPE_TRY_ASSIGN(answer, channel_.hear());
       if (round < 3) continue;
-      whole.push_back(bytes / (answer["verified_ns"].get<double>() - static_cast<double>(start)));
-      packing.push_back(bytes / answer["pack_ns"].get<double>());
+      const double arrived = answer["arrived_ns"], done = answer["done_ns"];
+      whole.push_back(bytes / (done - static_cast<double>(start)));
+      packing.push_back(bytes / (done - arrived));
+      slices.push_back(answer["slice_ms"]);
+      slices_most.push_back(answer["slice_ms_most"]);
       publishing.push_back(bytes / static_cast<double>(published - start));
     }
     return json{{"gb_per_s", median(whole)},
                 {"pack_gb_per_s", median(packing)},
                 {"publish_gb_per_s", median(publishing)},
+                {"slice_ms_p99", median(slices)},
+                {"slice_ms_most", *std::max_element(slices_most.begin(), slices_most.end())},
                 {"served_on_device", sender.served_on_device()}};
   }
 
@@ -228,6 +245,7 @@ void print(const PushJob& job,
     nlohmann::ordered_json line = {{"bench", "push"},
                                    {"path", job.path},
                                    {"device", job.device},
+                                   {"dtype", job.dtype},
                                    {"bytes", bytes},
                                    {"processor", processor_name()},
                                    {"threads", job.threads},
@@ -238,6 +256,8 @@ void print(const PushJob& job,
                                    {"copy_gb_per_s", limits.copy_gb_per_s},
                                    {"publish_gb_per_s", figures["publish_gb_per_s"]},
                                    {"pack_gb_per_s", figures["pack_gb_per_s"]},
+                                   {"slice_ms_p99", figures["slice_ms_p99"]},
+                                   {"slice_ms_most", figures["slice_ms_most"]},
                                    {"served_on_device", figures["served_on_device"]},
                                    {"pushes", job.pushes},
                                    {"slice_us", job.slice_us},
@@ -247,10 +267,13 @@ void print(const PushJob& job,
       line[name] = figures.at(name);
     return say(line.dump());
   }
-  std::printf("%.0f MB by %s, %lld threads\n", static_cast<double>(bytes) * 1e-6, job.path.c_str(),
-              static_cast<long long>(job.threads));
-  std::printf("  transfer  %6.2f GB/s, %3.0f %% of the limit (%.2f); packing %.2f GB/s\n",
-              number("gb_per_s"), 100 * share, limit, number("pack_gb_per_s"));
+  std::printf("%.0f MB (%s) by %s, %lld threads\n", static_cast<double>(bytes) * 1e-6,
+              job.dtype.c_str(), job.path.c_str(), static_cast<long long>(job.threads));
+  std::printf(
+      "  transfer  %6.2f GB/s, %3.0f %% of the limit (%.2f); publishing %.2f, taking %.2f\n",
+      number("gb_per_s"), 100 * share, limit, number("publish_gb_per_s"), number("pack_gb_per_s"));
+  std::printf("  slices    %.2f ms of processor time, p99; the longest %.2f\n",
+              number("slice_ms_p99"), number("slice_ms_most"));
   std::printf("  decoding  step %.2f ms, p99 alone %.2f, during %lld pushes %.2f: pause %.2f ms\n",
               number("step_ms"), number("step_ms_p99_alone"), static_cast<long long>(job.pushes),
               number("step_ms_p99_during"), pause);
@@ -292,6 +315,7 @@ Result<void> bench_push(Words words) {
           {{"--model", &job.model, "model folder; without it a random model of --bytes"},
            {"--bytes", &job.bytes, "about, of a random model", false, 1e6, 1e12},
            {"--device", &job.device, "where both sides compute: cpu, cuda or cuda:N (GPU N)"},
+           {"--dtype", &job.dtype, kDtypeHelp},
            {"--path", &job.path,
             "shm, tcp (on loopback) or local (one process); with a GPU device (its memory, the "
             "default) or tcp"},
@@ -306,10 +330,11 @@ Result<void> bench_push(Words words) {
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_path(job));
+  TROUPE_TRY(panel_dtype("troupe bench push", job.dtype, job.device));
   if (job.threads == 0) job.threads = usable_cores();
   if (job.engine_threads == 0) job.engine_threads = std::max(usable_cores() - 1, 1);
   TROUPE_TRY_ASSIGN(base, base_weights(job));
-  const std::int64_t bytes = base->size() * static_cast<std::int64_t>(sizeof(float));
+  const auto bytes = static_cast<std::int64_t>(image_bytes(job, *base));
   Limits limits;
   TROUPE_TRY(raise_limits(limits, job, bytes));
   TROUPE_TRY_ASSIGN(figures, measure(job, *base));

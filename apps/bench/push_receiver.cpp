@@ -11,6 +11,8 @@
 #include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstring>
 #include <future>
@@ -54,6 +56,13 @@ double p99(std::vector<double> values) {
   return values[(values.size() - 1) * 99 / 100];
 }
 
+// Processor time of the calling thread so far.
+double thread_ms() {
+  timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return 1e3 * static_cast<double>(spent.tv_sec) + 1e-6 * static_cast<double>(spent.tv_nsec);
+}
+
 // Decodes while new weights arrive: times the steps, and checks that every token was computed with
 // the version that it claims. Steps run on the caller's thread; each fetch has a thread of its own,
 // as in a generator.
@@ -77,8 +86,9 @@ class PushDecode {
     engine::EngineLimits limits;
     limits.sequences_max = static_cast<std::int32_t>(job_.batch);
     limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
-    TROUPE_TRY_ASSIGN(engine, engine::Engine::create(packed_weights(base_, 0, team_), limits, {},
-                                                     nullptr, team_));
+    TROUPE_TRY_ASSIGN(
+        engine, engine::Engine::create(packed_weights(base_, 0, team_, panels_of(job_)), limits, {},
+                                       nullptr, team_));
     driver_.emplace(std::move(engine), team_);
     new_tokens_ = action == engine::KvAction::kRecompute
                       ? kCheckedTokens
@@ -138,7 +148,7 @@ class PushDecode {
     std::int64_t wrong = 0;
     for (const core::Version version : versions) {
       write_version(team_, base_, version, params);
-      TROUPE_TRY_ASSIGN(count, differing(*packed_weights(params, version, team_)));
+      TROUPE_TRY_ASSIGN(count, differing(*packed_weights(params, version, team_, panels_of(job_))));
       wrong += count;
     }
     return nlohmann::json{
@@ -252,18 +262,19 @@ class Receiver {
     if (pool_ == nullptr && device_ == nullptr) pool_ = pool_of(job_.threads);
     core::TeamRunner& team = device_ != nullptr ? *device_ : *pool_;
     TROUPE_TRY_ASSIGN(intake, subscriber_.fetch(version, location_, kPushWait));
-    bool done = false;
-    while (!intake->verified()) {
-      TROUPE_TRY_ASSIGN(packed, intake->advance(team, core::Duration(0)));
-      done = packed;
+    const std::int64_t arrived = clock_ns();
+    std::vector<double> slices;
+    for (bool done = false; !done;) {
+      const double before = thread_ms();
+      TROUPE_TRY_SET(done, intake->advance(team, std::chrono::microseconds(job_.slice_us)));
+      slices.push_back(thread_ms() - before);
     }
-    const std::int64_t verified = clock_ns();
-    while (!done) {
-      TROUPE_TRY_ASSIGN(packed, intake->advance(team, kPushWait));
-      done = packed;
-    }
+    const std::int64_t done = clock_ns();
     held_ = intake->take();  // until the next transfer, as an engine would
-    return channel_.say({{"verified_ns", verified}, {"pack_ns", clock_ns() - verified}});
+    return channel_.say({{"arrived_ns", arrived},
+                         {"done_ns", done},
+                         {"slice_ms", p99(slices)},
+                         {"slice_ms_most", *std::max_element(slices.begin(), slices.end())}});
   }
 
   core::Result<void> decode(bool keep) {
@@ -293,6 +304,12 @@ class Receiver {
 };
 
 }  // namespace
+
+kernels::PanelDtype panels_of(const PushJob& job) {
+  kernels::PanelDtype dtype = kernels::PanelDtype::kF32;
+  kernels::parse_panel_dtype(job.dtype, dtype);
+  return dtype;
+}
 
 core::Result<std::unique_ptr<model::ParamStore>> base_weights(const PushJob& job) {
   if (job.model.empty()) {
@@ -333,8 +350,8 @@ core::Result<void> bench_push_receiver() {
   TROUPE_TRY_ASSIGN(base, base_weights(job));
   std::unique_ptr<core::TeamRunner> device;
   if (job.device != "cpu") TROUPE_TRY_SET(device, make_team({job.device, 1}));
-  weights::RemoteWeightSubscriber subscriber(base->spec(), kernels::PanelDtype::kF32,
-                                             weights::own_host_id(),
+  weights::RemoteWeightSubscriber subscriber(base->spec(), panels_of(job), weights::own_host_id(),
+
                                              device ? device->memory() : core::host_memory());
   run_push_receiver(job, *base, subscriber, channel, device.get());
   return {};

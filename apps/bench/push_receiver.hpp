@@ -3,8 +3,9 @@
 // local. docs/weights.md describes the transfer that is measured.
 //
 //   {"do": "transfer", "version": V, "location": L}
-//     Fetches and packs V. Answers {"verified_ns": clock_ns() when all of V was verified,
-//     "pack_ns": nanoseconds of packing after that}.
+//     Fetches V and takes it into panels in slices of job.slice_us. Answers {"arrived_ns":
+//     clock_ns() when the fetch was done, "done_ns": when the panels were complete, "slice_ms",
+//     "slice_ms_most": processor time of a slice on the calling thread, 99th percentile and most}.
 //   {"do": "decode", "kv": "keep" or "recompute", "location": L}
 //     Decodes while weights arrive; PushDecode::run lists the messages in between.
 //   {"do": "end"}
@@ -25,6 +26,7 @@ struct PushJob {
   std::string model;  // a folder; empty: a random model of about `bytes`
   std::int64_t bytes = std::int64_t{256} << 20;
   std::string device = "cpu";                    // of both sides
+  std::string dtype = "f32";                     // in which weights are sent and kept
   std::string path;                              // shm, device, tcp or local
   std::int64_t threads = 0, engine_threads = 0;  // of a transfer; of the engine that decodes
   std::int64_t pushes = 100, checked = 8;        // while decoding; with every token checked
@@ -33,7 +35,10 @@ struct PushJob {
 };
 // The fields that the receiver needs, sent as its first message.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
-    PushJob, model, bytes, device, threads, engine_threads, alone, batch, slice_us)
+    PushJob, model, bytes, device, dtype, threads, engine_threads, alone, batch, slice_us)
+
+// The storage type of the panels, which `check` of the flags has found good.
+kernels::PanelDtype panels_of(const PushJob& job);
 
 // The weights of version 0: those of job.model, or random ones.
 core::Result<std::unique_ptr<model::ParamStore>> base_weights(const PushJob& job);

@@ -1,6 +1,7 @@
 // `troupe node`: runs roles of a company whose head is another process, here or on another host.
 #include "actors/limits.hpp"
 #include "apps/session/node/pass_file.hpp"
+#include "apps/session/node/relay_gate.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/troupe/ask_company.hpp"
@@ -26,7 +27,7 @@ using core::Result;
 
 struct NodeOptions {
   JoinFlags join;
-  std::string roles = "generator", name, local;
+  std::string roles = "generator", name, local, relay;
 };
 
 Result<std::vector<std::string>> kinds_of(const std::string& text) {
@@ -88,14 +89,17 @@ Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
 // Joins the company through a tunnel to its gateway, and stays until the node ends.
 Result<NodeEnd> stay(const JoinTarget& target,
                      const NodeSelf& self,
+                     const std::string& relay,
                      const std::shared_ptr<actors::LogBacklog>& log) {
   async::IoThreads io(1);
+  TROUPE_TRY_ASSIGN(gate, RelayGate::open(io, target, relay));
   NodeCalls calls;
-  calls.maker = [&io, &target] {
+  calls.maker = [&io, &target, &gate = *gate] {
     return std::make_unique<RoleLoader>(
         [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
           return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
-        });
+        },
+        gate.options());
   };
   calls.note = say;
   calls.log = log;
@@ -122,7 +126,7 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   bool taken = false;  // the company has a node of this name
   std::chrono::steady_clock::time_point since;
   for (;;) {
-    auto end = stay(target, self, log);
+    auto end = stay(target, self, options.relay, log);
     // The name may be held by an earlier connection of this node, which the company soon drops. If
     // it stays taken, another node has it.
     if (end || end.error().code != ErrorCode::kInvalidArgument) {
@@ -158,6 +162,8 @@ Result<void> run_node(Words words) {
   flags[0].required = false;
   flags.push_back(
       {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
+  flags.push_back({"--relay", &options.relay,
+                   "HOST:PORT of this host at which other nodes get the weights that it has"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
   // Only `troupe train` uses this flag, for the processes that it starts.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {

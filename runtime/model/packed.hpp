@@ -8,6 +8,8 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/model/pack_plan.hpp"
+#include "runtime/model/packed_layout.hpp"
 #include "runtime/model/params.hpp"
 
 #include <cstdint>
@@ -15,41 +17,6 @@
 #include <vector>
 
 namespace troupe::model {
-
-// The weights of one expert.
-struct PackedExpert {
-  kernels::Panels gate_up;  // panels over gate columns, then up columns (2 ffn)
-  kernels::Panels down;     // panels over hidden
-};
-
-// The feed-forward weights of a mixture-of-experts layer; its PackedLayer has no gate_up and down.
-struct PackedMoe {
-  const float* router = nullptr;  // f32 panels over the experts, then the shared expert's gate
-  std::vector<PackedExpert> experts;
-  PackedExpert shared;
-};
-
-// The weights of one layer; null where the family has none. Norms hold the factors that a row is
-// multiplied by. In families with `norm_plus_one` that is 1 + weight.
-struct PackedLayer {
-  const float* input_norm = nullptr;  // [hidden]
-  kernels::Panels qkv;                // panels over q, k, v columns in this order (qkv_width)
-  const float* qkv_bias = nullptr;    // [qkv_width]
-  const float* q_norm = nullptr;      // [head_dim], shared by all heads
-  const float* k_norm = nullptr;
-  kernels::Panels o;                          // panels over hidden
-  const float* o_bias = nullptr;              // [hidden]
-  const float* attention_out_norm = nullptr;  // [hidden], before the residual
-  const float* ffn_norm = nullptr;            // [hidden]
-  kernels::Panels gate_up;                    // panels over gate columns, then up columns (2 ffn)
-  const float* gate_up_bias = nullptr;        // [2 ffn]
-  kernels::Panels down;                       // panels over hidden
-  const float* down_bias = nullptr;           // [hidden]
-  PackedMoe moe;                              // of a mixture-of-experts layer
-  const float* ffn_out_norm = nullptr;        // [hidden], before the residual
-  const float* rope_cos = nullptr;            // [context][rotary / 2], shared by layers
-  const float* rope_sin = nullptr;
-};
 
 class PackedWeights {
  public:
@@ -81,49 +48,32 @@ class PackedWeights {
   // The same in units, to pack between other work (weight_packer.hpp). Fill each unit once, in any
   // order and from any member of the team, then set the version. `flat` is a buffer in ParamLayout
   // order, on the host or, with `here`, in the memory of these panels.
-  std::int64_t fill_units() const { return units_; }
+  std::int64_t fill_units() const { return plan_.units(); }
   void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
   // Elements of the flat buffer, ParamLayout::total.
-  std::int64_t flat_size() const { return flat_size_; }
+  std::int64_t flat_size() const { return plan_.flat_size(); }
+  // All that `fill` writes, as one block: the image of these weights (pack_plan.hpp). Whoever
+  // writes it sets the version then.
+  char* image() { return reinterpret_cast<char*>(data_.data()); }
+  const char* image() const { return reinterpret_cast<const char*>(data_.data()); }
+  std::int64_t image_bytes() const { return plan_.image_bytes(); }
   // Touches all pages on the host, so that the first fill causes no page faults.
   void touch();
   std::uint64_t bytes() const;
 
  private:
-  // A range of the flat buffer: rows [n][k] that become panels, or numbers that are copied.
-  struct Piece {
-    kernels::PanelRoom out;
-    std::int64_t flat = 0;        // offset of the first element in the flat buffer
-    std::int64_t n = 0, k = 0;    // a copied piece has n elements and k = 1
-    std::int64_t unit_rows = 0;   // rows of a unit; a multiple of 16 if they become panels
-    std::int64_t first_unit = 0;  // index of its first unit
-    bool panels = false;          // whether the rows become panels
-    bool plus_one = false;        // stores 1 + the number
-  };
   void fill_tables(const RopeSpec& rope, const float* cos, const float* sin);
-  // Fills rows [begin, end) of a piece; `from` is in this object's memory.
-  void fill_rows(const Piece& piece, std::int64_t begin, std::int64_t end, const float* from);
-  const Piece& piece_of(std::int64_t unit) const;
-  void plan_fill();
-  void plan_experts(const PackedMoe& packed, const MoeOffsets& at);
-  void add_panels(const kernels::Panels& out, std::int64_t flat, std::int64_t n, std::int64_t k);
-  // Does nothing when `out` is null: the model has no such tensor.
-  void add_copy(const float* out, std::int64_t flat, std::int64_t count, bool plus_one = false);
 
   ModelSpec spec_;
   kernels::PanelDtype dtype_;
   core::Version version_ = 0;
   core::Buffer<float> data_;
-  core::Buffer<float> ones_;     // used by families with `norm_plus_one`
-  core::Buffer<float> staging_;  // a unit in transit from the host to a device
+  PackPlan plan_;
   std::vector<PackedLayer> layers_;
   const float* final_norm_ = nullptr;
   kernels::Panels head_;
   const float* embedding_ = nullptr;  // row-major, only when untied
-  std::vector<Piece> pieces_;
-  std::int64_t units_ = 0;
-  std::int64_t flat_size_ = 0;
 };
 
 }  // namespace troupe::model

@@ -15,9 +15,9 @@ core::Result<std::shared_ptr<DeviceSnapshot>> DeviceSnapshot::create(const Snaps
   // The driver puts smaller blocks beside others in one allocation, and sharing one would share its
   // neighbours too.
   const std::uint64_t room =
-      std::max<std::uint64_t>(shape.data_bytes(), core::Memory::kShared_bytes);
+      std::max<std::uint64_t>(shape.image_bytes, core::Memory::kShared_bytes);
   try {
-    core::Buffer<float> data(static_cast<std::int64_t>(room / sizeof(float)), memory);
+    core::Buffer<char> data(static_cast<std::int64_t>(room), memory);
     std::shared_ptr<DeviceSnapshot> snapshot(new DeviceSnapshot(shape, std::move(data), device));
     if (memory.share(snapshot->data_.data(), snapshot->handle_)) return snapshot;
   } catch (const core::OutOfMemory& error) {
@@ -29,16 +29,22 @@ core::Result<std::shared_ptr<DeviceSnapshot>> DeviceSnapshot::create(const Snaps
 }
 
 DeviceSnapshot::DeviceSnapshot(const SnapshotShape& shape,
-                               core::Buffer<float> data,
+                               core::Buffer<char> data,
                                std::string device)
     : shape_(shape), id_(random_id()), data_(std::move(data)), device_(std::move(device)) {}
 
 void DeviceSnapshot::fill(core::TeamRunner& team,
+                          ImageWriter& writer,
                           const model::ParamStore& weights,
-                          core::Version version) {
+                          core::Version version,
+                          const char* packed) {
   TROUPE_CHECK(&weights.memory() == &data_.memory(), "weights of another memory");
   core::Memory& memory = data_.memory();
-  team.run([&](core::Team) { memory.copy(data_.data(), weights.data(), shape_.data_bytes()); });
+  if (packed == nullptr) {
+    writer.pack(team, weights, data_.data());
+  } else {
+    team.run([&](core::Team) { memory.copy(data_.data(), packed, shape_.image_bytes); });
+  }
   memory.wait();
   version_ = version;
 }

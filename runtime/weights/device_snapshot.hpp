@@ -1,12 +1,12 @@
-// One version of the weights in GPU memory that other processes of the host can open: f32, in the
-// order of ParamLayout, without head and checksums, since receivers read it in place. Allocated
+// One version of the weights in GPU memory that other processes of the host can open: their image,
+// without head and checksums, since receivers copy it on the device. Allocated
 // once, and filled again for later versions while nobody else holds it. The publisher's device
 // thread writes it; its server thread reads the device's name and the handle.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/weights/push_protocol.hpp"
+#include "runtime/weights/image_writer.hpp"
 
 #include <memory>
 #include <string>
@@ -20,8 +20,14 @@ class DeviceSnapshot {
   // Errors: kUnsupported (this memory cannot be shared), kResources (no room on the device).
   static core::Result<std::shared_ptr<DeviceSnapshot>> create(const SnapshotShape& shape,
                                                               core::Memory& memory);
-  // Copies `weights`, which lie on the same device; returns when the copy is complete.
-  void fill(core::TeamRunner& team, const model::ParamStore& weights, core::Version version);
+  // Packs `weights`, which lie on the same device, or copies their image `packed` there; returns
+  // when the image is complete.
+  void fill(core::TeamRunner& team,
+            ImageWriter& writer,
+            const model::ParamStore& weights,
+            core::Version version,
+            const char* packed = nullptr);
+  const char* image() const { return data_.data(); }
 
   core::Version version() const { return version_; }
   std::uint64_t id() const { return id_; }
@@ -30,11 +36,11 @@ class DeviceSnapshot {
   const core::Memory::SharedHandle& handle() const { return handle_; }
 
  private:
-  DeviceSnapshot(const SnapshotShape& shape, core::Buffer<float> data, std::string device);
+  DeviceSnapshot(const SnapshotShape& shape, core::Buffer<char> data, std::string device);
 
   const SnapshotShape shape_;
   const std::uint64_t id_;
-  core::Buffer<float> data_;
+  core::Buffer<char> data_;
   const std::string device_;
   core::Memory::SharedHandle handle_{};
   core::Version version_ = 0;

@@ -2,6 +2,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/core/crc32c.hpp"
+#include "runtime/model/pack_plan.hpp"
 #include "runtime/weights/limits.hpp"
 
 #include <sys/random.h>
@@ -16,6 +17,7 @@ using core::fail;
 using std::to_string;
 
 constexpr std::uint64_t kPage_bytes = 4096;
+constexpr std::uint64_t kHashStart = 0xcbf29ce484222325u;
 
 std::uint64_t mixed(std::uint64_t hash, const void* bytes, std::size_t size) {
   const auto* next = static_cast<const unsigned char*>(bytes);
@@ -29,6 +31,16 @@ std::uint64_t mixed(std::uint64_t hash, Number number) {
   return mixed(hash, &number, sizeof number);
 }
 
+std::uint32_t buckets_of(std::uint64_t bytes, std::uint64_t bucket_bytes) {
+  return static_cast<std::uint32_t>((bytes + bucket_bytes - 1) / bucket_bytes);
+}
+
+// What a publisher signs: the head, and the buckets' checksums.
+std::string signed_bytes(const SnapshotHead& head, std::span<const std::uint32_t> table) {
+  std::string bytes(reinterpret_cast<const char*>(&head), offsetof(SnapshotHead, signature));
+  return bytes.append(reinterpret_cast<const char*>(table.data()), table.size_bytes());
+}
+
 core::Result<void> expect(std::uint64_t got, std::uint64_t wanted, const std::string& what) {
   if (got == wanted) return {};
   return fail(ErrorCode::kData, "the head of the weights: " + what + " is " + to_string(got) +
@@ -37,17 +49,22 @@ core::Result<void> expect(std::uint64_t got, std::uint64_t wanted, const std::st
 
 }  // namespace
 
-SnapshotShape::SnapshotShape(const model::ParamLayout& layout, std::uint64_t bytes_per_bucket)
-    : layout_hash(0xcbf29ce484222325u),
-      elements(static_cast<std::uint64_t>(layout.total)),
-      bucket_bytes(bytes_per_bucket) {
+SnapshotShape::SnapshotShape(const model::ModelSpec& spec,
+                             kernels::PanelDtype dtype,
+                             std::uint64_t bytes_per_bucket)
+    : layout_hash(kHashStart), bucket_bytes(bytes_per_bucket) {
+  const model::ParamLayout layout(spec);
   for (const model::ParamView& tensor : layout.views) {
     layout_hash = mixed(layout_hash, tensor.name.data(), tensor.name.size() + 1);
     layout_hash = mixed(layout_hash, tensor.offset);
     for (const std::int64_t dimension : tensor.shape)
       layout_hash = mixed(layout_hash, dimension);
   }
-  buckets = static_cast<std::uint32_t>((data_bytes() + bucket_bytes - 1) / bucket_bytes);
+  layout_hash = mixed(layout_hash, image_type(dtype));
+  constexpr std::uintptr_t kAnywhere = 64;
+  const auto packed = model::lay_out_packed(spec, dtype, kAnywhere);
+  image_bytes = static_cast<std::uint64_t>(packed.image) * sizeof(float);
+  buckets = buckets_of(image_bytes, bucket_bytes);
 }
 
 std::uint64_t SnapshotShape::data_offset() const {
@@ -55,23 +72,25 @@ std::uint64_t SnapshotShape::data_offset() const {
   return (before + kPage_bytes - 1) / kPage_bytes * kPage_bytes;
 }
 
-std::span<const char> SnapshotShape::bucket(const float* data, std::uint32_t index) const {
+std::span<const char> SnapshotShape::bucket(const char* data, std::uint32_t index) const {
   const std::uint64_t begin = index * bucket_bytes;
-  const std::uint64_t end = std::min(begin + bucket_bytes, data_bytes());
-  return {reinterpret_cast<const char*>(data) + begin, static_cast<std::size_t>(end - begin)};
+  const std::uint64_t end = std::min(begin + bucket_bytes, image_bytes);
+  return {data + begin, static_cast<std::size_t>(end - begin)};
 }
 
-SnapshotHead make_head(const SnapshotShape& shape,
-                       core::Version version,
-                       std::span<const std::uint32_t> table) {
+core::Result<SnapshotHead> make_head(const SnapshotShape& shape,
+                                     core::Version version,
+                                     std::span<const std::uint32_t> table,
+                                     const net::SigningKey& key) {
   SnapshotHead head;
   head.version = version;
   head.layout_hash = shape.layout_hash;
-  head.elements = shape.elements;
+  head.image_bytes = shape.image_bytes;
   head.bucket_bytes = shape.bucket_bytes;
   head.buckets = shape.buckets;
   head.table_crc = core::crc32c(table.data(), table.size_bytes());
   head.head_crc = core::crc32c(&head, offsetof(SnapshotHead, head_crc));
+  TROUPE_TRY_SET(head.signature, key.sign(signed_bytes(head, table)));
   return head;
 }
 
@@ -81,11 +100,11 @@ core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotS
   }
   TROUPE_TRY(
       expect(core::crc32c(&head, offsetof(SnapshotHead, head_crc)), head.head_crc, "its checksum"));
-  TROUPE_TRY(expect(head.elements, expected.elements, "the number of weights"));
+  TROUPE_TRY(expect(head.image_bytes, expected.image_bytes, "the size of the image"));
   if (head.layout_hash != expected.layout_hash) {
     return fail(ErrorCode::kData,
-                "the head of the weights: names or shapes of the tensors differ from this model's; "
-                "trainer and engine must load the same model");
+                "the head of the weights: names, shapes or storage of the tensors differ from this "
+                "model's; trainer and engine must load the same model");
   }
   if (head.bucket_bytes < kBucket_bytes_min || head.bucket_bytes > kBucket_bytes_max ||
       head.bucket_bytes % 64 != 0) {
@@ -94,15 +113,19 @@ core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotS
   }
   SnapshotShape shape = expected;
   shape.bucket_bytes = head.bucket_bytes;
-  shape.buckets = static_cast<std::uint32_t>((shape.data_bytes() + shape.bucket_bytes - 1) /
-                                             shape.bucket_bytes);
+  shape.buckets = buckets_of(shape.image_bytes, shape.bucket_bytes);
   TROUPE_TRY(expect(head.buckets, shape.buckets, "the number of buckets"));
   return shape;
 }
 
-core::Result<void> check_table(const SnapshotHead& head, std::span<const std::uint32_t> table) {
-  return expect(core::crc32c(table.data(), table.size_bytes()), head.table_crc,
-                "the checksum of the buckets' checksums");
+core::Result<void> check_table(const SnapshotHead& head,
+                               std::span<const std::uint32_t> table,
+                               const std::string& public_key) {
+  TROUPE_TRY(expect(core::crc32c(table.data(), table.size_bytes()), head.table_crc,
+                    "the checksum of the buckets' checksums"));
+  if (net::is_signed(signed_bytes(head, table), head.signature, public_key)) return {};
+  return fail(ErrorCode::kData, "the head of the weights: the policy did not sign version " +
+                                    to_string(head.version) + " with these checksums");
 }
 
 core::Failure wrong_bucket(core::Version version, std::uint32_t bucket, std::uint32_t buckets) {
@@ -139,11 +162,25 @@ core::Result<void> check_answer(const Answer& answer,
     case AnswerStatus::kTooMany:
       return fail(ErrorCode::kOverloaded, source + " has " + to_string(limits::kWeightQueue_max) +
                                               " receivers waiting already; ask again later");
+    case AnswerStatus::kAtRelay:
+      break;  // for a receiver that can go there
     case AnswerStatus::kQueued:
       break;  // comes only before the real answer, and receivers skip it
   }
   return fail(ErrorCode::kData, source + " answers with the unknown status " +
                                     to_string(static_cast<std::uint32_t>(answer.status)));
+}
+
+core::Result<KeyParts> parts_of_key(const std::string& key) {
+  if (key.size() == kKey_chars)
+    return KeyParts{key.substr(0, kSecret_chars), key.substr(kSecret_chars)};
+  return fail(ErrorCode::kInvalidArgument, "the key of a weight source has " +
+                                               to_string(key.size()) + " characters instead of " +
+                                               to_string(kKey_chars));
+}
+
+std::uint64_t host_number(const std::string& host_id) {
+  return mixed(kHashStart, host_id.data(), host_id.size()) | 1;
 }
 
 std::uint64_t random_id() {

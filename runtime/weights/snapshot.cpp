@@ -1,8 +1,6 @@
 #include "runtime/weights/snapshot.hpp"
 
-#include "runtime/core/crc32c.hpp"
-
-#include <atomic>
+#include <algorithm>
 #include <cstring>
 
 namespace troupe::weights {
@@ -18,28 +16,36 @@ Snapshot::Snapshot(const SnapshotShape& shape, core::SharedMemory memory)
   table_.resize(shape.buckets);
 }
 
-void Snapshot::fill(core::TeamRunner& team,
-                    const model::ParamStore& weights,
-                    core::Version version) {
-  const bool on_host = weights.memory().on_host();
-  char* const data = memory_.data() + shape_.data_offset();
-  std::atomic<std::uint32_t> next{0};
-  team.run([&](core::Team) {
-    for (std::uint32_t i = next.fetch_add(1); i < shape_.buckets; i = next.fetch_add(1)) {
-      const auto from = shape_.bucket(weights.data(), i);
-      char* const to = data + i * shape_.bucket_bytes;
-      if (on_host) {
-        table_[i] = core::copy_crc32c(to, from.data(), from.size());
-      } else {
-        weights.memory().download(to, from.data(), from.size());
-        table_[i] = core::crc32c(to, from.size());
-      }
-    }
-  });
-  const SnapshotHead head = make_head(shape_, version, table_);
+void Snapshot::write_head(const SnapshotHead& head) {
   std::memcpy(memory_.data(), &head, sizeof head);
   std::memcpy(memory_.data() + sizeof head, table_.data(), table_.size() * sizeof(std::uint32_t));
-  version_ = version;
+  version_ = head.version;
+  abandoned_ = false;
+}
+
+core::Result<void> Snapshot::fill(core::TeamRunner& team,
+                                  ImageWriter& writer,
+                                  const model::ParamStore& weights,
+                                  core::Version version,
+                                  const net::SigningKey& key,
+                                  const char* packed) {
+  writer.write(team, weights, image(), table_, packed);
+  TROUPE_TRY_ASSIGN(head, make_head(shape_, version, table_, key));
+  write_head(head);
+  set_ready(shape_.buckets);
+  return {};
+}
+
+void Snapshot::begin(const SnapshotHead& head, std::span<const std::uint32_t> table) {
+  set_ready(0);
+  std::copy(table.begin(), table.end(), table_.begin());
+  write_head(head);
+}
+
+std::uint64_t Snapshot::ready_bytes() const {
+  const std::uint32_t buckets = ready();
+  return buckets == shape_.buckets ? shape_.bytes()
+                                   : shape_.data_offset() + buckets * shape_.bucket_bytes;
 }
 
 }  // namespace troupe::weights

@@ -4,6 +4,7 @@
 #include "runtime/weights/limits.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace troupe::weights {
 
@@ -11,8 +12,11 @@ namespace troupe::weights {
 // have other owners too.
 template <class Kind>
 std::shared_ptr<Kind> LeasePool<Kind>::find_free() const {
-  for (const auto& snapshot : all_)
-    if (snapshot.use_count() == 1) return snapshot;
+  for (const auto& snapshot : all_) {
+    if (snapshot.use_count() != 1) continue;
+    std::atomic_thread_fence(std::memory_order_acquire);  // after the last other holder let go
+    return snapshot;
+  }
   return nullptr;
 }
 
@@ -24,19 +28,7 @@ core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
   taking_ = true;
   if (found == nullptr && all_.size() >= 2) ended_.wait_for(lock, limits::kWeightReuse, is_free);
   if (found == nullptr && all_.size() >= limits::kWeightSnapshots_max) {
-    // Of three snapshots at most two are the newest and the kept one.
-    for (const auto& one : all_) {
-      const bool may = one != newest_ && one.get() != kept_;
-      if (may && (!wanted_back_ || one->version() < wanted_back_->version())) {
-        wanted_back_ = one.get();
-      }
-    }
-    TROUPE_CHECK(wanted_back_ != nullptr && on_want_back_, "a snapshot that can be had back");
-    lock.unlock();
-    on_want_back_();
-    lock.lock();
-    ended_.wait(lock, is_free);
-    wanted_back_ = nullptr;
+    want_oldest_back(lock, found);
   }
   taking_ = false;
   if (found != nullptr) return found;
@@ -47,6 +39,29 @@ core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
   most_ = std::max(most_, all_.size());
   ++made_;
   return made;
+}
+
+// Of three snapshots at most two are the newest and the kept one.
+template <class Kind>
+void LeasePool<Kind>::want_oldest_back(std::unique_lock<std::mutex>& lock,
+                                       std::shared_ptr<Kind>& found) {
+  for (const auto& one : all_) {
+    const bool may = one != newest_ && one.get() != kept_;
+    if (may && (!wanted_back_ || one->version() < wanted_back_->version())) {
+      wanted_back_ = one.get();
+    }
+  }
+  TROUPE_CHECK(wanted_back_ != nullptr && on_want_back_, "a snapshot that can be had back");
+  lock.unlock();
+  on_want_back_();
+  lock.lock();
+  const auto is_free = [&] { return (found = find_free()) != nullptr; };
+  if (may_exceed_) {
+    ended_.wait_for(lock, limits::kWeightReuse, is_free);
+  } else {
+    ended_.wait(lock, is_free);
+  }
+  wanted_back_ = nullptr;
 }
 
 template <class Kind>

@@ -1,5 +1,6 @@
 // Keeps the snapshots of one publisher, on the host or on its device: two that are reused in turn,
-// and a third while receivers hold older ones (on a device it then stays); never more. A lease is a
+// and a third while receivers hold older ones (on a device it then stays); never more, except in a
+// relay, whose own engine may hold one for long. A lease is a
 // shared pointer; a snapshot that anyone leases is never written. When all three are in use, `take`
 // wants the oldest back and waits until the server has ended its leases. The server may keep one
 // snapshot, which is then not wanted back, so that a receiver that has lost one snapshot gets the
@@ -22,6 +23,9 @@ namespace troupe::weights {
 template <class Kind>
 class LeasePool {
  public:
+  // `may_exceed`: makes a further snapshot when those that could be taken back stay in use.
+  explicit LeasePool(bool may_exceed = false) : may_exceed_(may_exceed) {}
+
   using Make = std::function<core::Result<std::shared_ptr<Kind>>()>;
   // Returns a snapshot to fill that is neither the newest nor leased. If there is none, waits at
   // most kWeightReuse, then makes one; if there are kWeightSnapshots_max, wants one back and waits
@@ -48,7 +52,9 @@ class LeasePool {
  private:
   std::shared_ptr<Kind> find_free() const;
   void drop_spare();
+  void want_oldest_back(std::unique_lock<std::mutex>& lock, std::shared_ptr<Kind>& found);
 
+  const bool may_exceed_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   std::vector<std::shared_ptr<Kind>> all_;

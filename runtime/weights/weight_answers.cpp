@@ -40,14 +40,15 @@ void announce(const Kind* newest, const Hello& hello, AnswerStatus none, Answer&
 // Answers the hello of a reader that may be served. False: the connection ends.
 bool WeightServer::answer(Reader& reader) {
   Answer reply;
-  const bool again = cut_receivers_.contains(reader.hello.receiver);
+  const bool again = cut_receivers_.contains(reader.number());
+  auto& [pool, device_pool, wanted] = shelf(reader);
   if (reader.hello.wants == Wants::kDevice) {
-    reader.device_lease = device_pool_.lease_newest(again);
-    reader.keeps = again && device_pool_.keeps(reader.device_lease);
+    reader.device_lease = device_pool.lease_newest(again);
+    reader.keeps = again && device_pool.keeps(reader.device_lease);
     announce(reader.device_lease.get(), reader.hello, AnswerStatus::kNoDevice, reply);
   } else {
-    reader.lease = pool_.lease_newest(again);
-    reader.keeps = again && pool_.keeps(reader.lease);
+    reader.lease = pool.lease_newest(again);
+    reader.keeps = again && pool.keeps(reader.lease);
     announce(reader.lease.get(), reader.hello, AnswerStatus::kNothing, reply);
   }
   if (reply.status != AnswerStatus::kHere) {
@@ -66,6 +67,8 @@ bool WeightServer::answer(Reader& reader) {
     ++(sent ? served_ : cut_);
     return sent;
   }
+  if (is_sent_on(reader, *reader.lease)) return true;
+  begin_stream(reader, reply);
   if (::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply) {
     ++cut_;
     return false;
@@ -84,7 +87,7 @@ bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
   } message;
   message.answer = reply;
   message.answer.buffer_id = snapshot.id();
-  message.answer.bytes = snapshot.shape().data_bytes();
+  message.answer.bytes = snapshot.shape().image_bytes;
   message.place.layout_hash = snapshot.shape().layout_hash;
   snapshot.device().copy(message.place.device, sizeof message.place.device - 1);
   std::copy(snapshot.handle().begin(), snapshot.handle().end(), message.place.handle);
@@ -97,30 +100,60 @@ bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
   return sent;
 }
 
+// A stream to one that has the first buckets of this version goes on after them.
+void WeightServer::begin_stream(Reader& reader, Answer& reply) {
+  const Hello& hello = reader.hello;
+  const bool goes_on =
+      hello.begun == reader.lease->version() && hello.buckets <= reader.lease->shape().buckets;
+  reader.first_bucket = reply.first_bucket = goes_on ? hello.buckets : 0;
+  reader.at = reader.sent = reader.taken = 0;
+  reader.starved = false;
+}
+
 // Sends more of the snapshot. Uses send, because with sendfile the receiver copies from pages that
 // are in no cache, which takes half as long again. The lease ends when the system has accepted all
 // bytes; the receiver then has kCallDeadline to confirm them.
 bool WeightServer::stream(Reader& reader) {
-  const std::uint64_t bytes = reader.lease->shape().bytes();
-  for (std::size_t turn = 0; turn < kTurn_bytes && reader.sent < bytes;) {
-    const std::size_t most = std::min<std::uint64_t>(bytes - reader.sent, kSend_bytes);
-    const ssize_t n = ::send(reader.socket.get(), reader.lease->bytes() + reader.sent, most,
+  const Snapshot& snapshot = *reader.lease;
+  const std::uint64_t image = snapshot.shape().data_offset();
+  if (snapshot.abandoned()) return false;
+  reader.starved = false;
+  const std::uint64_t ready = snapshot.ready_bytes();
+  for (std::size_t turn = 0; turn < kTurn_bytes && reader.at < ready;) {
+    const std::uint64_t end = reader.at < image ? image : ready;
+    const std::size_t most = std::min<std::uint64_t>(end - reader.at, kSend_bytes);
+    const ssize_t n = ::send(reader.socket.get(), snapshot.bytes() + reader.at, most,
                              MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && not_now()) return true;
     if (n <= 0) {
       ++cut_;
       return false;
     }
+    reader.at += static_cast<std::uint64_t>(n);
     reader.sent += static_cast<std::uint64_t>(n);
+    streamed_bytes_ += static_cast<std::uint64_t>(n);
     turn += static_cast<std::size_t>(n);
     reader.until = in(limits::kWeightStall);
+    if (reader.at == image) reader.at += reader.first_bucket * snapshot.shape().bucket_bytes;
   }
-  if (reader.sent == bytes) {
+  reader.starved = reader.at >= ready && ready < snapshot.shape().bytes();
+  if (reader.starved) reader.until = core::TimePoint::max();
+  if (reader.at >= snapshot.shape().bytes()) {
     reader.state = State::kHeld;
     reader.until = in(async::limits::kCallDeadline);
     end_leases(reader);
   }
   return true;
+}
+
+// More buckets may be ready, and a snapshot may have been given up.
+void WeightServer::go_on_streaming() {
+  for (std::size_t i = readers_.size(); i-- > 0;) {
+    Reader& reader = readers_[i];
+    if (reader.state != State::kStream || !reader.starved) continue;
+    reader.until = in(limits::kWeightStall);
+    if (!stream(reader)) drop(i);
+  }
 }
 
 // The receiver of a stream confirms it with one byte, and may then send its next hello on the same
@@ -130,13 +163,18 @@ bool WeightServer::still_held(Reader& reader) {
   char done = 0;
   const ssize_t n = ::recv(reader.socket.get(), &done, 1, 0);
   if (n < 0 && not_now()) return true;
-  if (reader.way == Wants::kMemory || n == 1) cut_receivers_.forget(reader.hello.receiver);
+  if (reader.way == Wants::kMemory || n == 1) cut_receivers_.forget(reader.number());
   if (reader.way == Wants::kMemory) return false;
   ++(n == 1 ? served_ : cut_);
-  if (n != 1 || count(State::kIdle) >= limits::kWeightIdle_max) return false;
+  return n == 1 && becomes_idle(reader);
+}
+
+bool WeightServer::becomes_idle(Reader& reader) {
+  if (count(State::kIdle) >= limits::kWeightIdle_max) return false;
+  book_.progress(reader.number(), ~std::uint32_t{0}, in(core::Duration(0)));
   reader.state = State::kIdle;
   reader.until = core::TimePoint::max();
-  reader.hello_bytes = reader.sent = reader.taken = 0;
+  reader.hello_bytes = reader.report_bytes = 0;
   return true;
 }
 

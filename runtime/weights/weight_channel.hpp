@@ -27,7 +27,8 @@ namespace troupe::weights {
 struct Offer {
   core::Version version = 0;
   const model::ParamStore* master = nullptr;  // read during `publish` alone
-  // Returns the same weights as panels. Only a LocalWeightChannel that passes pointers calls it.
+  // Returns the same weights as the panels with which the trainer computes, or is empty. A channel
+  // that can use them calls it, during `publish`.
   std::function<std::shared_ptr<const model::PackedWeights>()> packed;
 };
 

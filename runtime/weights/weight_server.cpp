@@ -37,18 +37,24 @@ bool would_block() {
 }  // namespace
 
 WeightServer::WeightServer(Listeners listeners,
-                           std::string key,
-                           SnapshotPool& pool,
-                           DeviceSnapshotPool& device_pool)
+                           std::string secret,
+                           ImageShelves& shelves,
+                           Work work)
     : listeners_(std::move(listeners)),
-      key_(std::move(key)),
-      pool_(pool),
-      device_pool_(device_pool),
+      secret_(std::move(secret)),
+      shelves_(shelves),
+      work_(work),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  pool_.on_want_back([this] { signal(wake_); });
-  device_pool_.on_want_back([this] { signal(wake_); });
+  for (ImageShelves::Shelf& shelf : shelves_.all()) {
+    shelf.pool.on_want_back([this] { look(); });
+    shelf.device_pool.on_want_back([this] { look(); });
+  }
   thread_ = std::thread([this] { loop(); });
+}
+
+void WeightServer::look() {
+  signal(wake_);
 }
 
 WeightServer::~WeightServer() {
@@ -59,14 +65,15 @@ WeightServer::~WeightServer() {
 }
 
 void WeightServer::drop(std::size_t place) {
+  book_.leave(readers_[place].number(), readers_[place].turn);
   end_leases(readers_[place]);
   readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
 void WeightServer::end_leases(Reader& reader) {
   stop_keeping(reader);
-  pool_.end_lease(reader.lease);
-  device_pool_.end_lease(reader.device_lease);
+  shelf(reader).pool.end_lease(reader.lease);
+  shelf(reader).device_pool.end_lease(reader.device_lease);
 }
 
 // The reader's snapshot is no longer kept for it; for nobody if no other reader needs it.
@@ -74,15 +81,17 @@ void WeightServer::stop_keeping(Reader& reader) {
   if (!std::exchange(reader.keeps, false)) return;
   const bool on_device = reader.device_lease != nullptr;
   const bool needed = std::any_of(readers_.begin(), readers_.end(), [&](const Reader& other) {
-    return other.keeps && (other.device_lease != nullptr) == on_device;
+    return other.keeps && (other.device_lease != nullptr) == on_device &&
+           &shelf(other) == &shelf(reader);
   });
-  if (!needed) on_device ? device_pool_.keep_none() : pool_.keep_none();
+  if (needed) return;
+  on_device ? shelf(reader).device_pool.keep_none() : shelf(reader).pool.keep_none();
 }
 
 ServerCounters WeightServer::counters() const {
-  return {served_.load(),     served_on_device_.load(), refused_.load(),
-          cut_.load(),        readers_now_.load(),      queued_now_.load(),
-          taken_back_.load(), idle_now_.load(),         accepted_.load()};
+  return {served_.load(),      served_on_device_.load(), refused_.load(),       cut_.load(),
+          readers_now_.load(), queued_now_.load(),       taken_back_.load(),    idle_now_.load(),
+          accepted_.load(),    sent_on_.load(),          streamed_bytes_.load()};
 }
 
 void WeightServer::loop() {
@@ -95,8 +104,9 @@ void WeightServer::loop() {
     entries.push_back({room ? listeners_.unix_listener.get() : -1, POLLIN, 0});
     entries.push_back({room ? listeners_.tcp_listener.get() : -1, POLLIN, 0});
     for (const Reader& reader : readers_) {
-      const bool writes = reader.state == State::kStream;
-      entries.push_back({reader.socket.get(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
+      const bool streams = reader.state == State::kStream;
+      const int events = !streams ? POLLIN : reader.starved ? POLLRDHUP : POLLOUT | POLLRDHUP;
+      entries.push_back({reader.socket.get(), static_cast<short>(events), 0});
     }
     ::poll(entries.data(), entries.size(), poll_timeout_ms(now()));
     if (entries[0].revents != 0) return;
@@ -109,7 +119,10 @@ void WeightServer::loop() {
       if (events == 0) ++cut_;
       drop(i);
     }
-    if (entries[1].revents != 0) take_back();
+    if (entries[1].revents != 0) {
+      take_back();
+      go_on_streaming();
+    }
     serve_queue();
     if (entries[2].revents != 0) accept_from(listeners_.unix_listener, Wants::kMemory);
     if (entries[3].revents != 0) accept_from(listeners_.tcp_listener, Wants::kStream);
@@ -122,14 +135,17 @@ void WeightServer::loop() {
 
 // Ends the leases of the snapshots that the publisher needs. The receiver of a stream sees its
 // connection reset. A receiver of shared or device memory gets a byte: it may read on, but throws
-// away what it made (FlatIntake).
+// away what it made (ImageIntake).
 void WeightServer::take_back() {
   std::uint64_t signals = 0;
   (void)!::read(wake_.get(), &signals, sizeof signals);
   for (std::size_t i = readers_.size(); i-- > 0;) {
     Reader& reader = readers_[i];
-    if (!pool_.wants_back(reader.lease) && !device_pool_.wants_back(reader.device_lease)) continue;
-    cut_receivers_.add(reader.hello.receiver);
+    if (!shelf(reader).pool.wants_back(reader.lease) &&
+        !shelf(reader).device_pool.wants_back(reader.device_lease)) {
+      continue;
+    }
+    cut_receivers_.add(reader.number());
     ++taken_back_;
     if (reader.way == Wants::kMemory) {
       (void)!::send(reader.socket.get(), &kTakenBack, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -142,19 +158,31 @@ void WeightServer::take_back() {
 }
 
 // The place of the one that has waited longest of those that may be served.
-std::size_t WeightServer::next_in_queue() const {
+std::size_t WeightServer::next_in_queue() {
   if (leases() >= limits::kWeightReaders_max) return kNobody;
-  const bool kept = pool_.keeps_older();
   std::size_t found = kNobody;
   for (std::size_t i = 0; i < readers_.size(); ++i) {
     const Reader& reader = readers_[i];
     if (reader.state != State::kQueued) continue;
     if (found != kNobody && readers_[found].turn < reader.turn) continue;
-    const bool waits = kept && reader.way == Wants::kStream;
-    if (waits && cut_receivers_.contains(reader.hello.receiver)) continue;
+    const bool waits = reader.way == Wants::kStream && shelf(reader).pool.keeps_older();
+    if (waits && cut_receivers_.contains(reader.number())) continue;
+    if (waits_for_image(reader)) continue;
     found = i;
   }
   return found;
+}
+
+// Whether the version that the reader asks for is still to come here, as far as this server knows.
+bool WeightServer::waits_for_image(const Reader& reader) {
+  const Wants wants = reader.hello.wants;
+  ImageShelves::Shelf& its = shelf(reader);
+  if (wants == Wants::kDevice || (!work_.relay && &its == &shelves_.of(work_.main))) return false;
+  std::shared_ptr<Snapshot> newest = its.pool.lease_newest();
+  const bool there = newest != nullptr && newest->version() >= reader.hello.at_least &&
+                     !newest->abandoned() && (wants == Wants::kStream || newest->complete());
+  its.pool.end_lease(newest);
+  return !there;
 }
 
 void WeightServer::serve_queue() {
@@ -229,13 +257,15 @@ bool WeightServer::go_on(Reader& reader, short events) {
     case State::kIdle:
       return read_hello(reader);
     case State::kStream:
-      if ((events & (POLLERR | POLLHUP)) == 0) return stream(reader);
+      if ((events & (POLLERR | POLLHUP | POLLRDHUP)) == 0) return stream(reader);
       ++cut_;
       return false;
     case State::kHeld:
       return still_held(reader);
     case State::kQueued:
       return still_queued(reader);
+    case State::kSentOn:
+      return read_reports(reader);
   }
   return false;
 }
@@ -262,8 +292,10 @@ bool WeightServer::read_hello(Reader& reader) {
 bool WeightServer::check_hello(Reader& reader) {
   const Wants wants = reader.hello.wants;
   Answer refusal;
-  if (!core::same_secret({reader.hello.key, kKey_chars}, key_)) {
+  if (!core::same_secret({reader.hello.secret, kSecret_chars}, secret_)) {
     refusal.status = AnswerStatus::kWrongKey;
+  } else if (!ImageShelves::is_type(reader.hello.image)) {
+    refusal.status = AnswerStatus::kMalformed;
   } else if (wants != reader.way && (wants != Wants::kDevice || reader.way != Wants::kMemory)) {
     refusal.status = AnswerStatus::kMalformed;
   } else if (count(State::kQueued) >= limits::kWeightQueue_max) {
@@ -271,6 +303,9 @@ bool WeightServer::check_hello(Reader& reader) {
   } else {
     reader.state = State::kQueued;
     reader.turn = ++turns_;
+    reader.hello.place.socket[sizeof reader.hello.place.socket - 1] = 0;
+    reader.hello.place.address[sizeof reader.hello.place.address - 1] = 0;
+    shelf(reader).wanted = limits::kWeightImage_publications;
     reader.until = now() + limits::kWeightQueueSign;
     return true;
   }

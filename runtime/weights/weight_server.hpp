@@ -14,7 +14,8 @@
 #pragma once
 
 #include "runtime/weights/cut_receivers.hpp"
-#include "runtime/weights/snapshot_pool.hpp"
+#include "runtime/weights/image_shelves.hpp"
+#include "runtime/weights/relay_book.hpp"
 
 #include <atomic>
 #include <thread>
@@ -31,6 +32,8 @@ struct ServerCounters {
   std::uint64_t taken_back = 0;        // receivers whose snapshot the publisher needed
   std::uint64_t idle = 0;              // streams that are open between two versions now
   std::uint64_t accepted = 0;          // connections ever
+  std::uint64_t sent_on = 0;           // receivers that got the name of a relay
+  std::uint64_t streamed_bytes = 0;    // that the system took for streams, heads included
 };
 
 class WeightServer {
@@ -38,18 +41,24 @@ class WeightServer {
   struct Listeners {
     net::OwnedFd unix_listener, tcp_listener;  // either may be missing
   };
-  WeightServer(Listeners listeners,
-               std::string key,
-               SnapshotPool& pool,
-               DeviceSnapshotPool& device_pool);
+  struct Work {
+    bool relay = false;  // else a publisher's
+    // Of a publisher: the type of which every version comes, so nobody waits for one.
+    kernels::PanelDtype main = kernels::PanelDtype::kF32;
+  };
+  // `secret`: what a receiver must send. `shelves` outlive the server.
+  WeightServer(Listeners listeners, std::string secret, ImageShelves& shelves, Work work);
   ~WeightServer();  // closes all connections
 
   ServerCounters counters() const;
+  // Says that there are new snapshots, or more of one. Any thread.
+  void look();
 
  private:
   // kHello: a stranger. kIdle: it has had a stream and may ask again. kHeld: it holds shared or
   // device memory, or has still to confirm a stream.
-  enum class State { kHello, kIdle, kQueued, kStream, kHeld };
+  // kSentOn: it gets its version from a relay, and reports how far it is.
+  enum class State { kHello, kIdle, kQueued, kStream, kHeld, kSentOn };
   struct Reader {
     net::OwnedFd socket;
     Wants way = Wants::kMemory;  // what its listener serves
@@ -61,8 +70,14 @@ class WeightServer {
     bool keeps = false;      // its snapshot is kept for it
     std::shared_ptr<Snapshot> lease;
     std::shared_ptr<DeviceSnapshot> device_lease;
-    std::uint64_t sent = 0;   // bytes of the snapshot that the system has accepted
+    std::uint64_t at = 0;     // the next byte of the snapshot to send
+    std::uint64_t sent = 0;   // bytes that the system has accepted
     std::uint64_t taken = 0;  // of these, bytes that the receiver had taken at the last check
+    std::uint32_t first_bucket = 0;  // with which the stream begins
+    bool starved = false;            // all that is ready has been sent
+    Report report;
+    std::size_t report_bytes = 0;
+    std::uint32_t number() const { return hello.place.number; }
   };
 
   // Functions that return bool return false when the connection must end.
@@ -77,27 +92,37 @@ class WeightServer {
   bool check_hello(Reader& reader);
   bool still_queued(Reader& reader);
   void serve_queue();
-  std::size_t next_in_queue() const;
+  bool waits_for_image(const Reader& reader);
+  std::size_t next_in_queue();
   void take_back();
   bool answer(Reader& reader);
   void end_leases(Reader& reader);
   void stop_keeping(Reader& reader);
   void drop(std::size_t place);
   bool hand_out_place(Reader& reader, const Answer& reply);
+  void begin_stream(Reader& reader, Answer& reply);
   bool stream(Reader& reader);
+  void go_on_streaming();
   bool still_held(Reader& reader);
+  bool becomes_idle(Reader& reader);
+  bool is_sent_on(Reader& reader, const Snapshot& newest);
+  void note_streams();
+  bool read_reports(Reader& reader);
+  bool take_report(Reader& reader);
+  ImageShelves::Shelf& shelf(const Reader& reader) { return shelves_.of(reader.hello.image); }
 
   Listeners listeners_;
-  const std::string key_;
-  SnapshotPool& pool_;
-  DeviceSnapshotPool& device_pool_;
-  net::OwnedFd stop_, wake_;  // eventfds that end the loop, or say that a snapshot is wanted back
+  const std::string secret_;
+  ImageShelves& shelves_;
+  const Work work_;
+  net::OwnedFd stop_, wake_;  // eventfds that end the loop, or say that the snapshots changed
+  RelayBook book_;
   std::vector<Reader> readers_;
   CutReceivers cut_receivers_;
   std::uint64_t turns_ = 0;
   std::atomic<std::uint64_t> served_{0}, served_on_device_{0}, refused_{0}, cut_{0};
   std::atomic<std::uint64_t> readers_now_{0}, queued_now_{0}, taken_back_{0}, idle_now_{0};
-  std::atomic<std::uint64_t> accepted_{0};
+  std::atomic<std::uint64_t> accepted_{0}, sent_on_{0}, streamed_bytes_{0};
   std::thread thread_;
 };
 

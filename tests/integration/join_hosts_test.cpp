@@ -70,6 +70,27 @@ TEST_F(JoinHosts, ANodeThatSamplesEverythingGivesTheBitsOfALocalRun) {
   expect_clean_ledger("far");
 }
 
+// Two nodes of the far host share what comes to it, and one of them opens the port that it was
+// told to for nodes of other hosts.
+TEST_F(JoinHosts, NodesThatPassWeightsOnGiveTheBitsOfALocalRun) {
+  const Ended local = ends(files_.words("local"), 60);
+  ASSERT_EQ(local.status, 0) << local.text;
+  Background run = head("shared", listening() + Words{"--rollout.generators", "0"}, hosts_.a());
+  ASSERT_TRUE(company_of("shared").is_object()) << run.text();
+  const Words proof = {"--token-file", token_of("shared")};
+  Background relay = start(node(address_of("shared"), "generator", "relay") + proof +
+                               Words{"--relay", TwoHosts::address_b() + ":0"},
+                           "relay", hosts_.b());
+  const Background other =
+      start(node(address_of("shared"), "generator", "other") + proof, "other", hosts_.b());
+  ASSERT_TRUE(within(20, [&] { return run.says("node/relay joined"); })) << relay.text();
+  EXPECT_FALSE(ports_of(relay.pid()).empty());
+  EXPECT_EQ(run.wait(60), 0) << run.text() << relay.text();
+  EXPECT_EQ(relay.wait(10), 0) << relay.text();
+  expect_same_bits("shared", "local");
+  expect_clean_ledger("shared");
+}
+
 TEST_F(JoinHosts, AllRolesButThePolicyMayPlayElsewhere) {
   const Ended local = ends(files_.words("local"), 60);
   ASSERT_EQ(local.status, 0) << local.text;

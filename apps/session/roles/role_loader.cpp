@@ -71,8 +71,9 @@ struct RoleLoader::Order {
   const actors::Spawn& spawn;
 };
 
-RoleLoader::RoleLoader(Reach reach)
+RoleLoader::RoleLoader(Reach reach, weights::RelayOptions relays)
     : reach_(std::move(reach)),
+      relays_(std::move(relays)),
       compute_("compute", &kernels::flush_denormals),
       blocking_("reward") {}
 
@@ -167,7 +168,9 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), *team));
   auto publisher = shared_.publisher;
   if (!publisher) {
-    TROUPE_TRY_SET(publisher, weights::SharedWeightPublisher::create({}, *team));
+    weights::PublisherOptions publishing;
+    publishing.image = forward_dtype(config);
+    TROUPE_TRY_SET(publisher, weights::SharedWeightPublisher::create(publishing, *team));
   } else if (has_reference(config) && config.ref.model_name_or_path.empty()) {
     TROUPE_TRY_ASSIGN(other, team_of(order, "reference", teams_));
     if (other == team) first_weights_ = trainer->packed();
@@ -219,7 +222,7 @@ Result<RoleRecipe> RoleLoader::load_generator(const Order& order) {
   auto subscriber = shared_.subscriber;
   if (!subscriber) {
     subscriber = std::make_shared<weights::RemoteWeightSubscriber>(
-        spec, forward_dtype(config), weights::own_host_id(), team->memory());
+        spec, forward_dtype(config), weights::own_host_id(), team->memory(), relays_);
   }
   if (reach_) subscriber = reach_(std::move(subscriber));
   if (faults_ == nullptr) {

@@ -12,6 +12,7 @@
 #include "runtime/async/device_thread.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/weights/relay.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <atomic>
@@ -38,7 +39,8 @@ class RoleLoader final : public actors::RoleMaker {
   // Turns a subscriber into one that reaches a trainer on another host; null: no change.
   using Reach = std::function<std::shared_ptr<weights::WeightSubscriber>(
       std::shared_ptr<weights::WeightSubscriber>)>;
-  explicit RoleLoader(Reach reach = nullptr);
+  // `relays`: how the generators pass weights on to other hosts, and get them from there.
+  explicit RoleLoader(Reach reach = nullptr, weights::RelayOptions relays = {});
   explicit RoleLoader(OneProcess shared);
   ~RoleLoader() override;
 
@@ -67,6 +69,7 @@ class RoleLoader final : public actors::RoleMaker {
   async::DeviceThread& thread_of(const std::string& name, void (*begin)() = nullptr);
 
   Reach reach_;
+  const weights::RelayOptions relays_;
   std::atomic<std::int64_t> job_limit_s_{0};                   // of the configuration; 0: none
   OneProcess shared_;                                          // empty in a node's process
   std::unique_ptr<FaultPlan> faults_;                          // of the generators; null: none

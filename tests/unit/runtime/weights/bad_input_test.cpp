@@ -33,7 +33,7 @@ TEST(WeightServer, StrangersAreToldAndForgotten) {
   for (const Wants way : {Wants::kMemory, Wants::kStream}) {
     Hello hello = hello_with(at, way);
     EXPECT_EQ(answer_to(at, way, &hello, sizeof hello), AnswerStatus::kHere);
-    hello.key[63] = static_cast<char>(hello.key[63] ^ 1);
+    hello.secret[63] = static_cast<char>(hello.secret[63] ^ 1);
     EXPECT_EQ(answer_to(at, way, &hello, sizeof hello), AnswerStatus::kWrongKey);
     hello = hello_with(at, way == Wants::kMemory ? Wants::kStream : Wants::kMemory);
     EXPECT_EQ(answer_to(at, way, &hello, sizeof hello), AnswerStatus::kMalformed);
@@ -77,22 +77,7 @@ TEST(WeightServer, SilentAndSlowOnesHoldUpNobody) {
 
 // The bytes of a right answer and snapshot of `tiny()`, version 4.
 std::string right_bytes() {
-  model::ParamStore params(tiny());
-  write_version(params, 4);
-  core::SerialTeam team;
-  const SnapshotShape shape(params.layout(), kBucket_bytes_min);
-  auto snapshot = Snapshot::create(shape);
-  TROUPE_CHECK(snapshot.has_value(), "a snapshot");
-  (*snapshot)->fill(team, params, 4);
-  Answer answer;
-  answer.version = 4;
-  answer.bytes = shape.bytes();
-  std::string bytes(sizeof answer + shape.bytes(), '\0');
-  std::memcpy(bytes.data(), &answer, sizeof answer);
-  TROUPE_CHECK(::pread((*snapshot)->fd(), bytes.data() + sizeof answer, shape.bytes(), 0) ==
-                   static_cast<ssize_t>(shape.bytes()),
-               "reading the snapshot");
-  return bytes;
+  return stream_of(*snapshot_of(tiny(), 4, kBucket_bytes_min));
 }
 
 // Changes fields of the head and makes its checksum right again.
@@ -108,7 +93,7 @@ void edit_head(std::string& bytes, const std::function<void(SnapshotHead&)>& edi
 core::Result<std::shared_ptr<const model::PackedWeights>> from_stream(const std::string& bytes) {
   WeightLocation at;
   at.tcp_host = "127.0.0.1";
-  at.key = core::random_hex(kKey_chars / 2);
+  at.key = tests_location_key();
   auto listener = net::listen_tcp(at.tcp_host, at.tcp_port);
   TROUPE_CHECK(listener.has_value(), "listening");
   const std::jthread source([&] {
@@ -150,6 +135,9 @@ TEST(RemoteWeightSubscriber, NamesWhatIsWrongWithAStream) {
   bytes = right;
   bytes[sizeof(Answer) + 20] ^= 1;
   expect_fault(bytes, ErrorCode::kData, "its checksum");
+  bytes = right;
+  bytes[sizeof(Answer) + offsetof(SnapshotHead, signature) + 3] ^= 1;
+  expect_fault(bytes, ErrorCode::kData, "did not sign version 4");
   expect_fault(right.substr(0, right.size() / 2), ErrorCode::kPeerLost, "the other side closed");
   expect_fault(right.substr(0, sizeof(Answer) + 10), ErrorCode::kPeerLost, "its head");
   expect_fault("", ErrorCode::kPeerLost, "the answer of");
@@ -163,8 +151,8 @@ TEST(RemoteWeightSubscriber, TakesNoSizesFromAStream) {
     edit_head(bytes, edit);
     return bytes;
   };
-  expect_fault(with([](auto& head) { head.elements = ~0ull / 8; }), ErrorCode::kData,
-               "number of weights");
+  expect_fault(with([](auto& head) { head.image_bytes = ~0ull / 8; }), ErrorCode::kData,
+               "size of the image");
   expect_fault(with([](auto& head) { head.bucket_bytes = 1ull << 40; }), ErrorCode::kData,
                "is not taken");
   expect_fault(with([](auto& head) { head.bucket_bytes = 0; }), ErrorCode::kData, "is not taken");
@@ -193,7 +181,7 @@ core::Result<std::shared_ptr<const model::PackedWeights>> from_memory(const std:
   WeightLocation at;
   at.host_id = own_host_id();
   at.socket = "@troupe-test-" + std::to_string(random_id());
-  at.key = core::random_hex(kKey_chars / 2);
+  at.key = tests_location_key();
   auto listener = net::listen_unix(at.socket);
   TROUPE_CHECK(listener.has_value(), "listening");
   const std::string snapshot = bytes.substr(sizeof(Answer));
@@ -241,10 +229,14 @@ TEST(PushProtocol, TheLayoutsNumberTellsModelsApart) {
   model::ModelSpec other = tiny();
   other.ffn += 16;
   other.hidden = tiny().hidden;
-  EXPECT_NE(SnapshotShape(model::ParamLayout(tiny())).layout_hash,
-            SnapshotShape(model::ParamLayout(other)).layout_hash);
-  EXPECT_EQ(SnapshotShape(model::ParamLayout(tiny())).layout_hash,
-            SnapshotShape(model::ParamLayout(tiny())).layout_hash);
+  const auto number = [](const model::ModelSpec& spec, kernels::PanelDtype dtype) {
+    return SnapshotShape(spec, dtype).layout_hash;
+  };
+  using kernels::PanelDtype;
+  EXPECT_NE(number(tiny(), PanelDtype::kF32), number(other, PanelDtype::kF32));
+  EXPECT_EQ(number(tiny(), PanelDtype::kF32), number(tiny(), PanelDtype::kF32));
+  EXPECT_NE(number(tiny(), PanelDtype::kF32), number(tiny(), PanelDtype::kBf16));
+  EXPECT_EQ(number(tiny(), PanelDtype::kBf16), number(tiny(), PanelDtype::kBf16Compute));
 }
 
 }  // namespace

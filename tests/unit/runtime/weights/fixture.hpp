@@ -2,6 +2,7 @@
 // does.
 #pragma once
 
+#include "runtime/core/secret.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
@@ -99,6 +100,40 @@ bool comes_true(Condition condition) {
   return true;
 }
 
+// The key with which tests sign, and the key of a location for it.
+inline const net::SigningKey& tests_key() {
+  static const auto key = net::SigningKey::create();
+  TROUPE_CHECK(key.has_value(), "a signing key");
+  return *key;
+}
+inline std::string tests_location_key() {
+  return core::random_hex(kSecret_chars / 2) + tests_key().public_key();
+}
+
+// A version of a model's weights as a publisher with `tests_key` has it.
+inline std::shared_ptr<Snapshot> snapshot_of(const model::ModelSpec& spec,
+                                             core::Version version,
+                                             std::uint64_t bucket_bytes = kBucket_bytes) {
+  model::ParamStore params(spec);
+  write_version(params, version);
+  core::SerialTeam team;
+  ImageWriter writer(spec, kernels::PanelDtype::kF32, core::host_memory(), bucket_bytes);
+  auto snapshot = Snapshot::create(writer.shape());
+  TROUPE_CHECK(snapshot.has_value(), "a snapshot");
+  TROUPE_CHECK((*snapshot)->fill(team, writer, params, version, tests_key()).has_value(),
+               "filling");
+  return *snapshot;
+}
+
+// An answer that gives it, and its bytes.
+inline std::string stream_of(const Snapshot& snapshot) {
+  Answer answer;
+  answer.version = snapshot.version();
+  answer.bytes = snapshot.shape().bytes();
+  std::string bytes(reinterpret_cast<const char*>(&answer), sizeof answer);
+  return bytes.append(snapshot.bytes(), snapshot.shape().bytes());
+}
+
 // A publisher and the master weights that it copies.
 struct Source {
   explicit Source(const model::ModelSpec& spec, PublisherOptions options = {})
@@ -137,7 +172,7 @@ inline net::OwnedFd connect_to(const WeightLocation& at, Wants way) {
 inline Hello hello_with(const WeightLocation& at, Wants wants) {
   Hello hello;
   hello.wants = wants;
-  std::memcpy(hello.key, at.key.data(), kKey_chars);
+  std::memcpy(hello.secret, at.key.data(), kSecret_chars);
   return hello;
 }
 

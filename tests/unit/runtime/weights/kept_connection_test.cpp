@@ -68,7 +68,7 @@ struct ScriptedSources {
   using Script = std::function<void(const net::OwnedFd&)>;
   explicit ScriptedSources(std::vector<Script> scripts) {
     at.tcp_host = "127.0.0.1";
-    at.key = core::random_hex(kKey_chars / 2);
+    at.key = tests_location_key();
     auto listening = net::listen_tcp(at.tcp_host, at.tcp_port);
     TROUPE_CHECK(listening.has_value(), "listening");
     thread = std::jthread([scripts = std::move(scripts), listener = std::move(*listening)] {
@@ -91,20 +91,10 @@ bool hears_hello(const net::OwnedFd& socket) {
 
 // Answers a hello with version 4 of `tiny()`, or with half of it.
 void serve_four(const net::OwnedFd& socket, bool whole) {
-  model::ParamStore params(tiny());
-  write_version(params, 4);
-  core::SerialTeam team;
-  const SnapshotShape shape(params.layout());
-  auto snapshot = Snapshot::create(shape);
-  TROUPE_CHECK(snapshot.has_value(), "a snapshot");
-  (*snapshot)->fill(team, params, 4);
-  Answer answer;
-  answer.version = 4;
-  answer.bytes = shape.bytes();
+  const std::string stream = stream_of(*snapshot_of(tiny(), 4));
   TROUPE_CHECK(hears_hello(socket), "a hello");
-  EXPECT_TRUE(send_all(socket, &answer, sizeof answer, kPatient, "the answer"));
-  const std::size_t bytes = whole ? shape.bytes() : shape.bytes() / 2;
-  EXPECT_TRUE(send_all(socket, (*snapshot)->bytes(), bytes, kPatient, "bytes"));
+  const std::size_t bytes = whole ? stream.size() : stream.size() / 2;
+  EXPECT_TRUE(send_all(socket, stream.data(), bytes, kPatient, "bytes"));
   char done = 0;
   if (whole) {
     EXPECT_TRUE(receive_all(socket, &done, 1, kPatient, "the end"));
@@ -141,14 +131,14 @@ TEST(KeptConnection, AStreamThatBreaksIsAnErrorAndTheNextTryConnectsAnew) {
 TEST(KeptConnection, ASecondHelloIsCheckedLikeTheFirst) {
   Source source(tiny());
   const WeightLocation at = source.publish(1);
-  const SnapshotShape shape{model::ParamLayout(tiny())};
+  const SnapshotShape shape(tiny(), kernels::PanelDtype::kF32);
   const net::OwnedFd socket = connect_to(at, Wants::kStream);
   Hello hello = hello_with(at, Wants::kStream);
   std::vector<char> bytes(sizeof(Answer) + shape.bytes());
   ASSERT_TRUE(send_all(socket, &hello, sizeof hello, kPatient, "hello"));
   ASSERT_TRUE(receive_all(socket, bytes.data(), bytes.size(), kPatient, "a stream"));
   ASSERT_TRUE(send_all(socket, bytes.data(), 1, kPatient, "the end"));
-  hello.key[0] = static_cast<char>(hello.key[0] ^ 1);
+  hello.secret[0] = static_cast<char>(hello.secret[0] ^ 1);
   ASSERT_TRUE(send_all(socket, &hello, sizeof hello, kPatient, "hello"));
   Answer answer;
   ASSERT_TRUE(receive_all(socket, &answer, sizeof answer, kPatient, "an answer"));
@@ -156,14 +146,15 @@ TEST(KeptConnection, ASecondHelloIsCheckedLikeTheFirst) {
   EXPECT_FALSE(receive_all(socket, &answer, 1, kPatient, "the end")) << "the publisher hung up";
 }
 
-// More receivers than a publisher lends snapshots to, each a process with a connection of its own.
+// More receivers than a publisher lends snapshots to, each a process with a connection of its own,
+// on hosts that cannot reach each other.
 TEST(KeptConnection, EightyOneProcessesFollowOnePublisher) {
   constexpr std::size_t kProcesses = 81;
   Source source(tiny());
   const WeightLocation at = source.publish(1);
   std::deque<ReaderProcess> readers;
   for (std::size_t i = 0; i < kProcesses; ++i)
-    readers.emplace_back("tcp", tiny().vocab, at);
+    readers.emplace_back("tcp", tiny().vocab, at, "host " + std::to_string(i));
   for (core::Version version = 1; version <= 3; ++version) {
     if (version > 1) source.publish(version);
     const std::string name = std::to_string(version);

@@ -27,7 +27,8 @@ TEST(LeasePool, AHundredReceiversNeverCauseAFourthSnapshot) {
   core::Rng rng(5);
   core::SerialTeam team;
   model::ParamStore params(tiny(5));
-  const SnapshotShape shape(params.layout());
+  ImageWriter writer(tiny(5), kernels::PanelDtype::kF32);
+  const SnapshotShape shape = writer.shape();
   SnapshotPool pool;
   std::vector<SimulatedReceiver> receivers(100);
   const auto end = [&](SimulatedReceiver& one) {
@@ -53,7 +54,7 @@ TEST(LeasePool, AHundredReceiversNeverCauseAFourthSnapshot) {
     ASSERT_TRUE(taken);
     for (const SimulatedReceiver& one : receivers)
       EXPECT_NE(one.lease, *taken);
-    (*taken)->fill(team, params, now);
+    ASSERT_TRUE((*taken)->fill(team, writer, params, now, tests_key()));
     pool.offer(std::move(*taken));
     for (SimulatedReceiver& one : receivers) {
       if (one.lease != nullptr && one.done_at <= now) {
@@ -88,14 +89,15 @@ TEST(LeasePool, AHundredReceiversNeverCauseAFourthSnapshot) {
 TEST(LeasePool, AReceiverThatReadsTheNewestCostsNoThirdSnapshot) {
   core::SerialTeam team;
   model::ParamStore params(tiny(5));
-  const SnapshotShape shape(params.layout());
+  ImageWriter writer(tiny(5), kernels::PanelDtype::kF32);
+  const SnapshotShape shape = writer.shape();
   SnapshotPool pool;
   pool.on_want_back([] { FAIL() << "nothing is in the way"; });
   EXPECT_EQ(pool.lease_newest(true), nullptr) << "none yet";
   for (core::Version version = 1; version < 10; ++version) {
     auto taken = pool.take([&] { return Snapshot::create(shape); });
     ASSERT_TRUE(taken);
-    (*taken)->fill(team, params, version);
+    ASSERT_TRUE((*taken)->fill(team, writer, params, version, tests_key()));
     pool.offer(std::move(*taken));
     auto lease = pool.lease_newest(true);
     EXPECT_TRUE(pool.keeps(lease));

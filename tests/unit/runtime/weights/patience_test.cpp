@@ -38,8 +38,9 @@ TEST(WeightPatience, ReadersBeyondTheLimitWaitForTheirTurn) {
   std::vector<std::future<bool>> more;
   for (std::size_t i = 0; i < kMore; ++i) {
     const WeightLocation way = i % 2 == 0 ? only_memory(at) : only_tcp(at);
-    more.push_back(std::async(std::launch::async, [way] {
-      RemoteWeightSubscriber subscriber(tiny());
+    const std::string host = i % 2 == 0 ? at.host_id : "host " + std::to_string(i);
+    more.push_back(std::async(std::launch::async, [way, host] {
+      RemoteWeightSubscriber subscriber(tiny(), kernels::PanelDtype::kF32, host);
       const auto got = receive(subscriber, 1, way);
       return got && holds_version(**got, 1);
     }));
@@ -76,7 +77,7 @@ TEST(WeightPatience, AReceiverThatWaitsIsToldSoAndThenServed) {
 struct ScriptedSource {
   explicit ScriptedSource(std::function<void(const net::OwnedFd&)> script) {
     at.tcp_host = "127.0.0.1";
-    at.key = core::random_hex(kKey_chars / 2);
+    at.key = tests_location_key();
     auto listening = net::listen_tcp(at.tcp_host, at.tcp_port);
     TROUPE_CHECK(listening.has_value(), "listening");
     thread = std::jthread([script = std::move(script), listener = std::move(*listening)] {
@@ -95,18 +96,7 @@ struct ScriptedSource {
 
 // The bytes of an answer and of a snapshot of `tiny()`, version 4.
 std::string stream_bytes() {
-  model::ParamStore params(tiny());
-  write_version(params, 4);
-  core::SerialTeam team;
-  const SnapshotShape shape(params.layout());
-  auto snapshot = Snapshot::create(shape);
-  TROUPE_CHECK(snapshot.has_value(), "a snapshot");
-  (*snapshot)->fill(team, params, 4);
-  Answer answer;
-  answer.version = 4;
-  answer.bytes = shape.bytes();
-  std::string bytes(reinterpret_cast<const char*>(&answer), sizeof answer);
-  return bytes.append((*snapshot)->bytes(), shape.bytes());
+  return stream_of(*snapshot_of(tiny(), 4));
 }
 
 // The system paces the link: the whole takes three times as long as the patience with it.

@@ -11,30 +11,24 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace troupe::weights {
 
 class ReaderProcess {
  public:
-  ReaderProcess(const std::string& way, std::int64_t vocab, const WeightLocation& at) {
-    const auto program =
-        (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weight_reader").string();
-    const std::string vocabulary = std::to_string(vocab), port = std::to_string(at.tcp_port);
-    int in[2], out[2];
-    TROUPE_CHECK(::pipe2(in, O_CLOEXEC) == 0 && ::pipe2(out, O_CLOEXEC) == 0, "pipes");
-    child_ = ::fork();
-    if (child_ == 0) {
-      ::dup2(in[0], 0);
-      ::dup2(out[1], 1);
-      ::execl(program.c_str(), program.c_str(), way.c_str(), vocabulary.c_str(), at.host_id.c_str(),
-              at.socket.c_str(), at.tcp_host.c_str(), port.c_str(), at.key.c_str(), nullptr);
-      ::_exit(127);
-    }
-    ::close(in[0]);
-    ::close(out[1]);
-    to_ = in[1];
-    from_ = ::fdopen(out[0], "r");
+  // `host`: the id of the host that it believes to be on; empty: this one. `reach`: the address at
+  // which others get weights from it, where "@" stands for its port; empty: none.
+  ReaderProcess(const std::string& way,
+                std::int64_t vocab,
+                const WeightLocation& at,
+                const std::string& host = "",
+                const std::string& reach = "") {
+    start({way, std::to_string(vocab), at.host_id, at.socket, at.tcp_host,
+           std::to_string(at.tcp_port), at.key, host, reach});
   }
+  // A publisher.
+  explicit ReaderProcess(std::int64_t vocab) { start({"source", std::to_string(vocab)}); }
   ~ReaderProcess() {
     if (child_ > 0) kill();
     ::close(to_);
@@ -71,6 +65,29 @@ class ReaderProcess {
   }
 
  private:
+  void start(std::vector<std::string> words) {
+    words.insert(
+        words.begin(),
+        (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weight_reader").string());
+    std::vector<char*> pointers;
+    for (std::string& word : words)
+      pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    int in[2], out[2];
+    TROUPE_CHECK(::pipe2(in, O_CLOEXEC) == 0 && ::pipe2(out, O_CLOEXEC) == 0, "pipes");
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::dup2(in[0], 0);
+      ::dup2(out[1], 1);
+      ::execv(pointers[0], pointers.data());
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    to_ = in[1];
+    from_ = ::fdopen(out[0], "r");
+  }
+
   pid_t child_ = -1;
   int to_ = -1;
   std::FILE* from_ = nullptr;

@@ -40,18 +40,6 @@ TEST(SharedWeightChannel, OneWhoJoinsLateGetsTheNewest) {
   EXPECT_TRUE(holds_version(**got, 7));
 }
 
-TEST(SharedWeightChannel, PanelsOfAnotherDtypeAreFilledFromTheSameBytes) {
-  Source source(tiny());
-  const WeightLocation at = source.publish(2);
-  RemoteWeightSubscriber subscriber(tiny(), kernels::PanelDtype::kBf16);
-  for (const WeightLocation& way : {only_memory(at), only_tcp(at)}) {
-    const auto got = receive(subscriber, 2, way);
-    ASSERT_TRUE(got) << got.error().message;
-    EXPECT_EQ((*got)->dtype(), kernels::PanelDtype::kBf16);
-    EXPECT_TRUE(holds_version(**got, 2));
-  }
-}
-
 TEST(SharedWeightChannel, OtherHostsComeByTcp) {
   Source source(tiny());
   const WeightLocation at = source.publish(3);

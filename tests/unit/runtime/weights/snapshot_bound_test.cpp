@@ -20,13 +20,13 @@ using core::ErrorCode;
 class SlowStream {
  public:
   SlowStream(const WeightLocation& at, std::uint32_t number)
-      : at_(at), number_(number), shape_(model::ParamLayout(wide())) {}
+      : at_(at), number_(number), shape_(wide(), kernels::PanelDtype::kF32) {}
 
   void ask() {
     ++asked_;
     socket_ = connect_to(at_, Wants::kStream);
     Hello hello = hello_with(at_, Wants::kStream);
-    hello.receiver = number_;
+    hello.place.number = number_;
     TROUPE_CHECK(send_all(socket_, &hello, sizeof hello, kPatient, "a hello").has_value(), "hello");
     got_.clear();
     version_ = 0;
@@ -59,10 +59,9 @@ class SlowStream {
   }
   // True when all weights are those of the version that was announced.
   bool right() const {
-    model::ParamStore params(wide());
-    write_version(params, version_);
-    return whole() &&
-           std::memcmp(got_.data() + shape_.data_offset(), params.data(), shape_.data_bytes()) == 0;
+    const auto wanted = snapshot_of(wide(), version_);
+    return whole() && std::memcmp(got_.data() + shape_.data_offset(), wanted->image(),
+                                  shape_.image_bytes) == 0;
   }
   core::Version version() const { return version_; }
   int asked() const { return asked_; }

@@ -1,10 +1,9 @@
-// Packs the weights of a snapshot into panels, in slices between an engine's steps. First checks
-// the buckets' checksums, unless that was done on arrival or is not needed; `take` returns the
-// panels only if every check passed and the snapshot was not taken back meanwhile. Made by a
-// subscriber, used by the engine's thread.
+// Copies the image of a snapshot into an engine's panels, in slices between the engine's steps, and
+// checks each bucket's checksum in the same pass, unless that was done on arrival or is not needed.
+// `take` returns the panels only if every check passed and the snapshot was not taken back
+// meanwhile. Made by a subscriber, used by the engine's thread.
 #pragma once
 
-#include "runtime/model/weight_packer.hpp"
 #include "runtime/net/socket.hpp"
 #include "runtime/weights/push_protocol.hpp"
 #include "runtime/weights/shadow_pool.hpp"
@@ -12,17 +11,16 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace troupe::weights {
 
-// Weights in the order of ParamLayout, and the owners that keep their memory alive and unchanged.
-struct FlatWeights {
+// The image of one version, and the owners that keep its memory alive and unchanged.
+struct ArrivedImage {
   core::Version version = 0;
   SnapshotShape shape;
   std::vector<std::uint32_t> table;  // CRC-32C of each bucket
-  const float* data = nullptr;
+  const char* data = nullptr;
   bool on_device = false;             // `data` lies in the memory of the engine's team
   net::OwnedFd lease;                 // a connection: until a byte comes nobody writes `data`
   std::shared_ptr<const void> owner;  // of `data`; goes before the lease
@@ -36,28 +34,29 @@ bool is_taken_back(const net::OwnedFd& lease);
 // The kPeerLost error for that.
 core::Failure taken_back(core::Version version);
 
-class FlatIntake final : public WeightIntake {
+class ImageIntake final : public WeightIntake {
  public:
   // Takes panels from `shadows`: on the host in the constructor, so that the engine does not wait
   // for fresh memory; on a device in `advance`, on the engine's thread, which owns the device.
-  FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows);
+  ImageIntake(ArrivedImage image, std::shared_ptr<ShadowPool> shadows);
 
-  core::Version version() const override { return flat_.version; }
-  bool verified() const override { return flat_.verified; }
+  core::Version version() const override { return image_.version; }
+  bool verified() const override { return image_.verified; }
+  // A slice takes at least one bucket for each member, and no further one that would not fit into
+  // the budget if it took as long as the slowest so far.
   core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) override;
   std::shared_ptr<const model::PackedWeights> take() override;
 
  private:
-  core::Result<bool> pack(core::TeamRunner& team, core::Duration budget);
-  core::Result<bool> verify(core::TeamRunner& team, core::TimePoint end);
-  void take_shadow();
+  core::Result<bool> copy(core::TeamRunner& team, core::Duration budget);
+  void copy_bucket(std::uint32_t index);
 
-  FlatWeights flat_;
+  ArrivedImage image_;
   std::shared_ptr<ShadowPool> shadows_;
   std::shared_ptr<model::PackedWeights> shadow_;
-  std::optional<model::WeightPacker> packer_;
   std::atomic<std::uint32_t> next_bucket_{0};
   std::atomic<std::uint32_t> wrong_bucket_;
+  bool done_ = false;
 };
 
 }  // namespace troupe::weights

@@ -1,0 +1,46 @@
+#include "runtime/weights/relay.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+
+namespace troupe::weights {
+namespace {
+
+// Copies a text into a field that ends with a zero; leaves it empty if the text is too long.
+template <std::size_t N>
+void put(char (&field)[N], const std::string& text) {
+  if (text.size() < N) std::memcpy(field, text.data(), text.size());
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<Relay>> Relay::create(const std::string& key,
+                                                   std::uint32_t number,
+                                                   const RelayOptions& options) {
+  TROUPE_TRY_ASSIGN(parts, parts_of_key(key));
+  RelayPlace place;
+  place.number = number;
+  WeightServer::Listeners listeners;
+  const std::string socket =
+      "@troupe-relay-" + std::to_string(::getpid()) + "-" + std::to_string(random_id() % 1'000'000);
+  TROUPE_TRY_SET(listeners.unix_listener, net::listen_unix(socket));
+  put(place.socket, socket);
+  if (options.reach) {
+    std::uint32_t port = 0;
+    TROUPE_TRY_SET(listeners.tcp_listener, net::listen_tcp("127.0.0.1", port));
+    put(place.address, options.reach(port));
+  }
+  return std::unique_ptr<Relay>(
+      new Relay(key, std::move(parts.secret), place, std::move(listeners)));
+}
+
+Relay::Relay(std::string key,
+             std::string secret,
+             const RelayPlace& place,
+             WeightServer::Listeners listeners)
+    : key_(std::move(key)),
+      place_(place),
+      server_(std::move(listeners), std::move(secret), shelves_, {.relay = true, .main = {}}) {}
+
+}  // namespace troupe::weights

@@ -1,0 +1,179 @@
+#include "runtime/weights/relay_book.hpp"
+
+#include "runtime/weights/limits.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace troupe::weights {
+
+RelayBook::Entry& RelayBook::enter(const Ask& ask, core::TimePoint now) {
+  Entry& entry = entries_[ask.place.number];
+  if (entry.content != ask.content) {
+    entry.parent = 0;
+    entry.suspected = false;
+    entry.slow.clear();
+  }
+  if (entry.content != ask.content || entry.buckets != ask.buckets) entry.moved = now;
+  entry.place = ask.place;
+  entry.host = ask.host;
+  entry.turn = ask.turn;
+  entry.content = ask.content;
+  entry.buckets = ask.buckets;
+  return entry;
+}
+
+std::optional<RelayPlace> RelayBook::choose(const Ask& ask, core::TimePoint now) {
+  if (ask.place.number == 0) return std::nullopt;
+  Entry& asker = enter(ask, now);
+  note_fault(asker, ask);
+  if (!ask.direct) {
+    if (const Entry* const found = find_parent(asker, ask)) {
+      if (ask.fault == RelayFault::kSlow) asker.slow.push_back(ask.avoid);
+      return go_to(asker, *found);
+    }
+    if (keeps_silent_one(ask, now)) return go_to(asker, entries_.at(ask.avoid));
+  }
+  asker.parent = 0;
+  asker.reads_other = false;
+  return std::nullopt;
+}
+
+std::optional<RelayPlace> RelayBook::go_to(Entry& asker, const Entry& relay) const {
+  const bool same_host = is_near(relay, asker);
+  asker.parent = relay.place.number;
+  asker.reads_other = same_host;
+  RelayPlace place = relay.place;
+  if (same_host) {
+    place.address[0] = 0;
+  } else {
+    place.socket[0] = 0;
+  }
+  return place;
+}
+
+bool RelayBook::is_near(const Entry& relay, const Entry& asker) {
+  return relay.host == asker.host && relay.place.socket[0] != 0;
+}
+
+void RelayBook::note_fault(Entry& asker, const Ask& ask) {
+  if (ask.avoid == 0) return;
+  asker.parent = ask.avoid;  // so that it does not count as a copy of the publisher's
+  if (ask.fault == RelayFault::kWrong &&
+      std::find(asker.wrong.begin(), asker.wrong.end(), ask.avoid) == asker.wrong.end()) {
+    if (asker.wrong.size() >= limits::kRelaysAvoided_max) asker.wrong.erase(asker.wrong.begin());
+    asker.wrong.push_back(ask.avoid);
+  }
+  const auto relay = entries_.find(ask.avoid);
+  if (relay == entries_.end() || relay->second.content != ask.content) return;
+  const bool withholds = ask.fault != RelayFault::kSlow && relay->second.buckets > ask.buckets;
+  if (ask.fault == RelayFault::kLost || withholds) relay->second.suspected = true;
+}
+
+// The best relay for the asker, or null: the publisher, or the relay that it has.
+const RelayBook::Entry* RelayBook::find_parent(const Entry& asker, const Ask& ask) const {
+  const std::size_t others = copies(ask.content) - (asker.parent == 0 ? 1 : 0);
+  const bool copy_is_free = ask.avoid == 0 && others < limits::kWeightCopies_max;
+  const Entry* best = nullptr;
+  std::tuple<bool, std::size_t, std::uint32_t, std::uint64_t> best_rank;
+  for (const auto& [number, relay] : entries_) {
+    if (!may_feed(relay, asker, ask)) continue;
+    const bool same_host = is_near(relay, asker);
+    const std::size_t fed = same_host ? 0 : children(number);
+    if (!same_host && (relay.place.address[0] == 0 || fed >= limits::kRelayChildren_max)) continue;
+    if (!same_host && copy_is_free) continue;
+    if (ask.fault == RelayFault::kSlow && !is_better(relay, asker, ask)) continue;
+    const std::tuple rank{!same_host, fed, relay.content.all - relay.buckets, relay.turn};
+    if (best != nullptr && best_rank <= rank) continue;
+    best = &relay;
+    best_rank = rank;
+  }
+  return best;
+}
+
+bool RelayBook::may_feed(const Entry& relay, const Entry& asker, const Ask& ask) const {
+  const std::uint32_t number = relay.place.number;
+  if (&relay == &asker || relay.content != asker.content) return false;
+  if (relay.suspected || relay.reads_other) return false;
+  if (number == ask.avoid || is_set_aside(number)) return false;
+  if (std::find(asker.wrong.begin(), asker.wrong.end(), number) != asker.wrong.end()) return false;
+  if (std::find(asker.slow.begin(), asker.slow.end(), number) != asker.slow.end()) return false;
+  const bool has_enough = ask.avoid != 0 ? relay.buckets > asker.buckets || relay.complete()
+                                         : relay.buckets >= asker.buckets;
+  return has_enough && !is_fed_by(relay, asker.place.number);
+}
+
+// A relay that works is kept if there is no better one. A silent one that holds nothing back and
+// gets buckets itself is only slow.
+bool RelayBook::keeps_silent_one(const Ask& ask, core::TimePoint now) const {
+  const auto found = entries_.find(ask.avoid);
+  if (found == entries_.end() || found->second.content != ask.content) return false;
+  const Entry& relay = found->second;
+  if (ask.fault == RelayFault::kSlow) return true;
+  if (ask.fault != RelayFault::kSilent) return false;
+  return !relay.suspected && relay.buckets <= ask.buckets &&
+         now - relay.moved < limits::kRelayStuck;
+}
+
+// Whether the asker should leave a relay that works for this one. It does not come back to the old
+// one, so it moves at most once for each relay that there is.
+bool RelayBook::is_better(const Entry& relay, const Entry& asker, const Ask& ask) const {
+  constexpr std::uint32_t kParts = 8;
+  const bool far_ahead =
+      relay.complete() || relay.buckets > asker.buckets + relay.content.all / kParts;
+  if (!far_ahead || (is_near(relay, asker) && !relay.complete())) return false;
+  const auto parent = entries_.find(ask.avoid);
+  if (parent == entries_.end()) return true;
+  const bool starves = parent->second.buckets <= asker.buckets + 1 && !parent->second.complete();
+  return starves || children(relay.place.number) < children(ask.avoid);
+}
+
+bool RelayBook::is_fed_by(const Entry& one, std::uint32_t number) const {
+  const Entry* next = &one;
+  for (std::size_t steps = 0; steps <= entries_.size() && next->parent != 0; ++steps) {
+    if (next->parent == number) return true;
+    const auto parent = entries_.find(next->parent);
+    if (parent == entries_.end() || parent->second.content != one.content) return false;
+    next = &parent->second;
+  }
+  return false;
+}
+
+std::size_t RelayBook::children(std::uint32_t number) const {
+  const Entry& relay = entries_.at(number);
+  return static_cast<std::size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [&](const auto& one) {
+        const Entry& child = one.second;
+        return child.parent == number && child.content == relay.content && !child.complete() &&
+               !child.reads_other;
+      }));
+}
+
+void RelayBook::progress(std::uint32_t number, std::uint32_t buckets, core::TimePoint now) {
+  const auto found = entries_.find(number);
+  if (found == entries_.end() || buckets <= found->second.buckets) return;
+  Entry& entry = found->second;
+  entry.buckets = std::min(buckets, entry.content.all);
+  entry.moved = now;
+}
+
+void RelayBook::leave(std::uint32_t number, std::uint64_t turn) {
+  const auto found = entries_.find(number);
+  if (found != entries_.end() && found->second.turn == turn) entries_.erase(found);
+}
+
+std::size_t RelayBook::copies(const RelayContent& content) const {
+  return static_cast<std::size_t>(std::count_if(
+      entries_.begin(), entries_.end(),
+      [&](const auto& one) { return one.second.content == content && one.second.parent == 0; }));
+}
+
+bool RelayBook::is_set_aside(std::uint32_t number) const {
+  constexpr std::ptrdiff_t kComplaints = 2;
+  return std::count_if(entries_.begin(), entries_.end(), [&](const auto& one) {
+           const auto& wrong = one.second.wrong;
+           return std::find(wrong.begin(), wrong.end(), number) != wrong.end();
+         }) >= kComplaints;
+}
+
+}  // namespace troupe::weights

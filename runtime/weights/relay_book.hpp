@@ -1,0 +1,90 @@
+// Decides who gets a version of the weights from whom, so that few copies leave the publisher: the
+// receivers that have a version, or the beginning of it, pass it on. Knows every receiver that has
+// a connection with the publisher, what it has, and who feeds it. A pure state machine; owned by
+// the server of weights, used on its thread.
+//
+// A receiver goes to one of its own host if that has begun the version, else to the publisher while
+// fewer than kWeightCopies_max copies of the version leave it, else to the relay with the fewest
+// children (kRelayChildren_max at most), else to the publisher. One whose relay has failed it asks
+// again: a relay that is lost, or gives wrong bytes, is left at once. One that is silent is left
+// for a relay that has more buckets than the asker. If there is none, it is kept as long as it gets
+// buckets itself and holds none back; so a slow link is no reason for another copy, and no deadline
+// ends it. A receiver also asks now and then while its relay works: it moves to a relay
+// that is far ahead of it and feeds fewer, or if its own relay has hardly more than it has itself.
+#pragma once
+
+#include "runtime/core/clock.hpp"
+#include "runtime/weights/push_protocol.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace troupe::weights {
+
+// What a receiver wants: a version, packed as one storage type.
+struct RelayContent {
+  kernels::PanelDtype image = kernels::PanelDtype::kF32;
+  core::Version version = 0;
+  std::uint32_t all = 0;  // its buckets
+  friend bool operator==(const RelayContent&, const RelayContent&) = default;
+};
+
+class RelayBook {
+ public:
+  struct Ask {
+    RelayPlace place;        // of the asker; number 0: it passes nothing on and is not remembered
+    std::uint64_t host = 0;  // Hello::host
+    std::uint64_t turn = 0;  // of this request; `leave` must name the latest
+    RelayContent content;
+    std::uint32_t buckets = 0;  // of them it has
+    std::uint32_t avoid = 0;    // Hello::avoid
+    RelayFault fault = RelayFault::kNone;
+    bool direct = false;  // the publisher must serve it itself
+  };
+  // The relay to go to, with its socket if it is on the asker's host, else with its address. None:
+  // the publisher serves the asker.
+  std::optional<RelayPlace> choose(const Ask& ask, core::TimePoint now);
+  // The receiver has so many buckets of its version now.
+  void progress(std::uint32_t number, std::uint32_t buckets, core::TimePoint now);
+  // The receiver's connection has ended.
+  void leave(std::uint32_t number, std::uint64_t turn);
+
+  // Copies of this version that leave the publisher, or have left it, for receivers that are here.
+  std::size_t copies(const RelayContent& content) const;
+  // Two receivers that are here got wrong bytes from this one.
+  bool is_set_aside(std::uint32_t number) const;
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    RelayPlace place;
+    std::uint64_t host = 0, turn = 0;
+    RelayContent content;
+    std::uint32_t buckets = 0;
+    std::uint32_t parent = 0;          // 0: the publisher
+    core::TimePoint moved;             // when it last got a bucket, or began
+    bool suspected = false;            // failed somebody with this version
+    bool reads_other = false;          // it reads the memory of one of its host, and has no copy
+    std::vector<std::uint32_t> wrong;  // relays that gave it wrong bytes
+    std::vector<std::uint32_t> slow;   // that it left for better ones, in this version
+    bool complete() const { return buckets >= content.all; }
+  };
+  using Entries = std::map<std::uint32_t, Entry>;
+
+  Entry& enter(const Ask& ask, core::TimePoint now);
+  void note_fault(Entry& asker, const Ask& ask);
+  const Entry* find_parent(const Entry& asker, const Ask& ask) const;
+  bool may_feed(const Entry& relay, const Entry& asker, const Ask& ask) const;
+  bool keeps_silent_one(const Ask& ask, core::TimePoint now) const;
+  bool is_better(const Entry& relay, const Entry& asker, const Ask& ask) const;
+  static bool is_near(const Entry& relay, const Entry& asker);
+  std::optional<RelayPlace> go_to(Entry& asker, const Entry& relay) const;
+  bool is_fed_by(const Entry& one, std::uint32_t number) const;
+  std::size_t children(std::uint32_t number) const;
+
+  Entries entries_;  // by number
+};
+
+}  // namespace troupe::weights
