@@ -21,8 +21,19 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
   const auto add = [&](const std::string& kind, const std::string& name, const std::string& node) {
     roles.push_back({kind, name, runs_here(config, kind) ? "node/" + node : ""});
   };
-  add("policy", actors::kPolicyRole, "policy");
-  if (has_critic(config)) add("critic", actors::kCriticRole, "critic");
+  const auto add_ranks = [&](const std::string& kind, const std::string& first,
+                             std::int64_t ranks) {
+    add(kind, first, kind);
+    for (std::int64_t rank = 1; rank < ranks; ++rank) {
+      const std::string number = std::to_string(rank);
+      add(kind, kind + "/" + number, kind + "-" + number);
+    }
+    if (ranks < 2) return;
+    for (actors::WantedRole& role : roles)
+      role.ranked = role.ranked || role.kind == kind;
+  };
+  add_ranks("policy", actors::kPolicyRole, config.actor.ranks);
+  if (has_critic(config)) add_ranks("critic", actors::kCriticRole, config.critic.ranks);
   for (const RewardPart& part : reward_parts(config)) {
     const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
     add("reward", part.role, node);

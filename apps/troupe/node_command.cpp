@@ -75,7 +75,9 @@ Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
     return Entrance{pass.socket, pass.pass};
   };
   NodeCalls calls;
-  calls.maker = [] { return std::make_unique<RoleLoader>(); };
+  calls.maker = [](actors::AskToMeet meet) {
+    return std::make_unique<RoleLoader>(nullptr, std::move(meet));
+  };
   calls.note = say;
   calls.find_again = enter_here;
   calls.end_now = [] { ::_exit(kWedged); };
@@ -91,11 +93,11 @@ Result<NodeEnd> stay(const JoinTarget& target,
                      const std::shared_ptr<actors::LogBacklog>& log) {
   async::IoThreads io(1);
   NodeCalls calls;
-  calls.maker = [&io, &target] {
-    return std::make_unique<RoleLoader>(
-        [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
-          return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
-        });
+  calls.maker = [&io, &target](actors::AskToMeet meet) {
+    auto reach = [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
+      return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
+    };
+    return std::make_unique<RoleLoader>(std::move(reach), std::move(meet));
   };
   calls.note = say;
   calls.log = log;
