@@ -32,7 +32,9 @@ Verdict verdict_of(const core::Result<void>& result) {
 core::Failure over(const core::Error& error) {
   if (error.code == ErrorCode::kInvalidArgument)
     return core::fail(ErrorCode::kInternal, "the ranks do not do the same: " + error.message);
-  return core::fail(ErrorCode::kPeerLost, error.message);
+  if (error.code == ErrorCode::kClosed)
+    return core::fail(ErrorCode::kPeerLost, error.message);
+  return core::fail(error);  // kPeerLost, or what another rank gave up with
 }
 
 // True for errors that may come from the end of the gang.

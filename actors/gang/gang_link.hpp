@@ -23,8 +23,8 @@ class GangLink {
   virtual core::Result<std::vector<std::byte>> hear() = 0;
   // Every rank says how its part went and gets the same answer: the error of the lowest rank that
   // has one, with that rank's number. Or the gang is over, and `together` becomes false: errors are
-  // then this rank's own, else kPeerLost (a rank is gone) or kInternal (the ranks do not do the same
-  // things).
+  // then this rank's own, else what another rank gave up with, kPeerLost (a rank is gone) or
+  // kInternal (the ranks do not do the same things).
   virtual core::Result<void> agree(const core::Result<void>& mine, bool* together = nullptr) = 0;
 };
 

@@ -9,10 +9,11 @@ namespace troupe::app {
 
 namespace {
 
+// Of this host.
 std::uint32_t ranks_of(const config::TrainConfig& config, const std::string& kind) {
-  if (kind == "policy") return static_cast<std::uint32_t>(config.actor.ranks);
-  if (kind == "critic") return static_cast<std::uint32_t>(config.critic.ranks);
-  return 1;
+  const std::int64_t ranks = kind == "policy" ? config.actor.ranks : config.critic.ranks;
+  const std::int64_t here = config.cluster.local_ranks;
+  return static_cast<std::uint32_t>(here == 0 ? ranks : std::min(ranks, here));
 }
 
 // Each rank of a role gets an equal part of the cores that the role has.

@@ -81,6 +81,11 @@ std::string too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
                 ranks);
 }
 
+bool ranks_elsewhere(const TrainConfig& c) {
+  const std::int64_t here = c.cluster.local_ranks;
+  return here > 0 && here < std::max(c.actor.ranks, c.critic.ranks);
+}
+
 // One device for all ranks, or, with GPUs, one of its own for each.
 bool fits_ranks(const Devices& devices, std::int64_t ranks) {
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "runtime/async/run_on.hpp"
 #include "runtime/collective/limits.hpp"
 
 namespace troupe::app {

@@ -1,5 +1,7 @@
 #include "apps/session/roles/gang_ranks.hpp"
 
+#include "runtime/net/own_address.hpp"
+
 #include <algorithm>
 
 namespace troupe::app {
@@ -8,7 +10,7 @@ using core::ErrorCode;
 using core::Result;
 using Gang = std::shared_ptr<collective::Collectives>;
 
-Result<Gang> GangRanks::begin(const actors::Spawn& spawn) {
+Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& network) {
   if (!ask_) {
     return core::fail(ErrorCode::kUnsupported,
                       spawn.name + " is one of " + std::to_string(spawn.ranks) +
@@ -18,6 +20,11 @@ Result<Gang> GangRanks::begin(const actors::Spawn& spawn) {
   options.gang = {core::RunId{spawn.run_id}, spawn.kind, spawn.epoch};
   options.rank = static_cast<int>(spawn.rank);
   options.size = static_cast<int>(spawn.ranks);
+  if (!network.empty()) {
+    auto own = net::own_address_in(network);
+    if (!own) return core::fail(own.error().within("--cluster.trusted_network"));
+    options.tcp_host = std::move(*own);
+  }
   auto gang = std::make_shared<collective::Collectives>(std::move(options));
   const std::lock_guard lock(mutex_);
   if (abandoned_[spawn.name] >= spawn.epoch)
@@ -26,8 +33,10 @@ Result<Gang> GangRanks::begin(const actors::Spawn& spawn) {
   return gang;
 }
 
-Result<Gang> GangRanks::join(const actors::Spawn& spawn, const std::string& arithmetic) {
-  TROUPE_TRY_ASSIGN(gang, begin(spawn));
+Result<Gang> GangRanks::join(const actors::Spawn& spawn,
+                             const std::string& arithmetic,
+                             const std::string& network) {
+  TROUPE_TRY_ASSIGN(gang, begin(spawn, network));
   actors::CompanyRendezvous company(ask_, spawn.name, spawn.epoch, arithmetic);
   TROUPE_TRY(gang->connect(company));
   const std::lock_guard lock(mutex_);

@@ -21,10 +21,12 @@ class GangRanks {
   explicit GangRanks(actors::AskToMeet ask) : ask_(std::move(ask)) {}
 
   // Connects a rank that is being started with the others of its gang; blocks until all are
-  // connected. `arithmetic`: the class that it computes in. Errors: those of Collectives::connect
-  // and MeetGang; kClosed (abandoned); kUnsupported (no gang can be met from here).
+  // connected. `arithmetic`: the class that it computes in. `network`: in which it can be reached
+  // from other hosts; "": it cannot. Errors: those of Collectives::connect, MeetGang and
+  // net::own_address_in; kClosed (abandoned); kUnsupported (no gang can be met from here).
   core::Result<std::shared_ptr<collective::Collectives>> join(const actors::Spawn& spawn,
-                                                              const std::string& arithmetic);
+                                                              const std::string& arithmetic,
+                                                              const std::string& network);
 
   // RoleMaker::abandon and abandon_starts.
   void abandon(const std::string& role, std::uint64_t epoch);
@@ -36,7 +38,8 @@ class GangRanks {
     std::weak_ptr<collective::Collectives> gang;
     bool connected = false;
   };
-  core::Result<std::shared_ptr<collective::Collectives>> begin(const actors::Spawn& spawn);
+  core::Result<std::shared_ptr<collective::Collectives>> begin(const actors::Spawn& spawn,
+                                                               const std::string& network);
 
   const actors::AskToMeet ask_;
   std::mutex mutex_;

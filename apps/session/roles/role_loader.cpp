@@ -55,6 +55,11 @@ std::shared_ptr<actors::GangLink> link_of(std::shared_ptr<collective::Collective
   return std::make_shared<actors::CollectiveLink>(std::move(gang));
 }
 
+learn::Ranks ranks_of(const std::shared_ptr<collective::Collectives>& gang,
+                      const config::TrainConfig& config) {
+  return {gang.get(), static_cast<int>(config.train.zero_stage)};
+}
+
 // Refuses the role when its files on this host differ from the run's.
 Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
   const auto& ours = hashing.get();
@@ -140,7 +145,7 @@ Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
 Result<std::shared_ptr<collective::Collectives>> RoleLoader::gang_of(const Order& order,
                                                                      core::TeamRunner& team) {
   if (order.spawn.ranks < 2) return std::shared_ptr<collective::Collectives>();
-  return gangs_.join(order.spawn, class_of(order, team));
+  return gangs_.join(order.spawn, class_of(order, team), order.config.cluster.trusted_network);
 }
 
 std::string RoleLoader::arithmetic_of(const Order& order, core::TeamRunner* team) {
@@ -199,7 +204,7 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
-  settings.optim.ranks.gang = gang.get();
+  settings.optim.ranks = ranks_of(gang, config);
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), *team));
   if (order.spawn.rank > 0) return follower(std::move(trainer), std::move(gang), team);
   if (gang) trainer = actors::leading_policy(std::move(trainer), link_of(std::move(gang)));
@@ -223,7 +228,7 @@ Result<RoleRecipe> RoleLoader::load_critic(const Order& order) {
   TROUPE_TRY_ASSIGN(team, team_of(order));
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
-  TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team, {gang.get()}));
+  TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team, ranks_of(gang, order.config)));
   if (order.spawn.rank > 0) return follower(std::move(made.trainer), std::move(gang), team);
   if (gang) made.trainer = actors::leading_critic(std::move(made.trainer), link_of(std::move(gang)));
   auto factory =

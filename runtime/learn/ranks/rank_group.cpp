@@ -56,8 +56,7 @@ core::Result<void> RankGroup::all_well(const core::Result<void>& own, const std:
 
 core::Failure RankGroup::leave(core::Error error) {
   // An operation of the gang may be what failed; it is over then, and this changes nothing.
-  gang_.abort();
-  (void)gang_.barrier();
+  gang_.give_up(error.within("rank " + std::to_string(rank())));
   return core::fail(std::move(error));
 }
 
