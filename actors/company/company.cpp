@@ -355,6 +355,7 @@ void Company::fail_run(const core::Error& error) {
 
 async::task<void> Company::end_run() {
   resting_ = parting_ = true;
+  changed_.notify_all();                  // ranks that wait for a meeting
   const auto roles = placement_.roles();  // as they are now
   const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
   for (const auto& [name, placed] : roles) {

@@ -7,7 +7,9 @@ namespace troupe::actors {
 using core::ErrorCode;
 
 void Company::mend_gangs() {
-  for (RolePlacement::Broken& broken : placement_.break_up(context_.timers->now())) {
+  auto all = placement_.break_up(context_.timers->now());
+  if (!all.empty()) changed_.notify_all();  // ranks that wait for a meeting
+  for (RolePlacement::Broken& broken : all) {
     const std::string what = "take down " + broken.rank.name;
     context_.scope->spawn(
         what, take_down(broken.rank.name, broken.rank.epoch, std::move(broken.cause)));
