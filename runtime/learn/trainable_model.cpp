@@ -115,12 +115,6 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
 
 TrainableModel::~TrainableModel() = default;
 
-core::Result<void> TrainableModel::write_once(
-    const std::function<core::Result<void>()>& write) const {
-  if (!ranks_) return write();
-  return ranks_->agree(ranks_->rank() == 0 ? write() : core::Result<void>());
-}
-
 std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
   if (packed_ && packed_->version() == version_) return packed_;
   // Refills panels that nobody else holds: the current ones, else the spare ones. Fresh memory

@@ -110,6 +110,12 @@ core::Result<json> read_numbers(const std::filesystem::path& path,
 
 }  // namespace
 
+core::Result<void> TrainableModel::write_once(
+    const std::function<core::Result<void>()>& write) const {
+  if (!ranks_) return write();
+  return ranks_->agree(ranks_->rank() == 0 ? write() : core::Result<void>());
+}
+
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
   core::Result<void> written;  // an error of the writer must not keep it from what ranks do together
   const auto write = [&](const model::ParamStore& store, const char* name) {

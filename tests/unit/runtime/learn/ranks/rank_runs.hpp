@@ -76,7 +76,7 @@ inline void append(Figures& to, const Figures& from) {
 }
 
 // Two updates of a policy. Six groups of four; one has nothing to learn from. `stale`: as if older
-// weights had sampled them.
+// weights had sampled those of the second.
 struct PolicyRun {
   TrainerSettings settings;
   model::ModelSpec spec = tiny_spec();
@@ -96,7 +96,7 @@ struct PolicyRun {
       core::Rng rng(9 + update);
       for (auto& group : groups) {
         for (auto& sample : group.samples) {
-          if (stale) age(sample, rng);
+          if (stale && update > 0) age(sample, rng);
           for (std::size_t t = 0; t < sample.tokens.size(); ++t)
             sample.values.push_back(static_cast<float>(rng.next_normal()));
         }
