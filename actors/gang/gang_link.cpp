@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace troupe::actors {
@@ -43,6 +44,26 @@ bool is_of_gang(ErrorCode code) {
          code == ErrorCode::kInvalidArgument;
 }
 
+ErrorCode code_of(const Verdict& verdict) {
+  const bool known = verdict.code < static_cast<std::uint32_t>(core::kErrorCodes);
+  return known ? static_cast<ErrorCode>(verdict.code) : ErrorCode::kInternal;
+}
+
+// The error of the lowest rank with one of its own; without any, of the lowest with one.
+core::Result<void> worst_of(const std::vector<Verdict>& all) {
+  std::optional<core::Error> follows;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const Verdict& one = all[rank];
+    if (one.failed == 0) continue;
+    const std::size_t length = ::strnlen(one.text, sizeof one.text);
+    core::Error error{code_of(one), "rank " + std::to_string(rank) + ": " +
+                                        std::string(one.text, length)};
+    if (error.code != ErrorCode::kPeerLost) return core::fail(std::move(error));
+    if (!follows) follows = std::move(error);
+  }
+  return follows ? core::Result<void>(core::fail(*follows)) : core::Result<void>();
+}
+
 }  // namespace
 
 core::Result<void> CollectiveLink::tell(std::span<const std::byte> command) {
@@ -74,15 +95,7 @@ core::Result<void> CollectiveLink::agree(const core::Result<void>& mine, bool* t
   if (together != nullptr) *together = met.has_value();
   if (!met)
     return mine || is_of_gang(mine.error().code) ? over(met.error()) : mine.failure();
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    Verdict& one = all[rank];
-    if (one.failed == 0) continue;
-    one.text[sizeof one.text - 1] = 0;
-    const bool known = one.code < static_cast<std::uint32_t>(core::kErrorCodes);
-    const ErrorCode code = known ? static_cast<ErrorCode>(one.code) : ErrorCode::kInternal;
-    return core::fail(code, "rank " + std::to_string(rank) + ": " + one.text);
-  }
-  return {};
+  return worst_of(all);
 }
 
 }  // namespace troupe::actors

@@ -9,8 +9,8 @@
 // - save_state and save_model are calls of all ranks too: rank 0 writes, the same files as one
 //   process, and all return its result. load_state reads on every rank, with any number of ranks.
 // - A rank that is lost, or that fails alone (memory, a device), ends the gang: its own call
-//   returns the cause, that of the others the same or kPeerLost. The trainer is then dead. Make a new one from
-//   a checkpoint, with a new gang.
+//   returns the cause, that of the others the same or kPeerLost. The trainer is then dead. Make a
+//   new one from a checkpoint, with a new gang.
 // - The gang outlives the trainer and is used by it alone, on the trainer's thread.
 #pragma once
 

@@ -94,6 +94,15 @@ TEST_F(LeadingTrainers, AnErrorOfAnotherRankIsReportedWithItsNumber) {
   EXPECT_TRUE(leader_->save_state("/b"));
 }
 
+TEST_F(LeadingTrainers, TheCauseCountsBeforeWhatFollowsFromIt) {
+  calls_[0].fail_at("load_state /a", {ErrorCode::kPeerLost, "rank 2 cannot"});
+  calls_[2].fail_at("load_state /a", {ErrorCode::kNotFound, "no folder /a"});
+  const auto loaded = leader_->load_state("/a");
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(loaded.error().message, "rank 2: no folder /a");
+}
+
 TEST_F(LeadingTrainers, ARankThatIsGoneIsALossForWhoeverAsks) {
   ASSERT_TRUE(leader_->learn());
   ranks_[1]->abort();
