@@ -159,7 +159,7 @@ Result<void> run_node(Words words) {
   std::vector<Flag> flags = options.join.flags();
   flags[0].required = false;
   flags.push_back(
-      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
+      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic,policy"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
   // Only `troupe train` uses this flag, for the processes that it starts.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
