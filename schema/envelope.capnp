@@ -121,5 +121,7 @@ struct Envelope {
     drainNode @58 :Node.DrainNode;
     drainGenerator @59 :Generator.DrainGenerator;
     putLog @60 :Node.PutLog;
+    meetGang @61 :Node.MeetGang;
+    gangMet @62 :Node.GangMet;
   }
 }

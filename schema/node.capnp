@@ -77,6 +77,29 @@ struct Spawn {
   threads @4 :UInt32; # compute threads it may use
   config @5 :Text;    # resolved configuration of the run, YAML
   settings @6 :List(Setting);
+  rank @7 :UInt32;    # of the role in its gang
+  ranks @8 :UInt32;   # of that gang; 0 or 1: the role has none
+}
+
+# Where a rank of a gang listens while its gang forms.
+struct RankAddress {
+  hostId @0 :Text;   # ranks with equal ids share memory
+  socket @1 :Text;   # path of its Unix socket; empty: none
+  tcpHost @2 :Text;  # an address, or the path of a socket that leads to the rank
+  tcpPort @3 :UInt32; # 0: none
+}
+
+# A rank asks the company to be told of the other ranks. Answered once all have asked.
+struct MeetGang {
+  role @0 :Text;        # "policy/1"
+  epoch @1 :UInt64;     # of this start of the gang
+  arithmetic @2 :Text;  # the class that the rank computes in
+  address @3 :RankAddress;
+}
+
+struct GangMet {
+  key @0 :Text;                    # 64 hexadecimal digits, of this start of the gang alone
+  addresses @1 :List(RankAddress); # by rank
 }
 
 struct StopRole {

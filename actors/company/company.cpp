@@ -36,7 +36,11 @@ Company::Company(RoleContext context,
       processes_(options_.local_nodes, launcher, admission),
       changed_(*context_.timers) {
   for (const WantedRole& role : options_.roles) {
-    placement_.want(role.kind, role.name, role.bound);
+    if (role.ranked) {
+      placement_.want_rank(role.kind, role.name, role.bound);
+    } else {
+      placement_.want(role.kind, role.name, role.bound);
+    }
   }
 }
 
@@ -44,7 +48,10 @@ async::task<core::Result<void>> Company::attend() {
   for (;;) {
     tend_processes();
     look_at_silence();
-    if (!resting_ && !failed_) start_due_roles();
+    if (!resting_ && !failed_) {
+      mend_gangs();
+      start_due_roles();
+    }
     if (const auto placed = placement_.hopeless(context_.timers->now())) {
       fail_run({ErrorCode::kPeerLost, placed->name + " was lost " +
                                           std::to_string(limits::kRestarts_max) + " times within " +
@@ -289,7 +296,8 @@ async::task<void> Company::take_down(std::string role, std::uint64_t epoch, core
   StopRole stop{role, epoch};
   std::string node = placement_.find(role)->node;
   auto stopped = co_await ask(context, std::move(node), std::move(stop));
-  static_cast<void>(stopped);  // if it does not stop, the next start's epoch fences it
+  // If it does not stop, the next start's epoch fences it.
+  if (!stopped) end_rank(role, epoch);
   lose_role(role, epoch, cause);
 }
 
@@ -347,6 +355,7 @@ void Company::fail_run(const core::Error& error) {
 
 async::task<void> Company::end_run() {
   resting_ = parting_ = true;
+  changed_.notify_all();                  // ranks that wait for a meeting
   const auto roles = placement_.roles();  // as they are now
   const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
   for (const auto& [name, placed] : roles) {

@@ -8,6 +8,7 @@
 #include "actors/company/adoption.hpp"
 #include "actors/company/arithmetic_classes.hpp"
 #include "actors/company/drains.hpp"
+#include "actors/company/gang_meetings.hpp"
 #include "actors/company/local_processes.hpp"
 #include "actors/company/lost_nodes.hpp"
 #include "actors/company/membership.hpp"
@@ -25,7 +26,8 @@ namespace troupe::actors {
 
 struct WantedRole {
   std::string kind, name;
-  std::string bound;  // the one node that may play it; "": any that offers the kind
+  std::string bound;    // the one node that may play it; "": any that offers the kind
+  bool ranked = false;  // the next rank of the gang of its kind
 };
 
 struct CompanyOptions {
@@ -106,6 +108,8 @@ class Company {
   async::task<core::Result<Ack>> on(PutLog request);
   // A repeated request gets the state of that moment.
   async::task<core::Result<Status>> on(QueryStatus request);
+  // A repeated request gets the same answer.
+  async::task<core::Result<GangMet>> on(MeetGang request);
 
   // Attaches a reward that a guest brings, once the reward's role has introduced itself. Refuses a
   // repeated request: the name is taken.
@@ -161,12 +165,15 @@ class Company {
   void tend_processes();
   void look_at_silence();
   void start_due_roles();
+  void mend_gangs();
+  void note_size(const PlacedRole& placed) const;
   async::task<void> start_role(PlacedRole placed);
   void not_started(const PlacedRole& placed, const core::Error& error);
   void note_class(const wire::Hello& hello);
   async::task<void> refuse_class(PlacedRole placed);
   async::task<void> take_down(std::string role, std::uint64_t epoch, core::Error cause);
   async::task<void> stop_role(std::string role, std::uint64_t epoch, core::Error cause);
+  void end_rank(const std::string& role, std::uint64_t epoch);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
   std::uint64_t introduced(const std::string& name) const;  // its epoch; 0 when it is not there
   async::task<void> give_up_soon(std::string node, std::uint64_t epoch, core::Error cause);
@@ -190,6 +197,7 @@ class Company {
   RolePlacement placement_;
   ArithmeticClasses classes_;
   Adoption adoption_;
+  GangMeetings meetings_;
   LocalProcesses processes_;
   Drains drains_;
   LostNodes lost_nodes_;

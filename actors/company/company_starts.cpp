@@ -11,6 +11,7 @@ using core::ErrorCode;
 
 void Company::start_due_roles() {
   for (PlacedRole& placed : placement_.start_due(context_.timers->now())) {
+    note_size(placed);
     admission_.expect(placed.node, placed.name, placed.epoch);
     const std::string what = "start " + placed.name;
     context_.scope->spawn(what, start_role(std::move(placed)));
@@ -28,6 +29,8 @@ async::task<void> Company::start_role(PlacedRole placed) {
   }
   spawn.config = options_.config;
   spawn.settings = options_.settings;
+  spawn.rank = placed.rank;
+  spawn.ranks = placed.ranks;
   if (!processes_.has(placed.node) && hooks_.contents) {
     auto contents = co_await hooks_.contents();
     for (auto& setting : contents)
@@ -55,6 +58,7 @@ async::task<void> Company::start_role(PlacedRole placed) {
 void Company::not_started(const PlacedRole& placed, const core::Error& error) {
   const PlacedRole* const now = placement_.find(placed.name);
   if (now == nullptr || now->epoch != placed.epoch) return;  // the role was lost meanwhile
+  if (now->state != RoleState::kStarting) return;            // it was taken down meanwhile
   const bool for_good = is_final(error.code);
   const bool guest = !processes_.has(placed.node);
   const bool stand_in = guest || (placed.kind == "generator" && placement_.any_up(placed.kind));

@@ -71,11 +71,14 @@ bool RolePlacement::has_candidate(const std::string& kind, const std::string& bu
 
 // The node that the role is bound to, or else the one that offers its kind and plays the fewest
 // roles; "" when there is none.
-std::string RolePlacement::place_for(const PlacedRole& placed, core::TimePoint now) const {
+std::string RolePlacement::place_for(const PlacedRole& placed,
+                                     core::TimePoint now,
+                                     const Nodes& but_for) const {
   std::string best;
   std::size_t fewest = 0;
   for (const auto& [node, kinds] : nodes_) {
     if (is_drained(node) || (!placed.bound.empty() && placed.bound != node)) continue;
+    if (std::find(but_for.begin(), but_for.end(), node) != but_for.end()) continue;
     if (std::find(kinds.begin(), kinds.end(), placed.kind) == kinds.end()) continue;
     const core::TimePoint* const struck = core::find_value(strikes_, {node, placed.kind});
     if (struck != nullptr && now < *struck) continue;
@@ -95,6 +98,7 @@ std::vector<PlacedRole> RolePlacement::start_due(core::TimePoint now) {
   std::vector<PlacedRole> due;
   for (auto& [name, placed] : roles_) {
     if (placed.state != RoleState::kWanted || now < placed.not_before) continue;
+    if (!placed.gang.empty()) continue;
     const std::string node = place_for(placed, now);
     if (node.empty()) continue;
     placed.state = RoleState::kStarting;
@@ -102,6 +106,7 @@ std::vector<PlacedRole> RolePlacement::start_due(core::TimePoint now) {
     placed.epoch = std::max(placed.epoch, core::first_epoch(generation_)) + 1;
     due.push_back(placed);
   }
+  start_gangs(now, due);
   return due;
 }
 
@@ -110,6 +115,8 @@ bool RolePlacement::adopt(const std::string& name, const std::string& node, std:
   if (placed == nullptr || placed->state != RoleState::kWanted) return false;
   if (!placed->bound.empty() && placed->bound != node) return false;
   if (core::generation_of(epoch) >= generation_ || epoch <= placed->epoch) return false;
+  if (!gang_takes(*placed, epoch)) return false;
+  if (!placed->gang.empty()) gangs_.at(placed->gang).whole = true;  // it was, under that head
   placed->state = RoleState::kStarting;
   placed->node = node;
   placed->epoch = epoch;
@@ -213,6 +220,7 @@ bool RolePlacement::all_up(const std::string& kind) const {
   bool any = false;
   for (const auto& [name, placed] : roles_) {
     if (placed.kind != kind) continue;
+    if (!placed.gang.empty() && placed.rank >= gangs_.at(placed.gang).size) continue;
     if (placed.state != RoleState::kUp) return false;
     any = true;
   }

@@ -11,6 +11,12 @@
 // play it and no other role stands in for it, the run ends with the last cause; otherwise the role
 // rests for kRestartRest. A node that cannot play a kind of role is not asked for it again for some
 // time, at the longest until it joins again.
+//
+// The ranks of a gang (ADR 0026) are roles of one kind that are started, lost and numbered as one.
+// They start together, each on a node of its own and all with one epoch, once there is a place for
+// each. When one is lost, stopped or moved, `break_up` says which others must be taken down. A gang
+// that was whole once starts with fewer ranks, the lowest numbers, when for kGangWait there was no
+// place for a rank that any node may play.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -44,6 +50,9 @@ struct PlacedRole {
   bool sick = false;            // it was last taken down as sick, and has not been up since
   bool moves = false;           // it is being taken down to start elsewhere
   std::string last_cause{};
+  std::string gang{};      // the kind, for a rank of a gang; "" for others
+  std::uint32_t rank = 0;  // its number
+  std::uint32_t ranks = 1;  // of the gang's present start, or last
 };
 
 class RolePlacement {
@@ -52,6 +61,8 @@ class RolePlacement {
   explicit RolePlacement(std::uint64_t generation = 0) : generation_(generation) {}
 
   void want(std::string kind, std::string name, std::string bound, bool guest = false);
+  // The next rank of the gang of this kind.
+  void want_rank(const std::string& kind, std::string name, std::string bound);
   // No longer wanted.
   void drop(const std::string& name) { roles_.erase(name); }
 
@@ -92,6 +103,14 @@ class RolePlacement {
             const core::Error& cause,
             core::TimePoint now);
 
+  struct Broken {
+    PlacedRole rank;
+    core::Error cause;
+  };
+  // The ranks that are starting or up and whose gang is not whole any more. They are being stopped
+  // from now on, and start again with the gang as soon as all of them are lost.
+  std::vector<Broken> break_up(core::TimePoint now);
+
   // The role was not to blame for its failures and losses: they are forgotten, and it may start.
   void clear(const std::string& name);
 
@@ -102,19 +121,40 @@ class RolePlacement {
   // only when all generators are worn out.
   std::optional<PlacedRole> hopeless(core::TimePoint now) const;
 
+  std::uint32_t ranks_wanted(const std::string& gang) const {
+    return static_cast<std::uint32_t>(gangs_.at(gang).names.size());
+  }
   const PlacedRole* find(const std::string& name) const { return core::find_value(roles_, name); }
   const std::map<std::string, PlacedRole>& roles() const noexcept { return roles_; }
-  // True when all roles of this kind are up, and there is at least one.
+  // True when all roles of this kind are up, and there is at least one. Of a gang the ranks of its
+  // present start count.
   bool all_up(const std::string& kind) const;
   // True when a role of this kind is up.
   bool any_up(const std::string& kind) const;
 
  private:
+  struct Gang {
+    std::vector<std::string> names;  // by rank
+    std::uint32_t size = 0;          // ranks of the present start, or last
+    bool whole = false;              // it had all of its ranks once
+    std::optional<core::TimePoint> short_since{};  // since when there is no place for some
+    std::optional<core::TimePoint> torn_since{};   // since when a rank of an earlier head is missing
+  };
+  using Nodes = std::vector<std::string>;
   const std::uint64_t generation_;
   PlacedRole* of_epoch(const std::string& name, std::uint64_t epoch);  // null: its epoch differs
-  std::string place_for(const PlacedRole& placed, core::TimePoint now) const;
+  std::string place_for(const PlacedRole& placed,
+                        core::TimePoint now,
+                        const Nodes& but_for = {}) const;
+  void start_gangs(core::TimePoint now, std::vector<PlacedRole>& due);
+  bool may_start(const Gang& gang, core::TimePoint now) const;
+  Nodes places_of(const Gang& gang, core::TimePoint now) const;
+  bool are_enough(Gang& gang, const Nodes& nodes, core::TimePoint now) const;
+  bool gang_takes(const PlacedRole& rank, std::uint64_t epoch) const;
+  std::optional<core::Error> why_broken(Gang& gang, core::TimePoint now) const;
 
   std::map<std::string, PlacedRole> roles_;
+  std::map<std::string, Gang> gangs_;  // by kind
   std::map<std::string, std::vector<std::string>> nodes_;  // offered kinds by node
   // Until when a node is not asked for a kind of role; by node and kind.
   std::map<std::pair<std::string, std::string>, core::TimePoint> strikes_;

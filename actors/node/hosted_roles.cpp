@@ -30,6 +30,7 @@ async::task<void> HostedRoles::settle_here() {
 }
 
 async::task<void> HostedRoles::settle() {
+  if (ports_.maker != nullptr) ports_.maker->abandon_starts();
   co_await async::run_on(strand_, settle_here());
 }
 
@@ -98,6 +99,7 @@ void HostedRoles::failed(const std::string& role, const core::Error& error) {
 }
 
 async::task<void> HostedRoles::stop_one(std::string role, std::uint64_t epoch) {
+  if (ports_.maker != nullptr) ports_.maker->abandon(role, epoch);
   co_await settle_here();
   const auto found = hosted_.find(role);
   if (found == hosted_.end()) co_return;
@@ -115,6 +117,7 @@ async::task<void> HostedRoles::stop_all() {
 
 async::task<void> HostedRoles::stop_here() {
   ending_ = true;
+  if (ports_.maker != nullptr) ports_.maker->abandon_starts();
   for (;;) {
     co_await settle_here();
     if (hosted_.empty()) break;

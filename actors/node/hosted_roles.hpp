@@ -25,6 +25,14 @@ class RoleMaker {
   virtual async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) = 0;
   // Why the roles' device is wedged, so that this process must end; "" when it is not. Any thread.
   virtual std::string wedged() const { return ""; }
+  // A role is to stop, up to its start with this epoch (0: whatever its epoch): what it waits for
+  // from other processes ends now, with an error. Any thread.
+  virtual void abandon(const std::string& role, std::uint64_t epoch) {
+    static_cast<void>(role);
+    static_cast<void>(epoch);
+  }
+  // The same for all roles that are being started and need the company for it. Any thread.
+  virtual void abandon_starts() {}
 };
 
 class HostedRoles {
@@ -46,7 +54,8 @@ class HostedRoles {
   async::task<void> stop(std::string role, std::uint64_t epoch = 0);
   // Stops every role; none is started any more. May be awaited on any executor.
   async::task<void> stop_all();
-  // Waits until no start or stop is under way. May be awaited on any executor.
+  // Waits until no start or stop is under way. A start that needs the company fails. May be awaited
+  // on any executor.
   async::task<void> settle();
 
   // The newest report of each role, with its age. Asks the roles for the next ones, which come as

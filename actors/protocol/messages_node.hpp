@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "runtime/collective/rendezvous.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <cstdint>
@@ -91,6 +92,22 @@ struct QueryStatus {
   using Reply = Status;
 };
 
+// What a rank of a gang must know to connect with the others.
+struct GangMet {
+  std::string key;  // a secret of this start of the gang
+  std::vector<collective::RankAddress> addresses;
+};
+// A rank says where it listens. Answers once all ranks of this start of its gang have asked. Errors:
+// kPeerLost (that start is over), kUnsupported (the ranks compute in different classes),
+// kInvalidArgument (no such rank).
+struct MeetGang {
+  using Reply = GangMet;
+  std::string role;  // "policy/1"
+  std::uint64_t epoch = 0;
+  std::string arithmetic;
+  collective::RankAddress address;
+};
+
 // ---- to the controller
 
 // The generator gets no more tickets. Answers once it samples none, or after `wait_ms`.
@@ -112,6 +129,7 @@ struct Spawn {
   std::uint32_t threads = 0;  // compute threads it may use
   std::string config;         // the run's resolved configuration, YAML
   std::vector<std::pair<std::string, std::string>> settings;  // "updates", hashes of files
+  std::uint32_t rank = 0, ranks = 1;  // its place in a gang; one rank is none
 };
 
 // Stops a role. `epoch`: the newest start to stop (a later one keeps running); 0: any.

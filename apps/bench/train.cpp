@@ -3,6 +3,7 @@
 // critic, adapters and lanes, on the CPU, also the time of each phase.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
+#include "apps/bench/train_ranks.hpp"
 #include "apps/bench/train_steps.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
@@ -28,7 +29,8 @@ using nlohmann::ordered_json;
 ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
   const double gflops = figures.flops / figures.cost.wall_s * 1e-9;
   const double cpu_gflops =
-      figures.flops / figures.cost.cpu_s * 1e-9 * static_cast<double>(job.threads);
+      figures.flops / figures.cost.cpu_s * 1e-9 * static_cast<double>(job.threads * job.ranks);
+  const double peak = figures.fma_gflops * static_cast<double>(job.ranks);
   const auto per_second = [&](std::int64_t count) {
     return static_cast<double>(count) / figures.cost.wall_s;
   };
@@ -50,16 +52,28 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
           {"tokens", figures.tokens},
           {"tokens_per_s", per_second(figures.tokens)},
           {"rows_per_s", per_second(figures.rows)},
-          {"share_of_fma", gflops / figures.fma_gflops},
-          {"share_of_fma_cpu", cpu_gflops / figures.fma_gflops},
+          {"share_of_fma", gflops / peak},
+          {"share_of_fma_cpu", cpu_gflops / peak},
           {"gflops", gflops},
-          {"fma_gflops", figures.fma_gflops},
+          {"fma_gflops", peak},
           {"peak_mb", figures.peak_mb},
           {"rss_mb", figures.rss_mb},
           {"page_faults", figures.cost.page_faults},
           {"first_page_faults", figures.first_page_faults},
           {"update_s", figures.cost.wall_s},
           {"update_cpu_s", figures.cost.cpu_s}};
+}
+
+// Adds what ranks move. With a critic its bytes are among them, and the least is not known.
+void add_rank_figures(ordered_json& line, const TrainJob& job, const TrainFigures& figures) {
+  if (job.ranks == 1) return;
+  const std::int64_t rounds = (figures.micro_batches + job.lanes - 1) / job.lanes;
+  line["ranks"] = job.ranks;
+  line["zero_stage"] = job.zero_stage;
+  line["sent_bytes"] = figures.sent_bytes;
+  if (job.objective == "ppo") return;
+  line["sent_share_of_least"] =
+      figures.sent_bytes / least_bytes(job.ranks, rounds, figures.trained);
 }
 
 // Whether the objective trains on given sequences or pairs and not on sampled groups.
@@ -195,17 +209,24 @@ core::Result<TrainPhases> measure_phases(const TrainJob& job,
 
 // Phases are timed only for an update of a policy's own weights without a critic, in one lane, on
 // the CPU.
-core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team) {
+core::Result<ordered_json> measured(const TrainJob& job,
+                                    TrainRanks& ranks,
+                                    core::TeamRunner& team) {
   if (is_supervised(job.objective)) {
     TROUPE_TRY_ASSIGN(figures, time_supervised(job, team));
-    return line_of(job, figures);
+    TROUPE_TRY(ranks.add_up(figures));
+    ordered_json line = line_of(job, figures);
+    add_rank_figures(line, job, figures);
+    return line;
   }
   TROUPE_TRY_ASSIGN(settings, trainer_settings(job));
   std::vector<experience::Group> groups;
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
+  TROUPE_TRY(ranks.add_up(figures));
   ordered_json line = line_of(job, figures);
+  add_rank_figures(line, job, figures);
   // A GPU only enqueues work, so the host's clock cannot tell its phases apart.
-  const bool plain = job.objective != "ppo" && job.lora_rank == 0 && job.lanes == 1;
+  const bool plain = job.objective != "ppo" && job.lora_rank == 0 && job.lanes == 1 && job.ranks == 1;
   if (!plain || !team.memory().on_host()) return line;
   TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, team));
   line["forward_s"] = phases.forward_s;
@@ -226,6 +247,10 @@ void print_for_people(const ordered_json& line) {
   if (line.contains("forward_s")) {
     std::printf("  forward   %.3f s\n  backward  %.3f s\n  optimizer %.3f s\n", number("forward_s"),
                 number("backward_s"), number("optimizer_s"));
+  }
+  if (line.contains("sent_share_of_least")) {
+    std::printf("  ranks     %.0f, %.1f MB sent in an update, %.2f of the least\n", number("ranks"),
+                1e-6 * number("sent_bytes"), number("sent_share_of_least"));
   }
   std::printf("  %.1f of %.1f GFLOP/s, peak memory %.0f MiB, %.0f page faults an update\n",
               number("gflops"), number("fma_gflops"), number("peak_mb"), number("page_faults"));
@@ -258,7 +283,12 @@ core::Result<void> bench_train(Words words) {
             4096},
            {"--lanes", &job.lanes, "of a step's gradient, as train.lanes", false, 1, 1024},
            {"--device", &job.device, kDeviceHelp},
-           {"--threads", &job.threads, "0 = all cores", false, 0, 1024},
+           {"--threads", &job.threads, "of each rank; 0 = all cores", false, 0, 1024},
+           {"--ranks", &job.ranks, "processes that train the model together", false, 1, 64},
+           {"--zero-stage", &job.zero_stage, "what ranks divide: 0 nothing, 1 or 2 the moments",
+            false, 0, learn::kZeroStage_max},
+           {"--rank", &job.rank, "what this process is; 0 starts the others", false, 0, 63},
+           {"--folder", &job.folder, "where the others meet; set by rank 0"},
            {"--json", &as_json, "one JSON line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
@@ -267,7 +297,10 @@ core::Result<void> bench_train(Words words) {
   job.model = folder.string();
   TROUPE_TRY_ASSIGN(team, make_team({job.device, job.threads}));
   job.threads = team->size();
-  TROUPE_TRY_ASSIGN(line, measured(job, *team));
+  TROUPE_TRY_ASSIGN(ranks, TrainRanks::start(job));
+  TROUPE_TRY_ASSIGN(line, measured(job, *ranks, *team));
+  ranks->wait();
+  if (job.rank > 0) return {};
   as_json ? say(line.dump()) : print_for_people(line);
   return {};
 }

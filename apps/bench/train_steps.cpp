@@ -5,6 +5,7 @@
 #include "apps/bench/machine.hpp"
 #include "apps/bench/workload.hpp"
 #include "kernels/panels.hpp"
+#include "runtime/collective/collectives.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -14,6 +15,7 @@
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/sequence_plan.hpp"
+#include "runtime/model/trained_layout.hpp"
 
 #include <sys/resource.h>
 
@@ -160,17 +162,33 @@ core::Result<double> product_flops(const std::vector<experience::Group>& groups,
 
 using StepCall = std::function<core::Result<void>(int)>;
 
+// Bytes that this rank has sent to others so far.
+double sent_so_far(const TrainJob& job) {
+  return job.gang.gang == nullptr ? 0.0 : static_cast<double>(job.gang.gang->sent_bytes());
+}
+
+// Numbers of the trained part, with the room between tensors.
+core::Result<std::int64_t> trained_numbers(const model::ModelSpec& spec,
+                                           const learn::OptimSettings& optim) {
+  if (optim.trained.everything()) return model::ParamLayout(spec).total;
+  TROUPE_TRY_ASSIGN(layout, model::trained_layout(spec, optim.trained, "actor"));
+  return layout->total;
+}
+
 // For i from 0 to kTimedSteps calls `before(i)`, which is not timed, and `step(i)`; i = 0 warms up.
 // Fills in the figures except `flops` and the counts.
-core::Result<TrainFigures> time_steps(core::TeamRunner& team,
+core::Result<TrainFigures> time_steps(const TrainJob& job,
+                                      core::TeamRunner& team,
                                       const StepCall& before,
                                       const StepCall& step) {
   TrainFigures figures;
   figures.fma_gflops = fma_peak(team);
   std::vector<StepCost> costs;
+  std::vector<double> sent;
   for (int i = 0; i <= kTimedSteps; ++i) {
     TROUPE_TRY(before(i));
     const StepCost used = used_so_far();
+    const double sent_before = sent_so_far(job);
     const Stopwatch watch;
     TROUPE_TRY(step(i));
     const double wall_s = watch.seconds();
@@ -180,12 +198,14 @@ core::Result<TrainFigures> time_steps(core::TeamRunner& team,
       figures.first_page_faults = cost.page_faults;
     } else {
       costs.push_back(cost);
+      sent.push_back(sent_so_far(job) - sent_before);
     }
     figures.peak_mb = std::max(figures.peak_mb, pss_mb());
   }
   figures.rss_mb = static_cast<double>(own_usage().ru_maxrss) / 1024.0;  // given in KiB
   figures.fma_gflops = std::max(figures.fma_gflops, fma_peak(team));
   figures.cost = median_of(costs);
+  figures.sent_bytes = median(sent);
   return figures;
 }
 
@@ -224,6 +244,7 @@ core::Result<learn::OptimSettings> train_optim(const TrainJob& job) {
   learn::OptimSettings optim;
   optim.trained.lora.rank = job.lora_rank;
   optim.lanes = job.lanes;
+  optim.ranks = job.gang;
   const bool known = kernels::parse_panel_dtype(job.dtype, optim.panels);
   const bool pairs_on_cpu =
       optim.panels == kernels::PanelDtype::kBf16Compute && job.device == "cpu";
@@ -251,6 +272,7 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
     learn::CriticSettings of_critic;
     of_critic.batch = settings.batch;
     of_critic.optim.lanes = job.lanes;
+    of_critic.optim.ranks = job.gang;  // used in turn with the policy, on this thread
     of_critic.total_steps = settings.total_steps;
     TROUPE_TRY_SET(critic, trainers->critic(std::move(scores), of_critic, team));
   }
@@ -275,7 +297,8 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
     TROUPE_TRY_SET(last, trainer->learn());
     return {};
   };
-  TROUPE_TRY_ASSIGN(figures, time_steps(team, sample, update));
+  TROUPE_TRY_ASSIGN(figures, time_steps(job, team, sample, update));
+  TROUPE_TRY_SET(figures.trained, trained_numbers(trainer->master().spec(), settings.optim));
   figures.flops = flops;
   figures.tokens = last.policy_tokens;
   figures.rows = last.rows;
@@ -308,7 +331,8 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
     micro_batches = report.micro_batches;
     return {};
   };
-  TROUPE_TRY_ASSIGN(figures, time_steps(team, nothing, step));
+  TROUPE_TRY_ASSIGN(figures, time_steps(job, team, nothing, step));
+  TROUPE_TRY_SET(figures.trained, trained_numbers(spec, settings.optim));
   const bool sequences = job.objective == "sft";  // of new_tokens, without a prompt
   // With a reference, its forward pass is part of the step.
   const std::int64_t row_count = plan.plan.rows();

@@ -23,7 +23,11 @@ struct TrainJob {
   std::int64_t lora_rank = 0;  // 0: all weights are trained
   std::int64_t lanes = 1;      // as train.lanes
   std::string device = "cpu";
-  std::int64_t threads = 0;
+  std::int64_t threads = 0;  // of each rank
+  std::int64_t ranks = 1, zero_stage = 0;
+  std::int64_t rank = 0;  // what this process is
+  std::string folder;     // where the ranks meet
+  learn::Ranks gang;      // set by TrainRanks
 };
 
 // What one step costs this process. Other load on the machine disturbs cpu_s less than wall_s.
@@ -43,6 +47,8 @@ struct TrainFigures {
   double peak_mb = 0;                  // largest proportional set size after a step
   double rss_mb = 0;                   // largest resident memory of the process
   std::int64_t tokens = 0, rows = 0, micro_batches = 0;
+  std::int64_t trained = 0;  // numbers whose gradient is computed
+  double sent_bytes = 0;     // from this rank to others in a step; the median
 };
 
 // The dtype and the adapters of a job, in the optimiser's settings. Error kConfig: no trainer

@@ -7,6 +7,29 @@
 
 namespace troupe::app {
 
+namespace {
+
+// Of this host.
+std::uint32_t ranks_of(const config::TrainConfig& config, const std::string& kind) {
+  const std::int64_t ranks = kind == "policy" ? config.actor.ranks : config.critic.ranks;
+  const std::int64_t here = config.cluster.local_ranks;
+  return static_cast<std::uint32_t>(here == 0 ? ranks : std::min(ranks, here));
+}
+
+// Each rank of a role gets an equal part of the cores that the role has.
+void divide_among_ranks(const config::TrainConfig& config, bool critic, CorePlan& plan) {
+  for (const std::string kind : {"policy", "critic"}) {
+    const std::uint32_t ranks = ranks_of(config, kind);
+    if (ranks < 2 || (kind == "critic" && !critic)) continue;
+    std::uint32_t& threads = plan.threads[kind];
+    if (!device_of(config, kind).gpu()) threads = std::max(1u, threads / ranks);
+    plan.text += "; " + std::to_string(ranks) + " ranks of the " + kind + " with " +
+                 std::to_string(threads) + (threads == 1 ? " thread each" : " threads each");
+  }
+}
+
+}  // namespace
+
 CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   if (config.train.threads > 0) cores = static_cast<std::uint32_t>(config.train.threads);
   const bool reference = has_reference(config), critic = has_critic(config);
@@ -25,11 +48,12 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
     plan.text += "all to each role in turn";
     if (critic) plan.text += ", the critic learns before the policy";
     plan.text += " (synchronous)" + devices;
+    divide_among_ranks(config, critic, plan);
     return plan;
   }
   // Each role on a GPU takes one core; the others share the rest.
-  std::uint32_t taken = (gpu("policy") ? 1 : 0) + on_gpus;
-  if (critic && gpu("critic")) ++taken;
+  std::uint32_t taken = (gpu("policy") ? ranks_of(config, "policy") : 0) + on_gpus;
+  if (critic && gpu("critic")) taken += ranks_of(config, "critic");
   if (reference && gpu("reference")) ++taken;
   if (gpu("reward")) taken += reward_models;
   const std::uint32_t left = cores > taken ? cores - taken : 1;
@@ -68,6 +92,7 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
                  threads_of("reward");
   }
   plan.text += " (threads; asynchronous: they run at once)" + devices;
+  divide_among_ranks(config, critic, plan);
   return plan;
 }
 

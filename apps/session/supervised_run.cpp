@@ -54,7 +54,7 @@ class SupervisedRun {
  private:
   // Loads model, reference and trainer.
   Result<void> load() {
-    const std::string device = config_.actor.device.text();
+    const std::string device = config_.actor.device.front().text();
     TROUPE_TRY_SET(team_, make_team("actor.device " + device, {device, config_.train.threads}));
     TROUPE_TRY_SET(inputs_, load_supervised(config_));
     const learn::SupervisedSettings settings = supervised_settings(config_, inputs_.steps);

@@ -21,8 +21,21 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
   const auto add = [&](const std::string& kind, const std::string& name, const std::string& node) {
     roles.push_back({kind, name, runs_here(config, kind) ? "node/" + node : ""});
   };
-  add("policy", actors::kPolicyRole, "policy");
-  if (has_critic(config)) add("critic", actors::kCriticRole, "critic");
+  const auto add_ranks = [&](const std::string& kind, const std::string& first,
+                             std::int64_t ranks) {
+    add(kind, first, kind);
+    for (std::int64_t rank = 1; rank < ranks; ++rank) {
+      const std::string number = std::to_string(rank);
+      add(kind, kind + "/" + number, kind + "-" + number);
+      const std::int64_t here = config.cluster.local_ranks;
+      if (here > 0 && rank >= here) roles.back().bound.clear();
+    }
+    if (ranks < 2) return;
+    for (actors::WantedRole& role : roles)
+      role.ranked = role.ranked || role.kind == kind;
+  };
+  add_ranks("policy", actors::kPolicyRole, config.actor.ranks);
+  if (has_critic(config)) add_ranks("critic", actors::kCriticRole, config.critic.ranks);
   for (const RewardPart& part : reward_parts(config)) {
     const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
     add("reward", part.role, node);
@@ -40,13 +53,16 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
 
 std::string awaited_kinds(const config::TrainConfig& config) {
   std::string kinds;
-  const auto add = [&](const std::string& kind, bool wanted) {
-    const bool local =
-        runs_here(config, kind) && (kind != "generator" || config.rollout.generators > 0);
+  const auto add = [&](const std::string& kind, bool wanted, bool elsewhere = false) {
+    const bool local = runs_here(config, kind) && !elsewhere &&
+                       (kind != "generator" || config.rollout.generators > 0);
     if (wanted && !local) kinds += (kinds.empty() ? "" : ",") + kind;
   };
+  const std::int64_t here = config.cluster.local_ranks;
+  const auto elsewhere = [here](std::int64_t ranks) { return here > 0 && ranks > here; };
   add("generator", true);
-  add("critic", has_critic(config));
+  if (elsewhere(config.actor.ranks)) kinds += (kinds.empty() ? "" : ",") + std::string("policy");
+  add("critic", has_critic(config), elsewhere(config.critic.ranks));
   add("reward", true);
   add("reference", has_reference(config));
   return kinds;

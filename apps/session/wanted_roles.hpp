@@ -10,7 +10,7 @@
 namespace troupe::app {
 
 // The roles that the control plane must start. Each role that runs on this host is bound to a node
-// of its own; any node that offers the kind may play the others. The policy comes first. Generators
+// of its own; any node that offers the kind may play the others. The policy comes first, rank by rank. Generators
 // of other hosts are not listed: the company adds them when their nodes join.
 std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config);
 

@@ -39,7 +39,7 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
       const std::string near(core::nearest_word(kind, kKinds));
       return core::fail(ErrorCode::kConfig,
                         "--roles: there is no role '" + kind +
-                            "', only generator, reward, reference, critic" +
+                            "', only generator, reward, reference, critic, policy" +
                             (near.empty() ? "" : "; did you mean " + near + "?"));
     }
     kinds.push_back(kind);
@@ -76,7 +76,9 @@ Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
     return Entrance{pass.socket, pass.pass};
   };
   NodeCalls calls;
-  calls.maker = [] { return std::make_unique<RoleLoader>(); };
+  calls.maker = [](actors::AskToMeet meet) {
+    return std::make_unique<RoleLoader>(nullptr, std::move(meet));
+  };
   calls.note = say;
   calls.find_again = enter_here;
   calls.end_now = [] { ::_exit(kWedged); };
@@ -94,12 +96,11 @@ Result<NodeEnd> stay(const JoinTarget& target,
   async::IoThreads io(1);
   TROUPE_TRY_ASSIGN(gate, RelayGate::open(io, target, relay));
   NodeCalls calls;
-  calls.maker = [&io, &target, &gate = *gate] {
-    return std::make_unique<RoleLoader>(
-        [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
-          return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
-        },
-        gate.options());
+  calls.maker = [&io, &target, &gate = *gate](actors::AskToMeet meet) {
+    auto reach = [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
+      return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
+    };
+    return std::make_unique<RoleLoader>(std::move(reach), std::move(meet), gate.options());
   };
   calls.note = say;
   calls.log = log;
@@ -161,7 +162,7 @@ Result<void> run_node(Words words) {
   std::vector<Flag> flags = options.join.flags();
   flags[0].required = false;
   flags.push_back(
-      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
+      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic,policy"});
   flags.push_back({"--relay", &options.relay,
                    "HOST:PORT of this host at which other nodes get the weights that it has"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
@@ -188,15 +189,10 @@ Result<void> run_node(Words words) {
   }
   self.name = "node/" + options.name;
   if (!options.local.empty()) return run_local(options, self);
-  if (offers("policy")) {
-    return core::fail(ErrorCode::kConfig,
-                      "--roles: the policy runs where the run is started; offer generator, reward, "
-                      "reference or critic");
-  }
   if (options.join.join.empty()) {
     return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
   }
-  if (offers("critic")) TROUPE_TRY(learn::find_trainers());
+  if (offers("critic") || offers("policy")) TROUPE_TRY(learn::find_trainers());
   return run_remote(options, self);
 }
 

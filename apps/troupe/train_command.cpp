@@ -7,6 +7,7 @@
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/company_plane.hpp"
 #include "apps/session/eval_figures.hpp"
+#include "apps/session/kept_lanes.hpp"
 #include "apps/session/loopback_plane.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/role_devices.hpp"
@@ -239,6 +240,7 @@ class Training {
 
 core::Result<void> train(config::Methods method, Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
+  TROUPE_TRY(keep_lanes(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());  // before anything is written
   limit_stop(

@@ -25,6 +25,7 @@ class DeviceQueue {
 
   static constexpr const char* kStep = "step";  // of an engine; a micro-batch of a frozen model
   static constexpr const char* kLoad = "load";  // of a role
+  static constexpr const char* kWait = "wait";  // for other processes, however long
 
   // Runs `job()`, which returns a Result. Errors beside the job's own: kOverloaded (too many jobs
   // wait), kClosed, and core::error_of of an exception. `kind`: a literal; jobs of one kind take

@@ -108,6 +108,7 @@ std::string DeviceThread::wedged(core::Duration limit) const {
   const std::lock_guard lock(mutex_);
   if (running_ == nullptr) return "";
   const std::string kind = running_;
+  if (kind == kWait) return "";
   const auto known = longest_.find(kind);
   const bool first = known == longest_.end();
   core::Duration allowed = 30 * limit;

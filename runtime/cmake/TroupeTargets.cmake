@@ -190,8 +190,8 @@ function(troupe_program)
 endfunction()
 
 # The rooms whose functions libtroupe_learn.so takes from the program that opens it, lowest first.
-set(TROUPE_TRAINERS_USE runtime/core kernels runtime/store runtime/text runtime/data
-                        runtime/experience runtime/model)
+set(TROUPE_TRAINERS_USE runtime/core kernels runtime/collective runtime/store runtime/text
+                        runtime/data runtime/experience runtime/model)
 
 # Links these rooms whole, not only what the program itself calls, so that the library finds them.
 function(troupe_opens_trainers target)

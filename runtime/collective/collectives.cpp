@@ -295,6 +295,10 @@ core::Result<void> Collectives::leave(core::Error error) {
   return fail(*ended_);
 }
 
+void Collectives::give_up(const core::Error& error) {
+  if (!ended_) static_cast<void>(leave(error));
+}
+
 void Collectives::abort() noexcept {
   aborted_.store(true);
   const std::uint64_t one = 1;

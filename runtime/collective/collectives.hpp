@@ -85,6 +85,10 @@ class Collectives {
   core::Result<void> recv(int from, Place bytes, core::Memory& memory = core::host_memory());
   core::Result<void> barrier();
 
+  // Ends the gang because of this rank's own error, between two operations: the operations of the
+  // others fail with it. Does nothing when the gang is over.
+  void give_up(const core::Error& error);
+
   // Ends the operation of this rank that is under way, and every later one, with kClosed. Any
   // thread.
   void abort() noexcept;

@@ -4,6 +4,8 @@
 #include "runtime/core/check.hpp"
 #include "runtime/core/error_list.hpp"
 
+#include <algorithm>
+
 namespace troupe::config {
 
 Builder::Builder(const Table& table, Methods method) : table_(&table) {
@@ -38,8 +40,11 @@ core::Result<void> Builder::set_all(std::span<const Setting> settings) {
 }
 
 core::Result<TrainConfig> Builder::finish() const {
-  TROUPE_TRY(check(config_, *table_, origins_));
-  return config_;
+  TrainConfig config = config_;
+  if (!origins_.contains("train.lanes"))
+    config.train.lanes = std::max({config.train.lanes, config.actor.ranks, config.critic.ranks});
+  TROUPE_TRY(check(config, *table_, origins_));
+  return config;
 }
 
 core::Result<Methods> method_of(std::span<const Setting> settings, Methods asked) {

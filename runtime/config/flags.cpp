@@ -5,6 +5,8 @@
 #include "runtime/core/split.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 #include <utility>
 
 namespace troupe::config {
@@ -98,6 +100,7 @@ class FlagReader {
   void take(const std::string& written, std::vector<std::string> values) {
     const Row* row = table_.find_any(written);
     if (row == nullptr) return wrong(unknown_key(written, kWhere));
+    if (is_factor(written)) return take_factor(row->name, values.front());
     if (row->escapes) std::ranges::transform(values, values.begin(), unescape_flag);
     // Commas separate items, except in texts with escapes, which may contain one.
     if (row->is_list() && !row->escapes && values.size() == 1) values = split_items(values.front());
@@ -111,9 +114,34 @@ class FlagReader {
     out_.settings.push_back({row->name, std::move(values), row->is_list(), std::string(kWhere)});
   }
 
+  // OpenRLHF gives ranks as nodes and GPUs of a node: two of its names, whose product is one key.
+  static bool is_factor(std::string_view name) {
+    return name.ends_with("num_nodes") || name.ends_with("num_gpus_per_node");
+  }
+  void take_factor(const std::string& key, std::string value) {
+    const bool first = factors_.insert(key).second;
+    for (Setting& setting : out_.settings) {
+      if (first || setting.name != key) continue;
+      setting.values = {product(setting.values.front(), value)};
+      return;
+    }
+    out_.settings.push_back({key, {std::move(value)}, false, std::string(kWhere)});
+  }
+  // What is no number stays as it is, and is refused with its key.
+  static std::string product(const std::string& one, const std::string& other) {
+    std::int64_t a = 0, b = 0;
+    for (const auto& [text, to] : {std::pair(&one, &a), std::pair(&other, &b)}) {
+      const char* const end = text->data() + text->size();
+      const auto parsed = std::from_chars(text->data(), end, *to);
+      if (parsed.ec != std::errc() || parsed.ptr != end || *to < 0 || *to > 1'000'000) return *text;
+    }
+    return std::to_string(a * b);
+  }
+
   const Table& table_;
   std::span<const std::string> words_;
   std::size_t next_ = 0;
+  std::set<std::string> factors_;  // keys of which a factor was given
   Arguments out_;
 };
 

@@ -46,18 +46,11 @@ constexpr Answer kAnswers[] = {
     {"actor.freeze_visual_encoder", "is 'actor.freeze' here, with parts of tensor names"},
     {"actor.gradient_checkpointing_reentrant gradient_checkpointing_use_reentrant",
      "has no counterpart: there is one way to do it ('actor.gradient_checkpointing_enable')"},
-    {"actor.num_nodes ref.num_nodes critic.num_nodes reward.num_nodes actor_num_nodes "
-     "ref_num_nodes critic_num_nodes reward_num_nodes",
+    {"ref.num_nodes reward.num_nodes ref_num_nodes reward_num_nodes",
      "is not configured: hosts join by `troupe node --join`"},
-    {"actor.num_gpus_per_node actor_num_gpus_per_node",
-     "is not configured: 'actor.device' names the one GPU of the role; hosts join by `troupe "
-     "node --join`"},
     {"ref.num_gpus_per_node ref_num_gpus_per_node",
      "is not configured: 'ref.device' names the one GPU of the role; hosts join by `troupe node "
      "--join`"},
-    {"critic.num_gpus_per_node critic_num_gpus_per_node",
-     "is not configured: 'critic.device' names the one GPU of the role; hosts join by `troupe "
-     "node --join`"},
     {"reward.num_gpus_per_node reward_num_gpus_per_node",
      "is not configured: 'reward.device' names the one GPU of the role; hosts join by `troupe "
      "node --join`"},
@@ -105,7 +98,8 @@ constexpr Answer kAnswers[] = {
     {"deepspeed_enable_sleep",
      "belongs to DeepSpeed, which Troupe does not use; 'rollout.enable_sleep' lets engines sleep "
      "while the policy trains"},
-    {"deepspeed* zero_stage adam_offload zpg deepcompile overlap_comm use_ds_universal_ckpt",
+    {"zero_stage", "is called 'train.zero_stage' here"},
+    {"deepspeed* adam_offload zpg deepcompile overlap_comm use_ds_universal_ckpt",
      "belongs to DeepSpeed, which Troupe does not use"},
     {"grad_accum_dtype",
      "is always 32 bits wide here; 'actor.param_dtype' is that of forward passes"},

@@ -63,6 +63,47 @@ bool one_process(const TrainConfig& c) {
   return c.cluster.transport == Transport::kLoopback;
 }
 
+// ---- ranks (docs/adr/0026)
+
+constexpr std::string_view kOneRank =
+    "a run in one process has one rank of a role; give 1, or leave --cluster.transport caf";
+
+std::int64_t samples_of_step(const TrainConfig& c) {
+  return c.samples_per_update() / std::max<std::int64_t>(c.mini_batches(), 1);
+}
+std::string too_few_samples(const TrainConfig& c, std::int64_t ranks) {
+  return joined(ranks, " ranks, but an optimiser step has only ", samples_of_step(c),
+                " samples; give fewer, or a larger --train.batch_size");
+}
+std::string too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
+  return joined(ranks, " ranks, but train.lanes is ", c.train.lanes,
+                " and a rank plays at least one lane; give fewer, or start a run with --train.lanes ",
+                ranks);
+}
+
+bool ranks_elsewhere(const TrainConfig& c) {
+  const std::int64_t here = c.cluster.local_ranks;
+  return here > 0 && here < std::max(c.actor.ranks, c.critic.ranks);
+}
+
+// One device for all ranks, or, with GPUs, one of its own for each.
+bool fits_ranks(const Devices& devices, std::int64_t ranks) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].gpu && std::count(devices.begin(), devices.end(), devices[i]) > 1) return false;
+  }
+  const bool gpus = std::ranges::any_of(devices, &Device::gpu);
+  return std::ssize(devices) <= ranks && (!gpus || std::ssize(devices) == ranks);
+}
+std::string misfit_of(const Devices& devices, std::int64_t ranks, std::string_view section) {
+  for (const Device& device : devices) {
+    if (device.gpu && std::count(devices.begin(), devices.end(), device) > 1)
+      return joined("names ", device.text(), " twice; two ranks share no GPU");
+  }
+  return joined("names ", devices.size(), " device(s) for ", ranks,
+                " rank(s), and ranks share no GPU; name one for each, or change --", section,
+                ".ranks");
+}
+
 constexpr KeyRule kRules[] = {
 #include "runtime/config/rules.def"
 };

@@ -4,6 +4,7 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
+#include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/trainable_model.hpp"
 #include "runtime/learn/update_context.hpp"
@@ -13,6 +14,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe::learn {
@@ -62,6 +64,12 @@ std::string name_of(const std::vector<experience::Group>& groups, const MiniBatc
   return experience::name_of(first.ticket) + " to " + experience::name_of(last.ticket);
 }
 
+// What a micro-batch tells about itself.
+struct ValueFigures {
+  double loss = 0;
+  ValueStats stats;
+};
+
 struct Totals {
   ValueStats stats;
   std::int64_t steps = 0, skipped = 0;
@@ -75,18 +83,25 @@ class CriticTrainerImpl final : public CriticTrainer {
 
   core::Result<TokenValues> values(const std::vector<experience::Group>& groups) override {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
-    TROUPE_TRY_ASSIGN(plan, plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}));
+    // Values do not depend on the plan, so ranks may have one that gives work to each.
+    const Dealing dealing{.lanes = count_of(settings_.optim.ranks)};
+    TROUPE_TRY_ASSIGN(
+        plan, plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}, {}, dealing));
+    const auto& micro_batches = plan.mini_batches.front().micro_batches;
     const auto weights = model_->packed();
+    std::vector<std::size_t> counts;
+    for (const MicroBatch& micro : micro_batches)
+      counts.push_back(static_cast<std::size_t>(micro.tokens));
+    TROUPE_TRY_ASSIGN(
+        all, share_parts<float>(model_->ranks(), counts, [&](std::size_t i, auto& to) {
+          return add_values(*weights, groups, micro_batches[i], to);
+        }));
     TokenValues result(groups.size());
-    for (const MicroBatch& micro : plan.mini_batches.front().micro_batches) {
-      TROUPE_TRY(plan_micro_batch(groups, micro, weights->spec(), model_->team(), plan_));
-      std::vector<float> rows(plan_.plan.logit_rows.size());
-      model::score_values(model_->team(), *weights, plan_.plan, scratch_, rows);
-      std::vector<float> flat;
-      for (const std::int32_t row : plan_.targets.row) {
-        const double head = rows[static_cast<std::size_t>(row)];
-        flat.push_back(static_cast<float>(settings_.scale * head + settings_.shift));
-        if (std::isfinite(flat.back())) continue;
+    auto next = all.begin();
+    for (const MicroBatch& micro : micro_batches) {
+      const std::vector<float> flat(next, next + static_cast<std::ptrdiff_t>(micro.tokens));
+      next += static_cast<std::ptrdiff_t>(micro.tokens);
+      if (!std::all_of(flat.begin(), flat.end(), [](float value) { return std::isfinite(value); })) {
         return core::fail(ErrorCode::kNumeric,
                           "the critic's value of a token in the micro-batch of " +
                               experience::name_of(groups[micro.parts.front().group].ticket) +
@@ -110,16 +125,21 @@ class CriticTrainerImpl final : public CriticTrainer {
     for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
       for (const MiniBatch& mini : plan.mini_batches) {
         ValueStats stats;
+        const std::vector<StepPart> parts(mini.micro_batches.size());
         const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
-          double sum = 0;
-          for (const MicroBatch& micro : mini.micro_batches) {
+          const auto run_part = [&](std::size_t part) -> core::Result<ValueFigures> {
+            const MicroBatch& micro = mini.micro_batches[part];
             TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), model_->team(), plan_));
             batch.old = gather(old, micro);
             batch.returns = gather(returns, micro);
-            model_->begin_micro_batch(0);
-            TROUPE_TRY_ASSIGN(loss, run(weights, batch, stats));
-            sum += loss;
-            if (!std::isfinite(loss)) break;
+            return run(weights, batch);
+          };
+          TROUPE_TRY_ASSIGN(figures, model_->run_parts<ValueFigures>(parts, run_part));
+          double sum = 0;
+          for (const ValueFigures& part : figures) {
+            sum += part.loss;
+            stats.tokens += part.stats.tokens;
+            stats.clipped += part.stats.clipped;
           }
           return sum;
         };
@@ -141,7 +161,9 @@ class CriticTrainerImpl final : public CriticTrainer {
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
-    return model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from);
+    return model_->write_once([&] {
+      return model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from);
+    });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     return model_->save_state(folder);
@@ -151,10 +173,23 @@ class CriticTrainerImpl final : public CriticTrainer {
   }
 
  private:
-  // Returns the micro-batch's loss and, if it is finite, adds its gradient to the model's.
-  core::Result<double> run(const model::PackedWeights& weights,
-                           const ValueBatch& batch,
-                           ValueStats& stats) {
+  // Appends the values of the micro-batch's tokens under `weights`.
+  core::Result<void> add_values(const model::PackedWeights& weights,
+                                const std::vector<experience::Group>& groups,
+                                const MicroBatch& micro,
+                                std::vector<float>& to) {
+    TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), model_->team(), plan_));
+    std::vector<float> rows(plan_.plan.logit_rows.size());
+    model::score_values(model_->team(), weights, plan_.plan, scratch_, rows);
+    for (const std::int32_t row : plan_.targets.row) {
+      const double head = rows[static_cast<std::size_t>(row)];
+      to.push_back(static_cast<float>(settings_.scale * head + settings_.shift));
+    }
+    return {};
+  }
+
+  // The figures of the planned micro-batch. If its loss is finite, adds its gradient to the model's.
+  core::Result<ValueFigures> run(const model::PackedWeights& weights, const ValueBatch& batch) {
     try {
       const c10::AutoGradMode with_grad(true);
       const at::Tensor rows = model_->forward().values(weights, plan_.plan);
@@ -162,10 +197,11 @@ class CriticTrainerImpl final : public CriticTrainer {
           at::from_blob(plan_.targets.row.data(), {plan_.targets.size()}, at::kInt).to(at::kLong);
       const at::Tensor values =
           rows.to(at::kDouble).index_select(0, targets) * settings_.scale + settings_.shift;
-      const at::Tensor loss = value_loss(settings_.value_clip, batch, values, stats);
-      const double value = loss.item<double>();
-      if (std::isfinite(value)) loss.backward();
-      return value;
+      ValueFigures figures;
+      const at::Tensor loss = value_loss(settings_.value_clip, batch, values, figures.stats);
+      figures.loss = loss.item<double>();
+      if (std::isfinite(figures.loss)) loss.backward();
+      return figures;
     } catch (const std::exception& error) {
       return step_failure(error, "in the critic");
     }

@@ -1,22 +1,22 @@
 // The gradient of an optimiser step, added over its micro-batches in the order of its lanes
 // (lane_tree.hpp). Micro-batch j belongs to lane j mod L of round j div L. In a round the gradient
-// of each lane starts at zero, and lanes are joined in the tree; the sums of the rounds are added
-// to the step's gradient, which starts at zero, in ascending order. With one lane there is no tree:
-// each micro-batch adds to the step's gradient itself. Owned by the model under training, used on
-// its thread; numeric work on the team, the same bits on any number of threads.
+// of each lane starts at zero, and lanes are joined in the tree (lane_stack.hpp); the sums of the
+// rounds are added to the step's gradient, which starts at zero, in ascending order. With one lane
+// there is no tree: each micro-batch adds to the step's gradient itself. Owned by a model that is
+// trained by one process, used on its thread; numeric work on the team, the same bits on any number
+// of threads.
 //
 // Memory, in gradients of the trained part and in the team's memory: 1 with one lane, else 2 +
 // floor(log2 L), taken once.
 #pragma once
 
 #include "runtime/core/team.hpp"
-#include "runtime/learn/lane_tree.hpp"
+#include "runtime/learn/lane_stack.hpp"
 #include "runtime/model/params.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 namespace troupe::learn {
 
@@ -31,7 +31,7 @@ class LaneSum {
   std::int64_t lanes() const { return lanes_; }
   // What a backward pass adds to. The store stays the same object; the calls below change where its
   // numbers lie.
-  model::ParamStore& working() { return lane_ ? *lane_ : sum_; }
+  model::ParamStore& working() { return round_ ? round_->working() : sum_; }
   // The step's gradient, after end_step().
   const model::ParamStore& sum() const { return sum_; }
 
@@ -44,23 +44,13 @@ class LaneSum {
   void end_step();
 
  private:
-  enum class Lane { kClosed, kAbsent, kPresent };
-
-  void close();
-  void take_lane(bool present);
-  void zero(model::ParamStore& store);
-  void add(const model::ParamStore& from, model::ParamStore& to);
-  void join_last();  // the last two of kept_
+  void end_round();
 
   const std::int64_t lanes_;
   core::TeamRunner& team_;
   model::ParamStore sum_;
-  std::optional<model::ParamStore> lane_;  // the current lane's gradient; none with one lane
-  std::vector<model::ParamStore> kept_;    // sums of subtrees that wait, left to right
-  std::vector<model::ParamStore> spare_;
-  LaneFold fold_;
-  Lane open_ = Lane::kClosed;
-  bool began_ = false;  // whether this step has begun a micro-batch
+  std::optional<LaneStack> round_;  // none with one lane
+  bool began_ = false;              // whether this step has begun a micro-batch
 };
 
 }  // namespace troupe::learn

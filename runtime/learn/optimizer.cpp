@@ -47,28 +47,50 @@ std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& sto
   return name;
 }
 
+kernels::AdamW adamw_terms(const OptimSettings& optim,
+                           std::int64_t step,
+                           double lr,
+                           double grad_scale) {
+  kernels::AdamW a;
+  a.lr = static_cast<float>(lr);
+  a.beta1 = static_cast<float>(optim.beta1);
+  a.beta2 = static_cast<float>(optim.beta2);
+  a.eps = static_cast<float>(optim.eps);
+  a.weight_decay = static_cast<float>(optim.weight_decay);
+  a.grad_scale = static_cast<float>(grad_scale);
+  // Computed from the betas as the kernel has them, in f32: 1 - 0.999f differs from 0.001 by 1.3e-5
+  // relative, and with the double betas the first steps would have that error.
+  const double t = static_cast<double>(step);
+  a.correction1 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta1), t));
+  a.correction2 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta2), t));
+  return a;
+}
+
+std::vector<TrainedRun> trained_runs(const model::ParamLayout& params,
+                                     const model::ParamLayout& trained) {
+  if (params.total == trained.total) return {{0, 0, trained.total}};
+  std::vector<TrainedRun> runs;
+  for (const model::ParamView& view : trained.views) {
+    const model::ParamView* param = params.find(view.name);
+    TROUPE_CHECK(param != nullptr && param->count == view.count, "moments of another model");
+    if (!runs.empty() && runs.back().param + runs.back().count == param->offset &&
+        runs.back().moment + runs.back().count == view.offset) {
+      runs.back().count += view.count;
+    } else {
+      runs.push_back({param->offset, view.offset, view.count});
+    }
+  }
+  return runs;
+}
+
 AdamW::AdamW(const model::ParamStore& params,
              const std::shared_ptr<const model::ParamLayout>& trained,
              const OptimSettings& optim)
     : optim_(optim),
       params_size_(params.size()),
+      runs_(trained_runs(params.layout(), *trained)),
       m_(params.spec(), trained, params.memory()),
-      v_(m_.same_layout()) {
-  if (params.size() == m_.size()) {
-    runs_ = {{0, 0, m_.size()}};
-    return;
-  }
-  for (const model::ParamView& view : m_.layout().views) {
-    const model::ParamView* param = params.layout().find(view.name);
-    TROUPE_CHECK(param != nullptr && param->count == view.count, "moments of another model");
-    if (!runs_.empty() && runs_.back().param + runs_.back().count == param->offset &&
-        runs_.back().moment + runs_.back().count == view.offset) {
-      runs_.back().count += view.count;
-    } else {
-      runs_.push_back({param->offset, view.offset, view.count});
-    }
-  }
-}
+      v_(m_.same_layout()) {}
 
 void AdamW::step(core::TeamRunner& team,
                  model::ParamStore& params,
@@ -78,21 +100,10 @@ void AdamW::step(core::TeamRunner& team,
   TROUPE_CHECK(params.size() == params_size_ && grads.size() == m_.size(),
                "stores of the optimiser's layouts");
   ++steps_;
-  kernels::AdamW a;
-  a.lr = static_cast<float>(lr);
-  a.beta1 = static_cast<float>(optim_.beta1);
-  a.beta2 = static_cast<float>(optim_.beta2);
-  a.eps = static_cast<float>(optim_.eps);
-  a.weight_decay = static_cast<float>(optim_.weight_decay);
-  a.grad_scale = static_cast<float>(grad_scale);
-  // Computed from the betas as the kernel has them, in f32: 1 - 0.999f differs from 0.001 by 1.3e-5
-  // relative, and with the double betas the first steps would have that error.
-  const double t = static_cast<double>(steps_);
-  a.correction1 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta1), t));
-  a.correction2 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta2), t));
+  const kernels::AdamW a = adamw_terms(optim_, steps_, lr, grad_scale);
   team.run([&](core::Team member) {
     kernels::AdamW part = a;
-    for (const Run& run : runs_) {
+    for (const TrainedRun& run : runs_) {
       part.param = params.data() + run.param;
       part.grad = grads.data() + run.moment;
       part.m = m_.data() + run.moment;

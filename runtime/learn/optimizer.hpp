@@ -4,6 +4,7 @@
 // thread.
 #pragma once
 
+#include "kernels/shapes.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/params.hpp"
@@ -25,6 +26,21 @@ double clip_scale(double norm, double norm_max);
 
 // The name of the first tensor of `store` that holds a value that is not finite; empty when none.
 std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& store);
+
+// The kernel's numbers for step `step`, counted from 1, without its pointers.
+kernels::AdamW adamw_terms(const OptimSettings& optim,
+                           std::int64_t step,
+                           double lr,
+                           double grad_scale);
+
+// A range of elements that is contiguous both in the parameters and in the moments.
+struct TrainedRun {
+  std::int64_t param = 0, moment = 0, count = 0;
+};
+// Where the tensors of `trained` lie in `params`, which has all of them: runs in ascending order of
+// the moments.
+std::vector<TrainedRun> trained_runs(const model::ParamLayout& params,
+                                     const model::ParamLayout& trained);
 
 // Adam with decoupled weight decay (Loshchilov & Hutter 2019), like torch.optim.AdamW with all
 // parameters in one group: decay applies to every trained tensor, norms and biases included. A
@@ -54,14 +70,9 @@ class AdamW {
   const model::ParamStore& second_moment() const { return v_; }
 
  private:
-  // A range of elements that is contiguous both in the parameters and in the moments.
-  struct Run {
-    std::int64_t param = 0, moment = 0, count = 0;
-  };
-
   OptimSettings optim_;
   const std::int64_t params_size_;
-  std::vector<Run> runs_;
+  std::vector<TrainedRun> runs_;
   model::ParamStore m_;
   model::ParamStore v_;
   std::int64_t steps_ = 0;  // applied steps; a skipped one does not count

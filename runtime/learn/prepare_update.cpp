@@ -1,5 +1,7 @@
 #include "runtime/learn/prepare_update.hpp"
 
+#include "runtime/learn/ranks/rank_group.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -112,7 +114,9 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
   update.anchor = anchor_source(algo.objective, on_policy, steps, start_first);
   const bool extra = start_first && !on_policy;
   if (update.anchor == AnchorSource::kScored || extra) {
-    TROUPE_TRY_ASSIGN(all, plan_update(update.groups, settings.batch));
+    // Log-probs do not depend on the plan, so ranks may have one that gives work to each.
+    const Dealing dealing{.lanes = count_of(settings.optim.ranks)};
+    TROUPE_TRY_ASSIGN(all, plan_update(update.groups, settings.batch, {}, dealing));
     TROUPE_TRY_SET(update.scored, score(update.groups, all));
   }
   TROUPE_TRY_ASSIGN(found, update_advantages(algo, update.groups, update.scored, moments));

@@ -9,6 +9,7 @@
 #include "runtime/learn/corrections.hpp"
 #include "runtime/learn/estimators.hpp"
 #include "runtime/learn/objectives.hpp"
+#include "runtime/learn/ranks/ranks.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <cstdint>
@@ -79,6 +80,7 @@ struct OptimSettings {
   double lr_min_ratio = 0.1;             // cosine ends at this share of lr
   std::int64_t nonfinite_steps_max = 3;  // steps skipped in a row; one more stops the run
   std::int64_t lanes = 1;                // of a step's gradient (lane_sum.hpp)
+  Ranks ranks;                           // with which the model is trained
   bool checkpointing = false;            // of activations: less memory, more time, the same bits
   double aux_loss_coef = 0;              // of the load-balancing loss of experts
   model::TrainedSet trained;             // all weights, all but some, or adapters

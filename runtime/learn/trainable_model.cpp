@@ -2,6 +2,9 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/ranks/rank_group.hpp"
+#include "runtime/learn/ranks/rank_stepper.hpp"
 #include "runtime/learn/schedule.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/peft_folder.hpp"
@@ -18,6 +21,22 @@ using core::ErrorCode;
 
 constexpr std::int64_t kLanes_max = 1024;
 
+core::Result<void> check_ranks(const OptimSettings& optim) {
+  TROUPE_TRY(require(optim.ranks.zero_stage >= 0 && optim.ranks.zero_stage <= kZeroStage_max,
+                     "train.zero_stage", "0, 1 or 2"));
+  if (count_of(optim.ranks) <= optim.lanes) return {};
+  return core::fail(ErrorCode::kConfig,
+                    "train.lanes is " + std::to_string(optim.lanes) + ", and " +
+                        std::to_string(count_of(optim.ranks)) +
+                        " ranks train the model: each needs a lane at least; raise --train.lanes "
+                        "in a new run, or start fewer ranks");
+}
+
+std::unique_ptr<RankGroup> group_of(const Ranks& ranks) {
+  if (count_of(ranks) == 1) return nullptr;
+  return std::make_unique<RankGroup>(*ranks.gang);
+}
+
 core::Result<void> check_optim(const OptimSettings& optim, const std::string& section) {
   // Betas are used as f32: one that rounds to 1 would never forget, and divide by zero.
   const auto is_beta = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1.0f; };
@@ -28,6 +47,7 @@ core::Result<void> check_optim(const OptimSettings& optim, const std::string& se
   TROUPE_TRY(require(optim.grad_norm_max >= 0, section + ".max_norm", "at least 0"));
   TROUPE_TRY(require(optim.lanes >= 1 && optim.lanes <= kLanes_max, "train.lanes",
                      "at least 1 and at most 1024"));
+  TROUPE_TRY(check_ranks(optim));
   return require(std::isfinite(optim.aux_loss_coef) && optim.aux_loss_coef >= 0,
                  section + ".aux_loss_coef", "at least 0");
 }
@@ -81,15 +101,19 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       key_(std::move(key)),
       master_(std::move(master)),
       lora_(fresh_adapters(*master_, trained, optim.trained)),
-      gradient_(master_->spec(), trained, optim.lanes, team),
-      optimiser_(values(), trained, optim),
+      trained_size_(trained->total),
+      ranks_(group_of(optim.ranks)),
+      stepper_(ranks_ ? rank_stepper(*ranks_, values(), trained, optim, team)
+                      : alone_stepper(values(), trained, optim, team)),
       total_steps_(total_steps),
-      forward_(team, *master_, &gradient_.working(), optim.checkpointing, lora_.get()) {
+      forward_(team, *master_, &stepper_->working(), optim.checkpointing, lora_.get()) {
   // Applies to the whole process. LibTorch's own threads would change the order of its sums and
   // compete with the team for cores.
   at::set_num_threads(1);
   if (lora_) lora_->merge(team_, *master_);  // changes no weight yet, packs the adapters
 }
+
+TrainableModel::~TrainableModel() = default;
 
 std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
   if (packed_ && packed_->version() == version_) return packed_;
@@ -110,15 +134,14 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
   return packed_;
 }
 
-void TrainableModel::begin_micro_batch(double share, bool learns) {
-  gradient_.begin_micro_batch(learns);
-  share_ = share;
-  forward_.set_balance(optim_.aux_loss_coef * share);
+void TrainableModel::begin_part(const StepPart& part) {
+  share_ = part.share;
+  forward_.set_balance(optim_.aux_loss_coef * part.share);
 }
 
 core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
                                               const Describe& describe) {
-  gradient_.begin_step();
+  stepper_->begin_step();
   StepReport report;
   report.lr = learning_rate(optim_, total_steps_, static_cast<std::int64_t>(version_));
   {
@@ -127,14 +150,13 @@ core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
     if (!std::isfinite(loss)) return skip("the loss", describe, report.lr);
     report.loss = loss;
   }
-  gradient_.end_step();
-  const model::ParamStore& grads = gradient_.sum();
-  report.grad_norm = global_norm(team_, grads.data(), grads.size());
+  TROUPE_TRY_SET(report.grad_norm, stepper_->end_step());
   if (!std::isfinite(report.grad_norm)) {
-    return skip("the gradient of " + first_nonfinite(team_, grads), describe, report.lr);
+    TROUPE_TRY_ASSIGN(tensor, stepper_->first_nonfinite());
+    return skip("the gradient of " + tensor, describe, report.lr);
   }
-  optimiser_.step(team_, values(), grads, report.lr,
-                  clip_scale(report.grad_norm, optim_.grad_norm_max));
+  TROUPE_TRY(stepper_->apply(values(), report.lr,
+                             clip_scale(report.grad_norm, optim_.grad_norm_max)));
   if (lora_) lora_->merge(team_, *master_);
   report.applied = true;
   ++version_;

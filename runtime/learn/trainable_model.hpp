@@ -2,27 +2,32 @@
 // panels that its forward pass reads; with LoRA also the adapters, which every step merges into the
 // master weights. Every trainer (policy, critic, supervised) has one and adds only its loss. Runs
 // on its owner's thread; numeric work on the team. Gradients and steps have the same bits for one
-// micro-batch plan, whatever the number of threads.
+// micro-batch plan, whatever the number of threads and of ranks (ranks/ranks.hpp).
 #pragma once
 
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/lane_sum.hpp"
-#include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/settings.hpp"
+#include "runtime/learn/stepper.hpp"
 #include "runtime/model/lora.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/train_graph.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace troupe::learn {
+
+class RankGroup;
 
 // What one optimiser step did.
 struct StepReport {
@@ -37,18 +42,19 @@ class TrainableModel {
   // `total_steps`: optimiser steps of the whole run, for the schedule. `key`: the configuration
   // section that errors name, "actor" or "critic". Gradients and moments exist only for
   // `optim.trained`. They and the weights live in the memory of the team; `master` is moved there
-  // if it is elsewhere. Error kConfig, naming the key: a value that makes no sense, or a model that
-  // the device cannot compute.
+  // if it is elsewhere. Error kConfig, naming the key: a value that makes no sense, more ranks than
+  // lanes, or a model that the device cannot compute.
   static core::Result<std::unique_ptr<TrainableModel>> create(
       std::unique_ptr<model::ParamStore> master,
       const OptimSettings& optim,
       std::int64_t total_steps,
       core::TeamRunner& team,
       std::string key = "actor");
+  ~TrainableModel();
 
-  // Runs the forward and backward passes of a step on `weights` and returns the loss. Gradients are
-  // zero when it is called, and each micro-batch is begun (begin_micro_batch). If a loss is not
-  // finite, returns it at once, and the step is skipped.
+  // Runs the forward and backward passes of a step on `weights` by run_parts, called at most once,
+  // and returns the loss. Gradients are zero when it is called. If the loss is not finite, the step
+  // is skipped.
   using Accumulate = std::function<core::Result<double>(const model::PackedWeights& weights)>;
   // Describes the step's data for the error after too many skipped steps: "update 3, slot 1 to
   // ...".
@@ -58,12 +64,16 @@ class TrainableModel {
   // is counted; more than nonfinite_steps_max in a row is kNumeric. Either way version() grows.
   core::Result<StepReport> step(const Accumulate& accumulate, const Describe& describe);
 
-  // Call it before each micro-batch of a step, in the plan's order: its gradient goes to the next
-  // lane (lane_sum.hpp). `learns` false: no backward pass follows, and the lane stays absent.
-  // `share` is the micro-batch's share of the step's rows, for the load-balancing loss of experts
-  // (0: no balancing). When optim.aux_loss_coef is not 0, aux_loss() after the forward pass is
-  // share * loss; its sum over a step's micro-batches is the step's mean loss.
-  void begin_micro_batch(double share, bool learns = true);
+  // Runs the micro-batches of a step, in the plan's order; the gradient of each goes to the next
+  // lane (lane_tree.hpp). `run(i)` runs one and returns its figures, which have a `loss`. After the
+  // first loss that is not finite none counts: returns the figures up to that one, or of all, which
+  // the caller adds in their order. With ranks each runs its lanes, and all get the same figures.
+  template <class Figures>
+  core::Result<std::vector<Figures>> run_parts(
+      std::span<const StepPart> parts,
+      const std::function<core::Result<Figures>(std::size_t part)>& run);
+  // When optim.aux_loss_coef is not 0: after a forward pass in run_parts, the part's share times
+  // its load-balancing loss; the sum over a step's parts is the step's mean loss.
   double aux_loss() const { return share_ * forward_.balance_loss(); }
   double aux_loss_coef() const { return optim_.aux_loss_coef; }
 
@@ -84,8 +94,14 @@ class TrainableModel {
   core::Version version() const { return version_; }  // optimiser steps, skipped ones included
 
   // Elements of the gradients, and of each moment.
-  std::int64_t trained_size() const { return gradient_.sum().size(); }
-  std::int64_t lanes() const { return gradient_.lanes(); }
+  std::int64_t trained_size() const { return trained_size_; }
+  std::int64_t lanes() const { return optim_.lanes; }
+
+  // The ranks that train this model; null: this process alone.
+  RankGroup* ranks() const { return ranks_.get(); }
+  // Runs `write`, which writes files, on this process if it is alone or rank 0. Returns the same on
+  // every rank.
+  core::Result<void> write_once(const std::function<core::Result<void>()>& write) const;
 
   bool has_adapter() const { return lora_ != nullptr; }
   // Writes the adapters as a folder that PEFT opens; `base` names the base model. Only with
@@ -109,14 +125,17 @@ class TrainableModel {
   model::ParamStore& values() { return lora_ ? lora_->values() : *master_; }
   const model::ParamStore& values() const { return lora_ ? lora_->values() : *master_; }
   core::Result<StepReport> skip(const std::string& what, const Describe& describe, double lr);
+  void begin_part(const StepPart& part);
+  core::Result<void> read_state(const std::filesystem::path& folder);
 
   OptimSettings optim_;
   core::TeamRunner& team_;
   const std::string key_;
   std::unique_ptr<model::ParamStore> master_;
   std::unique_ptr<model::Lora> lora_;  // null: the master's own weights are trained
-  LaneSum gradient_;
-  AdamW optimiser_;
+  const std::int64_t trained_size_;
+  std::unique_ptr<RankGroup> ranks_;
+  std::unique_ptr<Stepper> stepper_;
   const std::int64_t total_steps_;  // of the run, for the learning rate
   model::TrainForward forward_;
   std::shared_ptr<model::PackedWeights> packed_;  // of version_ or an older one; null: not made yet
@@ -125,5 +144,26 @@ class TrainableModel {
   core::Version version_ = 0;
   std::int64_t skipped_in_row_ = 0;
 };
+
+template <class Figures>
+core::Result<std::vector<Figures>> TrainableModel::run_parts(
+    std::span<const StepPart> parts,
+    const std::function<core::Result<Figures>(std::size_t part)>& run) {
+  static_assert(std::is_trivially_copyable_v<Figures>, "figures travel between ranks as bytes");
+  std::vector<Figures> all(parts.size());
+  StepParts step;
+  step.parts = parts;
+  step.run = [&](std::size_t part) -> core::Result<void> {
+    begin_part(parts[part]);
+    TROUPE_TRY_SET(all[part], run(part));
+    return {};
+  };
+  step.finite = [&](std::size_t part) { return std::isfinite(all[part].loss); };
+  step.figures = reinterpret_cast<std::byte*>(all.data());
+  step.figure_bytes = sizeof(Figures);
+  TROUPE_TRY_ASSIGN(count, stepper_->run(step));
+  all.resize(count);
+  return all;
+}
 
 }  // namespace troupe::learn

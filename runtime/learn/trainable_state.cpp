@@ -3,6 +3,7 @@
 // the weights are the adapters, and trainer_state.json holds the CRC of their base weights. The
 // policy's trainer adds rl_state.json and, if it keeps an average, ema.safetensors. Everything else
 // follows from the configuration. Loading checks all files of a model before it changes anything.
+#include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/rl_state.hpp"
 #include "runtime/learn/saved_lanes.hpp"
 #include "runtime/learn/trainable_model.hpp"
@@ -41,8 +42,8 @@ core::Result<void> write_store(const model::ParamStore& params, const std::files
   return store::write_safetensors(path, tensors, {});
 }
 
-// Opens a file that must have exactly the tensors of `params`; `what` names its kind in errors.
-core::Result<store::SafetensorsFile> open_store(const model::ParamStore& params,
+// Opens a file that must have exactly the tensors of `layout`; `what` names its kind in errors.
+core::Result<store::SafetensorsFile> open_store(const model::ParamLayout& layout,
                                                 const std::filesystem::path& path,
                                                 const std::string& what = "a state") {
   TROUPE_TRY_ASSIGN(file, store::SafetensorsFile::open(path));
@@ -50,14 +51,14 @@ core::Result<store::SafetensorsFile> open_store(const model::ParamStore& params,
     return core::fail(ErrorCode::kData,
                       path.string() + " is not " + what + " of this model: " + why);
   };
-  for (const model::ParamView& view : params.layout().views) {
+  for (const model::ParamView& view : layout.views) {
     const store::TensorInfo* info = file.find(view.name);
     if (info == nullptr) return refuse("it has no tensor " + view.name);
     if (info->dtype != store::Dtype::kF32 || info->shape != view.shape) {
       return refuse("tensor " + view.name + " has another shape or type");
     }
   }
-  if (file.tensors().size() != params.layout().views.size()) return refuse("it has more tensors");
+  if (file.tensors().size() != layout.views.size()) return refuse("it has more tensors");
   return core::Result<store::SafetensorsFile>(std::move(file));
 }
 
@@ -109,20 +110,42 @@ core::Result<json> read_numbers(const std::filesystem::path& path,
 
 }  // namespace
 
+core::Result<void> TrainableModel::write_once(
+    const std::function<core::Result<void>()>& write) const {
+  if (!ranks_) return write();
+  return ranks_->agree(ranks_->rank() == 0 ? write() : core::Result<void>());
+}
+
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
-  TROUPE_TRY(write_store(values(), folder / kWeights));
-  TROUPE_TRY(write_store(optimiser_.first_moment(), folder / kFirstMoment));
-  TROUPE_TRY(write_store(optimiser_.second_moment(), folder / kSecondMoment));
+  core::Result<void> written;  // an error of the writer must not keep it from what ranks do together
+  const auto write = [&](const model::ParamStore& store, const char* name) {
+    if (written) written = write_store(store, folder / name);
+    return core::Result<void>();
+  };
+  if (!ranks_ || ranks_->rank() == 0) (void)write(values(), kWeights);
+  const auto write_moment = [&](const char* name) {
+    return [&, name](const model::ParamStore& store) { return write(store, name); };
+  };
+  TROUPE_TRY(stepper_->save(Moment::kFirst, write_moment(kFirstMoment)));
+  TROUPE_TRY(stepper_->save(Moment::kSecond, write_moment(kSecondMoment)));
   json state = {{"format", kStateFormat},
                 {"version", version_},
-                {"adam_steps", optimiser_.steps()},
+                {"adam_steps", stepper_->adam_steps()},
                 {"skipped_in_row", skipped_in_row_}};
   if (lanes() != 1) state[kLanes] = lanes();
   if (lora_) state["base_crc32c"] = lora_->base_crc();
-  return store::write_file(folder / kCounts, state.dump(2) + "\n");
+  return write_once([&]() -> core::Result<void> {
+    TROUPE_TRY(written);
+    return store::write_file(folder / kCounts, state.dump(2) + "\n");
+  });
 }
 
 core::Result<void> TrainableModel::load_state(const std::filesystem::path& folder) {
+  const core::Result<void> read = read_state(folder);
+  return ranks_ ? ranks_->all_well(read, "load the state in " + folder.string()) : read;
+}
+
+core::Result<void> TrainableModel::read_state(const std::filesystem::path& folder) {
   TROUPE_TRY_ASSIGN(counts, read_numbers(folder / kCounts,
                                          {"format", "version", "adam_steps", "skipped_in_row"}));
   if (lora_ && counts.value("base_crc32c", json()) != lora_->base_crc()) {
@@ -131,13 +154,17 @@ core::Result<void> TrainableModel::load_state(const std::filesystem::path& folde
                                             "resume with the model that the run began with, --" +
                                             key_ + ".model_name_or_path");
   }
-  TROUPE_TRY_ASSIGN(weights, open_store(values(), folder / kWeights));
-  TROUPE_TRY_ASSIGN(first, open_store(optimiser_.first_moment(), folder / kFirstMoment));
-  TROUPE_TRY_ASSIGN(second, open_store(optimiser_.second_moment(), folder / kSecondMoment));
+  const model::ParamLayout& trained = stepper_->working().layout();
+  TROUPE_TRY_ASSIGN(weights, open_store(values().layout(), folder / kWeights));
+  TROUPE_TRY_ASSIGN(first, open_store(trained, folder / kFirstMoment));
+  TROUPE_TRY_ASSIGN(second, open_store(trained, folder / kSecondMoment));
   TROUPE_TRY(read_store(weights, values()));
-  TROUPE_TRY(read_store(first, optimiser_.first_moment()));
-  TROUPE_TRY(read_store(second, optimiser_.second_moment()));
-  optimiser_.set_steps(counts["adam_steps"].get<std::int64_t>());
+  const auto reader = [](const store::SafetensorsFile& file) {
+    return [&file](model::ParamStore& store) { return read_store(file, store); };
+  };
+  TROUPE_TRY(stepper_->load(Moment::kFirst, reader(first)));
+  TROUPE_TRY(stepper_->load(Moment::kSecond, reader(second)));
+  stepper_->set_adam_steps(counts["adam_steps"].get<std::int64_t>());
   version_ = counts["version"].get<core::Version>();
   skipped_in_row_ = counts["skipped_in_row"].get<std::int64_t>();
   if (lora_) lora_->merge(team_, *master_);
@@ -181,7 +208,7 @@ core::Result<void> WeightAverage::save(const std::filesystem::path& folder) cons
 }
 
 core::Result<void> WeightAverage::load(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(file, open_store(average_, folder / kAverage, "an average"));
+  TROUPE_TRY_ASSIGN(file, open_store(average_.layout(), folder / kAverage, "an average"));
   return read_store(file, average_);
 }
 

@@ -4,22 +4,16 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/batch_dump.hpp"
 #include "runtime/learn/kl_control.hpp"
+#include "runtime/learn/micro_batch_runner.hpp"
 #include "runtime/learn/prepare_update.hpp"
+#include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/rl_state.hpp"
-#include "runtime/learn/step_failure.hpp"
-#include "runtime/learn/tensors.hpp"
 #include "runtime/learn/trainable_model.hpp"
 #include "runtime/learn/update_report.hpp"
 #include "runtime/learn/weight_average.hpp"
-#include "runtime/model/score.hpp"
-#include "runtime/model/train_logprobs.hpp"
-
-#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -29,83 +23,25 @@ namespace {
 // Decay of the moving mean of the updates' scores (RlState::score_trend), per update.
 constexpr double kScoreTrendKeep = 0.9;
 
-bool all_finite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](double value) { return std::isfinite(value); });
-}
-
-ObjectiveStats not_finite() {
+// What a micro-batch of the policy or of the ptx texts tells about itself.
+struct PolicyFigures {
+  double loss = 0;  // of its own term
+  double aux = 0;   // its share of the load-balancing loss of experts
   ObjectiveStats stats;
-  stats.loss = std::numeric_limits<double>::quiet_NaN();
-  return stats;
-}
+};
 
-// Runs single micro-batches through the model, with gradients or for metrics alone. Turns
-// LibTorch's exceptions into errors. Keeps activations and scratch from batch to batch (bound:
-// micro_tokens_max rows).
-class MicroBatchRunner {
- public:
-  // All outlive the runner.
-  MicroBatchRunner(const AlgoSettings& algo, core::TeamRunner& team, model::TrainForward& forward)
-      : algo_(algo), team_(team), forward_(forward) {}
+// The micro-batches of one optimiser step, those of the ptx texts behind the policy's.
+struct StepPlan {
+  std::vector<StepPart> parts;
+  PtxTerm::Step texts;
+};
 
-  // Forward pass, loss and, when the micro-batch learns and the loss is finite, backward pass into
-  // the gradients. If the loss or a log-prob is not finite, neither is the returned loss.
-  core::Result<ObjectiveStats> run(const model::PackedWeights& weights,
-                                   const UpdateContext& update,
-                                   const MicroBatch& micro) {
-    try {
-      TROUPE_TRY(plan_micro_batch(update.groups, micro, weights.spec(), team_, plan_));
-      const TokenBatch batch = token_batch(algo_, update, micro, weights.version());
-      return micro.learns ? learn(weights, batch) : look(weights, batch);
-    } catch (const std::exception& error) {
-      return step_failure(error, "in a training step");
-    }
-  }
-
-  // Log-probs of the micro-batch's tokens under `weights`, without gradients.
-  core::Result<std::vector<float>> score(const model::PackedWeights& weights,
-                                         const std::vector<experience::Group>& groups,
-                                         const MicroBatch& micro) {
-    TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), team_, plan_));
-    std::vector<float> logprobs(static_cast<std::size_t>(micro.tokens));
-    model::score_logprobs(team_, weights, plan_.plan, plan_.targets,
-                          static_cast<float>(algo_.temperature), scratch_, logprobs);
-    return logprobs;
-  }
-
- private:
-  ObjectiveStats learn(const model::PackedWeights& weights, const TokenBatch& batch) {
-    const c10::AutoGradMode with_grad(true);
-    const auto temperature = static_cast<float>(algo_.temperature);
-    const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, temperature, true);
-    const auto logprobs = values_of(out.logprobs);
-    const auto entropies = values_of(out.entropies);
-    const at::Tensor loss = policy_loss(algo_, batch, out.logprobs, out.entropies);
-    const double value = loss.item<double>();
-    if (!std::isfinite(value) || !all_finite(logprobs)) return not_finite();
-    loss.backward();
-    ObjectiveStats stats = observe(algo_, batch, logprobs, entropies);
-    stats.loss = value;
-    return stats;
-  }
-
-  // For micro-batches without advantages, KL and entropy terms: loss and gradient are zero, so this
-  // computes only the statistics, at a third of the cost.
-  ObjectiveStats look(const model::PackedWeights& weights, const TokenBatch& batch) {
-    std::vector<float> l(batch.size()), h(batch.size());
-    model::score_logprobs(team_, weights, plan_.plan, plan_.targets,
-                          static_cast<float>(algo_.temperature), scratch_, l, h);
-    const std::vector<double> logprobs(l.begin(), l.end()), entropies(h.begin(), h.end());
-    if (!all_finite(logprobs)) return not_finite();
-    return observe(algo_, batch, logprobs, entropies);
-  }
-
-  const AlgoSettings& algo_;
-  core::TeamRunner& team_;
-  model::TrainForward& forward_;
-  model::GroupPlan plan_;
-  model::ScoreScratch scratch_;
+// The sums over a step's micro-batches, added in the plan's order.
+struct StepSums {
+  ObjectiveStats stats;        // its loss has all terms
+  std::vector<double> losses;  // of the policy's micro-batches
+  double ptx_nll = 0, aux = 0;
+  bool policy_finite = true;
 };
 
 std::string name_of_groups(const UpdateContext& update, const MiniBatch& mini) {
@@ -188,19 +124,23 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
-    if (average_) {
-      TROUPE_TRY(model::save_model(average_->weights(), folder.parent_path() / "ema",
-                                   model::StorageDtype::kF32, tokenizer_from));
-    }
-    TROUPE_TRY(
-        model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from));
-    if (!model_->has_adapter()) return {};
-    return model_->save_adapter(folder.parent_path() / "adapter", tokenizer_from.string());
+    return model_->write_once([&]() -> core::Result<void> {
+      if (average_) {
+        TROUPE_TRY(model::save_model(average_->weights(), folder.parent_path() / "ema",
+                                     model::StorageDtype::kF32, tokenizer_from));
+      }
+      TROUPE_TRY(
+          model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from));
+      if (!model_->has_adapter()) return {};
+      return model_->save_adapter(folder.parent_path() / "adapter", tokenizer_from.string());
+    });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     TROUPE_TRY(model_->save_state(folder));
-    if (average_) TROUPE_TRY(average_->save(folder));
-    return state_.save(folder);
+    return model_->write_once([&]() -> core::Result<void> {
+      if (average_) TROUPE_TRY(average_->save(folder));
+      return state_.save(folder);
+    });
   }
 
   core::Result<void> load_state(const std::filesystem::path& folder) override {
@@ -221,50 +161,52 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   // Log-probs of the plan's tokens under the current weights.
   core::Result<TokenTable<float>> score(const std::vector<experience::Group>& groups,
                                         const UpdatePlan& plan) {
-    const auto weights = model_->packed();
     TokenTable<float> scored(groups.size());
-    for (const MiniBatch& mini : plan.mini_batches) {
-      for (const MicroBatch& micro : mini.micro_batches) {
-        TROUPE_TRY_ASSIGN(logprobs, runner_.score(*weights, groups, micro));
-        scatter_scored(groups, micro, logprobs, scored);
-      }
-    }
+    for (const MiniBatch& mini : plan.mini_batches)
+      TROUPE_TRY(score(groups, mini, scored));
     return scored;
+  }
+
+  // The same for one mini-batch, into `scored`. With ranks each scores some micro-batches.
+  core::Result<void> score(const std::vector<experience::Group>& groups,
+                           const MiniBatch& mini,
+                           TokenTable<float>& scored) {
+    const auto weights = model_->packed();
+    std::vector<std::size_t> counts;
+    for (const MicroBatch& micro : mini.micro_batches)
+      counts.push_back(static_cast<std::size_t>(micro.tokens));
+    TROUPE_TRY_ASSIGN(
+        all, share_parts<float>(model_->ranks(), counts,
+                                [&](std::size_t i, std::vector<float>& to) -> core::Result<void> {
+                                  TROUPE_TRY_ASSIGN(
+                                      own, runner_.score(*weights, groups, mini.micro_batches[i]));
+                                  to.insert(to.end(), own.begin(), own.end());
+                                  return {};
+                                }));
+    auto next = all.begin();
+    for (const MicroBatch& micro : mini.micro_batches) {
+      const auto end = next + static_cast<std::ptrdiff_t>(micro.tokens);
+      scatter_scored(groups, micro, {next, end}, scored);
+      next = end;
+    }
+    return {};
   }
 
   // Returns how far the policy was from the anchor before the step: the tokens' mean of
   // x - 1 - log x, x = exp(l - l_p); 0 if the step was skipped.
   core::Result<double> optimiser_step(const MiniBatch& mini, UpdateTotals& totals) {
-    ObjectiveStats stats;
-    std::vector<double> losses;  // of the micro-batches that ran
-    double ptx_nll = 0, aux = 0, rows = 0;
-    for (const MicroBatch& micro : mini.micro_batches)
-      rows += static_cast<double>(micro.rows);
+    StepSums sums;
     const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
-      for (const MicroBatch& micro : mini.micro_batches) {
-        model_->begin_micro_batch(static_cast<double>(micro.rows) / rows, micro.learns);
-        TROUPE_TRY_ASSIGN(part, runner_.run(weights, *update_, micro));
-        ++totals.micro_batches;
-        losses.push_back(part.loss);
-        if (!std::isfinite(part.loss)) return part.loss;
-        stats.add(part);
-        aux += model_->aux_loss();
-      }
-      stats.loss += model_->aux_loss_coef() * aux;
-      if (!ptx_) return stats.loss;
-      const PtxTerm::Step texts = ptx_->take(state_.ptx_cursor, model_->lanes());
-      state_.ptx_cursor += texts.texts;
-      for (std::size_t part = 0; part < texts.parts.size(); ++part) {
-        model_->begin_micro_batch(0);
-        TROUPE_TRY_ASSIGN(nll, ptx_->add(weights, texts, part));
-        ptx_nll += nll;
-        if (!std::isfinite(nll)) break;
-      }
-      stats.loss += ptx_->coef() * ptx_nll;
-      return stats.loss;
+      const StepPlan plan = plan_step(mini);
+      const auto run = [&](std::size_t part) { return run_part(weights, mini, plan, part); };
+      TROUPE_TRY_ASSIGN(figures, model_->run_parts<PolicyFigures>(plan.parts, run));
+      sums = add_up(mini, figures);
+      totals.micro_batches += std::ssize(sums.losses);
+      if (sums.policy_finite) state_.ptx_cursor += plan.texts.texts;
+      return sums.stats.loss;
     };
     auto step = model_->step(accumulate, [&] { return name_of_groups(*update_, mini); });
-    if (!step) step = stopped(mini, step.error(), losses);
+    if (!step) step = stopped(mini, step.error(), sums.losses);
     if (!step) return step.failure();
     ++totals.steps;
     totals.lr = step->lr;
@@ -274,10 +216,60 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     }
     if (average_) average_->add(model_->team(), model_->master());
     totals.grad_norm_sum += step->grad_norm;
-    totals.ptx_nll_sum += ptx_nll;
-    totals.aux_sum += aux;
-    totals.stats.add(stats);
-    return stats.tokens == 0 ? 0.0 : stats.kl_old_sum / static_cast<double>(stats.tokens);
+    totals.ptx_nll_sum += sums.ptx_nll;
+    totals.aux_sum += sums.aux;
+    totals.stats.add(sums.stats);
+    return sums.stats.tokens == 0 ? 0.0
+                                  : sums.stats.kl_old_sum / static_cast<double>(sums.stats.tokens);
+  }
+
+  StepPlan plan_step(const MiniBatch& mini) {
+    StepPlan plan;
+    double rows = 0;
+    for (const MicroBatch& micro : mini.micro_batches)
+      rows += static_cast<double>(micro.rows);
+    for (const MicroBatch& micro : mini.micro_batches)
+      plan.parts.push_back({static_cast<double>(micro.rows) / rows, micro.learns});
+    if (ptx_) plan.texts = ptx_->take(state_.ptx_cursor, model_->lanes());
+    plan.parts.resize(plan.parts.size() + plan.texts.parts.size());
+    return plan;
+  }
+
+  core::Result<PolicyFigures> run_part(const model::PackedWeights& weights,
+                                     const MiniBatch& mini,
+                                     const StepPlan& plan,
+                                     std::size_t part) {
+    PolicyFigures figures;
+    if (part >= mini.micro_batches.size()) {
+      TROUPE_TRY_SET(figures.loss,
+                     ptx_->add(weights, plan.texts, part - mini.micro_batches.size()));
+      return figures;
+    }
+    TROUPE_TRY_SET(figures.stats, runner_.run(weights, *update_, mini.micro_batches[part]));
+    figures.loss = figures.stats.loss;
+    figures.aux = model_->aux_loss();
+    return figures;
+  }
+
+  StepSums add_up(const MiniBatch& mini, const std::vector<PolicyFigures>& figures) const {
+    StepSums sums;
+    for (const PolicyFigures& part : figures) {
+      if (sums.losses.size() == mini.micro_batches.size()) {
+        sums.ptx_nll += part.loss;
+        continue;
+      }
+      sums.losses.push_back(part.loss);
+      sums.policy_finite = std::isfinite(part.loss);
+      if (!sums.policy_finite) {
+        sums.stats.loss = part.loss;
+        return sums;
+      }
+      sums.stats.add(part.stats);
+      sums.aux += part.aux;
+    }
+    sums.stats.loss += model_->aux_loss_coef() * sums.aux;
+    if (ptx_) sums.stats.loss += ptx_->coef() * sums.ptx_nll;
+    return sums;
   }
 
   // Writes the mini-batch that stops the run to a file and names the file in the error.
@@ -288,14 +280,16 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       return core::fail(error.code, error.message);
     }
     TokenTable<float> now(update_->groups.size());
-    const auto weights = model_->packed();
-    for (const MicroBatch& micro : mini.micro_batches) {
-      auto logprobs = runner_.score(*weights, update_->groups, micro);
-      if (logprobs) scatter_scored(update_->groups, micro, *logprobs, now);
-    }
     const auto path =
         settings_.dump_folder / ("nonfinite_step_" + std::to_string(version() - 1) + ".jsonl");
-    auto written = dump_batch(path, *update_, mini, now, losses);
+    const core::Result<void> written = model_->write_once([&]() -> core::Result<void> {
+      const auto weights = model_->packed();
+      for (const MicroBatch& micro : mini.micro_batches) {
+        auto logprobs = runner_.score(*weights, update_->groups, micro);
+        if (logprobs) scatter_scored(update_->groups, micro, *logprobs, now);
+      }
+      return dump_batch(path, *update_, mini, now, losses);
+    });
     const std::string note = written
                                  ? "; the batch is in " + path.string()
                                  : "; its batch could not be written: " + written.error().message;

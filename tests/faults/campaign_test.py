@@ -36,6 +36,8 @@ class Plans(unittest.TestCase):
             for fault in plan.faults:
                 self.assertLessEqual(fault.at, UPDATES)
                 who = fault.more.get("who")
+                if who and who[-2:] == "-1" and not who.startswith("generator"):
+                    self.assertEqual(plan.ranks, 2, plan)
                 if who in ("far", "critic", "attach"):
                     self.assertTrue({"far": plan.far(), "critic": plan.critic,
                                      "attach": plan.attach}[who], plan)
@@ -47,6 +49,10 @@ class Plans(unittest.TestCase):
         self.assertTrue(len(plans) // 4 < two < len(plans) * 5 // 12, two)
         self.assertEqual({plan.bound for plan in plans}, {0, 2})
         self.assertTrue(any(plan.critic and plan.attach for plan in plans))
+        self.assertEqual({plan.ranks for plan in plans[:200]}, {1})
+        self.assertEqual({plan.ranks for plan in plans[200:]}, {1, 2})
+        victims = {fault.more.get("who") for plan in plans for fault in plan.faults}
+        self.assertTrue({"policy-1", "critic-1"} <= victims)
 
 
 class Echo:

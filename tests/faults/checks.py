@@ -50,22 +50,23 @@ def told(names, shown=4):
 
 
 class Calm:
-    """Runs without faults, made once for each algorithm. One generator on one host: neither their
-    number nor their place may change a bit at bound 0."""
+    """Runs without faults, made once for each algorithm and number of lanes. One generator on one
+    host, one rank: neither their number nor their place may change a bit at bound 0."""
 
     def __init__(self, build, files, folder):
         self.build, self.files, self.folder = build, files, folder
         self.known = {}
 
     def bits_of(self, plan):
-        if plan.critic not in self.known:
-            place = self.folder / f"calm{'_critic' if plan.critic else ''}"
+        kind = (plan.critic, plan.ranks)
+        if kind not in self.known:
+            place = self.folder / f"calm{'_critic' if plan.critic else ''}_{plan.ranks}"
             shutil.rmtree(place, ignore_errors=True)
             run = place / "run"
             place.mkdir()
             words = one_generator(plan.words())
-            self.known[plan.critic] = bits_after(self.build, self.files, run, words)
-        return self.known[plan.critic]
+            self.known[kind] = bits_after(self.build, self.files, run, words)
+        return self.known[kind]
 
 
 def one_generator(words):

@@ -47,6 +47,7 @@ class Plan:
     critic: bool
     attach: tuple  # (attached after so many updates, detached after so many), or ()
     faults: tuple
+    ranks: int = 1  # of the policy, and of the critic
 
     def far(self):
         return self.place in FAR
@@ -55,6 +56,8 @@ class Plan:
         parts = [f"bound {self.bound}", f"generators {self.place}"]
         if self.critic:
             parts.append("critic")
+        if self.ranks > 1:
+            parts.append(f"{self.ranks} ranks")
         if self.attach:
             parts.append(f"attach {self.attach[0]} to {self.attach[1]}")
         return ", ".join(parts)
@@ -68,7 +71,16 @@ class Plan:
         if self.critic:
             words += ["--algo.advantage.estimator", "gae", "--algo.advantage.lambd", "0.95",
                       "--critic.adam.lr", "1e-3", "--critic.save_value_network", "true"]
+        if self.ranks > 1:
+            words += ["--train.lanes", str(self.ranks)]
         return words
+
+    def rank_words(self):
+        """The flags of the ranks, which change no bit."""
+        if self.ranks == 1:
+            return []
+        words = ["--actor.ranks", str(self.ranks)]
+        return words + (["--critic.ranks", str(self.ranks)] if self.critic else [])
 
     def sick(self):
         """The value of TROUPE_FAULTS; empty when no role answers with an error."""
@@ -84,7 +96,8 @@ def plan_of(seed):
     attach = ()
     if rng.random() < 0.25:
         attach = (rng.randrange(5, 40), rng.randrange(70, 120))
-    victims = victims_of(place, critic, bool(attach))
+    ranks = ranks_of(seed)
+    victims = victims_of(place, critic, bool(attach)) + rank_names(ranks, critic)
     at, after_s = moment(rng)
     faults = []
     for kind in kinds:
@@ -92,7 +105,18 @@ def plan_of(seed):
         faults.append(Fault(kind, at, after_s, more))
         victims = [name for name in victims if name != more.get("who")]
         after_s = round(after_s + rng.choice([0, 0, 0.05, 0.5]), 3)
-    return Plan(seed, bound, place, critic, attach, tuple(faults))
+    return Plan(seed, bound, place, critic, attach, tuple(faults), ranks)
+
+
+def ranks_of(seed):
+    """From seed 201 on half of the runs have two; the first 200 are as they were."""
+    return 2 if seed > 200 and random.Random(f"ranks {seed}").random() < 0.5 else 1
+
+
+def rank_names(ranks, critic):
+    """Twice as likely victims as others."""
+    names = [f"policy-{rank}" for rank in range(1, ranks)] * 2
+    return names + ([f"critic-{rank}" for rank in range(1, ranks)] if critic else [])
 
 
 def kinds_of(rng):

@@ -26,7 +26,7 @@ class Stage:
     def start(self, build, files):
         self.folder.mkdir(parents=True)
         plan, run = self.plan, self.folder / "run"
-        words, before = plan.words(), []
+        words, before = plan.words() + plan.rank_words(), []
         if any(fault.kind == "disk" for fault in plan.faults):
             self.disk = Disk(self.folder / "disk")
             run = self.folder / "disk" / "run"

@@ -64,7 +64,7 @@ void expect_everything_met(const Census& census) {
     const std::string name(core::error_name(static_cast<core::ErrorCode>(code)));
     EXPECT_TRUE(name == "closed" || census.of("error", name) > 0) << name;
   }
-  for (int kind = 0; kind <= static_cast<int>(Fault::Kind::kPoison); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(Fault::Kind::kRankLoss); ++kind) {
     const std::string name = kind_name(static_cast<Fault::Kind>(kind));
     EXPECT_GT(census.of("fault", name), 0u) << name;
   }

@@ -6,6 +6,7 @@
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
+#include "apps/session/node/meet_calls.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/core/ids.hpp"
@@ -128,10 +129,15 @@ bool is_passing(core::ErrorCode code) {
 class NodeProcess {
  public:
   NodeProcess(const NodeSelf& self, const NodeCalls& calls)
-      : self_(self), calls_(calls), own_io_(1), role_io_(1), strand_(own_io_.make_strand()) {}
+      : self_(self),
+        calls_(calls),
+        own_io_(1),
+        role_io_(1),
+        strand_(own_io_.make_strand()),
+        meet_calls_(strand_) {}
 
   core::Result<NodeEnd> live(Entrance entrance) {
-    if (calls_.maker) maker_ = calls_.maker();
+    if (calls_.maker) maker_ = calls_.maker(meet_calls_.asking());
     TROUPE_TRY(open_exchange());
     hosted_ = std::make_unique<actors::HostedRoles>(strand_, timers_, hosted_ports());
     auto lived = live_on(std::move(entrance));
@@ -272,6 +278,7 @@ class NodeProcess {
     cluster::RoleRecipe recipe;
     recipe.factory = actors::factory_of<actors::NodeRole>([this](actors::RoleContext context) {
       context_ = context;
+      meet_calls_.enable(context);
       node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
       return node_;
     });
@@ -311,6 +318,7 @@ class NodeProcess {
 
   // Stops the node's own role; those that it hosts stay.
   async::task<void> stop() {
+    meet_calls_.disable();
     if (host_) co_await host_->stop();
     node_.reset();
     host_.reset();
@@ -324,6 +332,7 @@ class NodeProcess {
   async::IoThreads own_io_;  // of the node's role, so that no other role delays a heartbeat
   async::IoThreads role_io_;
   const async::Executor strand_;  // of the node's role and of the hosted roles' keeper
+  MeetCalls meet_calls_;
   Standing standing_;
   bool was_in_ = false;
   std::shared_ptr<net::Tunnel> tunnel_;

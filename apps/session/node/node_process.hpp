@@ -4,6 +4,7 @@
 // again in order. Called on the main thread, which it blocks.
 #pragma once
 
+#include "actors/gang/company_rendezvous.hpp"
 #include "actors/node/node_role.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "runtime/async/io_threads.hpp"
@@ -68,8 +69,9 @@ struct NodeGuest {
 
 // What a node process calls.
 struct NodeCalls {
-  // Makes the roles that the company asks for; empty when the node offers none.
-  std::function<std::unique_ptr<actors::RoleMaker>()> maker;
+  // Makes the roles that the company asks for; empty when the node offers none. `meet`: asks the
+  // company where the other ranks of a gang are.
+  std::function<std::unique_ptr<actors::RoleMaker>(actors::AskToMeet meet)> maker;
   // Looks for the company again, for some seconds at most; an error says that it is not there.
   // Null: the node does not outlive its company's head.
   std::function<core::Result<Entrance>()> find_again;

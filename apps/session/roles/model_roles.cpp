@@ -171,14 +171,16 @@ core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& 
 
 core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
                                      std::uint64_t updates,
-                                     core::TeamRunner& team) {
+                                     core::TeamRunner& team,
+                                     learn::Ranks ranks) {
   const CriticSource source = critic_source(config);
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(source.from));
   const std::uint64_t seed =
       core::derive_seed(static_cast<std::uint64_t>(config.train.seed), kCriticHead);
   TROUPE_TRY_ASSIGN(params, model::load_model(folder, model::HeadKind::kScore, seed));
   TROUPE_TRY(check_fits(config, params->spec(), source.key, folder));
-  const auto settings = critic_settings(config, updates, params->spec());
+  auto settings = critic_settings(config, updates, params->spec());
+  settings.optim.ranks = ranks;
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   TROUPE_TRY_ASSIGN(trainer, trainers->critic(std::move(params), settings, team));
   return MadeCritic{std::move(trainer), folder};

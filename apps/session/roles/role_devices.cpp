@@ -3,9 +3,11 @@
 #include "apps/cli/placement.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/find_value.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 namespace troupe::app {
 
@@ -26,22 +28,26 @@ std::size_t number_of(const std::string& name) {
 RoleDevice device_of(const config::TrainConfig& config,
                      const std::string& kind,
                      const std::string& name) {
-  if (kind == "policy") return {kind, "actor.device", config.actor.device};
-  if (kind == "critic") return {kind, "critic.device", config.critic.device};
-  if (kind == "generator") {
-    const auto& devices = config.rollout.device;
-    return {kind, "rollout.device", devices[number_of(name) % devices.size()]};
-  }
+  const auto in_turn = [&](const char* key, const config::Devices& devices) -> RoleDevice {
+    return {kind, key, devices[number_of(name) % devices.size()]};
+  };
+  if (kind == "policy") return in_turn("actor.device", config.actor.device);
+  if (kind == "critic") return in_turn("critic.device", config.critic.device);
+  if (kind == "generator") return in_turn("rollout.device", config.rollout.device);
   if (kind == "reference") return {kind, "ref.device", config.ref.device};
   TROUPE_CHECK(kind == "reward", "a kind of role that computes nowhere");
   return {kind, "reward.device", config.reward.device};
 }
 
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
-  std::vector<RoleDevice> devices = {device_of(config, "policy")};
-  if (has_critic(config)) devices.push_back(device_of(config, "critic"));
-  for (const config::Device& device : config.rollout.device)
-    devices.push_back({"generator", "rollout.device", device});
+  std::vector<RoleDevice> devices;
+  const auto add = [&](const char* kind, const char* key, const config::Devices& of_kind) {
+    for (const config::Device& device : of_kind)
+      devices.push_back({kind, key, device});
+  };
+  add("policy", "actor.device", config.actor.device);
+  if (has_critic(config)) add("critic", "critic.device", config.critic.device);
+  add("generator", "rollout.device", config.rollout.device);
   if (has_reference(config)) devices.push_back(device_of(config, "reference"));
   if (!config.reward.model_name_or_path.empty()) devices.push_back(device_of(config, "reward"));
   return devices;
@@ -55,17 +61,24 @@ std::uint32_t generators_on_gpus(const config::TrainConfig& config, std::uint32_
 }
 
 std::string devices_text(const config::TrainConfig& config) {
-  const auto& engines = config.rollout.device;
-  const bool several = engines.size() > 1 && std::ranges::any_of(engines, &config::Device::gpu);
+  const auto several = [](const config::Devices& devices) {
+    return devices.size() > 1 && std::ranges::any_of(devices, &config::Device::gpu);
+  };
+  const std::map<std::string, bool> lists = {{"policy", several(config.actor.device)},
+                                             {"critic", several(config.critic.device)},
+                                             {"generator", several(config.rollout.device)}};
   std::string text, last;
   for (const RoleDevice& role : role_devices(config)) {
-    const bool in_turn = several && role.kind == "generator";
+    const bool* const list = core::find_value(lists, role.kind);
+    const bool in_turn = list != nullptr && *list;
     if (!role.gpu() && !in_turn) continue;
     if (in_turn && role.kind == last) {
       text += " and " + role.device.text();
     } else {
-      text += (text.empty() ? "" : ", ") + role.kind + (in_turn ? "s in turn on " : " on ") +
-              role.device.text();
+      const std::string who = !in_turn                  ? role.kind
+                              : role.kind == "generator" ? "generators in turn"
+                                                         : "ranks of the " + role.kind;
+      text += (text.empty() ? "" : ", ") + who + " on " + role.device.text();
     }
     last = role.kind;
   }

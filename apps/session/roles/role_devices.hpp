@@ -22,19 +22,20 @@ struct RoleDevice {
 };
 
 // `kind`: policy, critic, generator, reference or reward (a learned model). `name`: of the role;
-// the number in "generator/3" chooses among several devices, and so does no name: the first.
+// the number in "generator/3" or "policy/1" chooses among several devices; without a name it is the
+// first.
 RoleDevice device_of(const config::TrainConfig& config,
                      const std::string& kind,
                      const std::string& name = "");
 
-// The devices of the kinds of roles that this run has: of generators as often as there are.
+// The devices of the kinds of roles that this run has: all that policy, critic or generators name.
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config);
 
 // Of the first `generators` generators, how many are on a GPU.
 std::uint32_t generators_on_gpus(const config::TrainConfig& config, std::uint32_t generators);
 
-// "policy on cuda:0, generators in turn on cuda:1 and cuda:2": the kinds on a GPU, and all devices
-// of generators if one is a GPU; empty when there are none.
+// "policy on cuda:0, generators in turn on cuda:1 and cuda:2", "ranks of the policy on cuda:0 and
+// cuda:1": the kinds on a GPU, and all devices of a list if one is a GPU; empty when there are none.
 std::string devices_text(const config::TrainConfig& config);
 
 // Checks before anything starts that the GPUs of the roles on this host exist. Error kResources,

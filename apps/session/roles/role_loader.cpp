@@ -1,6 +1,8 @@
 #include "apps/session/roles/role_loader.hpp"
 
 #include "actors/critic/critic_role.hpp"
+#include "actors/gang/follower_role.hpp"
+#include "actors/gang/leading_trainers.hpp"
 #include "actors/generator/generator_role.hpp"
 #include "actors/policy/policy_role.hpp"
 #include "actors/protocol/role_adapter.hpp"
@@ -49,6 +51,15 @@ Result<std::uint64_t> number_setting(const actors::Spawn& spawn, const std::stri
   return core::fail(ErrorCode::kData, "a start of " + spawn.name + " without the setting " + name);
 }
 
+std::shared_ptr<actors::GangLink> link_of(std::shared_ptr<collective::Collectives> gang) {
+  return std::make_shared<actors::CollectiveLink>(std::move(gang));
+}
+
+learn::Ranks ranks_of(const std::shared_ptr<collective::Collectives>& gang,
+                      const config::TrainConfig& config) {
+  return {gang.get(), static_cast<int>(config.train.zero_stage)};
+}
+
 // Refuses the role when its files on this host differ from the run's.
 Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
   const auto& ours = hashing.get();
@@ -71,9 +82,10 @@ struct RoleLoader::Order {
   const actors::Spawn& spawn;
 };
 
-RoleLoader::RoleLoader(Reach reach, weights::RelayOptions relays)
+RoleLoader::RoleLoader(Reach reach, actors::AskToMeet meet, weights::RelayOptions relays)
     : reach_(std::move(reach)),
       relays_(std::move(relays)),
+      gangs_(std::move(meet)),
       compute_("compute", &kernels::flush_denormals),
       blocking_("reward") {}
 
@@ -131,13 +143,26 @@ Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
   return recipe;
 }
 
+Result<std::shared_ptr<collective::Collectives>> RoleLoader::gang_of(const Order& order,
+                                                                     core::TeamRunner& team) {
+  if (order.spawn.ranks < 2) return std::shared_ptr<collective::Collectives>();
+  return gangs_.join(order.spawn, class_of(order, team), order.config.cluster.trusted_network);
+}
+
 std::string RoleLoader::arithmetic_of(const Order& order, core::TeamRunner* team) {
   const std::string& kind = order.spawn.kind;
   if (kind != "policy" && kind != "generator" && kind != "reference") return "";
-  const kernels::PanelDtype dtype = forward_dtype(order.config);
+  return class_of(order, *team);
+}
+
+// The class that a role computes in on this team.
+std::string RoleLoader::class_of(const Order& order, core::TeamRunner& team) {
+  const std::string& kind = order.spawn.kind;
+  const kernels::PanelDtype dtype =
+      kind == "critic" ? kernels::PanelDtype::kF32 : forward_dtype(order.config);
   const RoleDevice device = device_of(order.config, kind, order.spawn.name);
   std::string& name = arithmetic_[device.device.text() + " " + kernels::name_of(dtype)];
-  if (name.empty()) name = model::arithmetic_name(*team, dtype);
+  if (name.empty()) name = model::arithmetic_name(team, dtype);
   return name;
 }
 
@@ -154,6 +179,20 @@ Result<RoleRecipe> RoleLoader::load_kind(const Order& order) {
                     "this node cannot play a role of kind " + order.spawn.kind);
 }
 
+template <class Trainer>
+Result<RoleRecipe> RoleLoader::follower(std::unique_ptr<Trainer> trainer,
+                                        std::shared_ptr<collective::Collectives> gang,
+                                        core::TeamRunner* team) {
+  cluster::RoleHost::Factory factory =
+      [link = link_of(std::move(gang)),
+       obey = actors::obeying(std::shared_ptr<Trainer>(std::move(trainer)))](
+          const cluster::RoleServices& services) mutable -> Result<std::unique_ptr<cluster::Role>> {
+    return std::unique_ptr<cluster::Role>(std::make_unique<actors::FollowerRole>(
+        actors::context_of(services), std::move(obey), std::move(link), &warn));
+  };
+  return RoleRecipe{std::move(factory), &compute_, team};
+}
+
 Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   const config::TrainConfig& config = order.config;
   TROUPE_TRY_ASSIGN(team, team_of(order));
@@ -165,7 +204,11 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   }
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
+  settings.optim.ranks = ranks_of(gang, config);
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), *team));
+  if (order.spawn.rank > 0) return follower(std::move(trainer), std::move(gang), team);
+  if (gang) trainer = actors::leading_policy(std::move(trainer), link_of(std::move(gang)));
   auto publisher = shared_.publisher;
   if (!publisher) {
     weights::PublisherOptions publishing;
@@ -187,7 +230,10 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
 Result<RoleRecipe> RoleLoader::load_critic(const Order& order) {
   TROUPE_TRY_ASSIGN(team, team_of(order));
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
-  TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team));
+  TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
+  TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team, ranks_of(gang, order.config)));
+  if (order.spawn.rank > 0) return follower(std::move(made.trainer), std::move(gang), team);
+  if (gang) made.trainer = actors::leading_critic(std::move(made.trainer), link_of(std::move(gang)));
   auto factory =
       actors::factory_of<actors::CriticRole>([made = std::move(made)](RoleContext context) mutable {
         return std::make_shared<actors::CriticRole>(std::move(context), std::move(made.trainer),

@@ -9,6 +9,7 @@
 #include "actors/reward/reward_source.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/roles/fault_plan.hpp"
+#include "apps/session/roles/gang_ranks.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/model/params.hpp"
@@ -39,13 +40,20 @@ class RoleLoader final : public actors::RoleMaker {
   // Turns a subscriber into one that reaches a trainer on another host; null: no change.
   using Reach = std::function<std::shared_ptr<weights::WeightSubscriber>(
       std::shared_ptr<weights::WeightSubscriber>)>;
+  // `meet`: asks the company where the other ranks of a gang are; null: no role here has any.
   // `relays`: how the generators pass weights on to other hosts, and get them from there.
-  explicit RoleLoader(Reach reach = nullptr, weights::RelayOptions relays = {});
+  explicit RoleLoader(Reach reach = nullptr,
+                      actors::AskToMeet meet = nullptr,
+                      weights::RelayOptions relays = {});
   explicit RoleLoader(OneProcess shared);
   ~RoleLoader() override;
 
   async::task<core::Result<cluster::RoleRecipe>> make(actors::Spawn spawn) override;
   std::string wedged() const override;
+  void abandon(const std::string& role, std::uint64_t epoch) override {
+    gangs_.abandon(role, epoch);
+  }
+  void abandon_starts() override { gangs_.abandon_starts(); }
 
  private:
   using Recipe = core::Result<cluster::RoleRecipe>;
@@ -65,11 +73,22 @@ class RoleLoader final : public actors::RoleMaker {
   core::Result<core::TeamRunner*> team_of(const Order& order);
   // The class that a policy, generator or reference computes in; "" of other roles.
   std::string arithmetic_of(const Order& order, core::TeamRunner* team);
+  std::string class_of(const Order& order, core::TeamRunner& team);
+  // The recipe of a rank that is not rank 0 of its gang.
+  template <class Trainer>
+  Recipe follower(std::unique_ptr<Trainer> trainer,
+                  std::shared_ptr<collective::Collectives> gang,
+                  core::TeamRunner* team);
   core::Result<void> load_text(const std::filesystem::path& folder, const model::ModelSpec& spec);
   async::DeviceThread& thread_of(const std::string& name, void (*begin)() = nullptr);
 
+  // The gang of a role that is one of several ranks, connected; null for a role that is alone.
+  core::Result<std::shared_ptr<collective::Collectives>> gang_of(const Order& order,
+                                                                 core::TeamRunner& team);
+
   Reach reach_;
   const weights::RelayOptions relays_;
+  GangRanks gangs_;
   std::atomic<std::int64_t> job_limit_s_{0};                   // of the configuration; 0: none
   OneProcess shared_;                                          // empty in a node's process
   std::unique_ptr<FaultPlan> faults_;                          // of the generators; null: none

@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/supervised/packing.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/trainable_model.hpp"
@@ -34,6 +35,13 @@ RowFacts chosen(const RowFacts& all, const std::vector<std::size_t>& indices) {
   return {pick(all.first_tokens),     pick(all.second_tokens), pick(all.reference_first),
           pick(all.reference_second), pick(all.margin),        pick(all.desirable)};
 }
+
+// What a micro-batch tells about itself.
+struct SupervisedFigures {
+  double loss = 0;
+  double aux = 0;  // its share of the load-balancing loss of experts
+  RowFigures rows;
+};
 
 Result<void> check_settings(const SupervisedSettings& settings) {
   const LossSettings& loss = settings.loss;
@@ -81,14 +89,23 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     RowFigures figures;
     double aux = 0;
     const double plan_rows = plan_rows_of(rows);
+    std::vector<StepPart> parts;
+    for (const auto& micro : micro_batches)
+      parts.push_back({plan_rows_of(picked(rows, micro)) / plan_rows});
     const auto accumulate = [&](const model::PackedWeights& weights) -> Result<double> {
-      for (const auto& micro : micro_batches) {
-        const Rows part = picked(rows, micro);
-        model_->begin_micro_batch(plan_rows_of(part) / plan_rows);
-        TROUPE_TRY_ASSIGN(own, runner_.learn(weights, part, chosen(all, micro), total));
-        figures.add(own);
-        if (!std::isfinite(figures.loss)) break;
-        aux += model_->aux_loss();
+      const auto run_part = [&](std::size_t part) -> Result<SupervisedFigures> {
+        const auto& micro = micro_batches[part];
+        SupervisedFigures own;
+        TROUPE_TRY_SET(own.rows,
+                       runner_.learn(weights, picked(rows, micro), chosen(all, micro), total));
+        own.loss = own.rows.loss;
+        own.aux = model_->aux_loss();
+        return own;
+      };
+      TROUPE_TRY_ASSIGN(ran, model_->run_parts<SupervisedFigures>(parts, run_part));
+      for (const SupervisedFigures& part : ran) {
+        figures.add(part.rows);
+        if (std::isfinite(part.loss)) aux += part.aux;
       }
       figures.loss += model_->aux_loss_coef() * aux;
       return figures.loss;
@@ -159,7 +176,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   bool has_adapter() const override { return model_->has_adapter(); }
   core::Result<void> save_adapter(const std::filesystem::path& folder,
                                   const std::string& base) const override {
-    return model_->save_adapter(folder, base);
+    return model_->write_once([&] { return model_->save_adapter(folder, base); });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     return model_->save_state(folder);
@@ -181,12 +198,27 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     RowValues out;
     out.first.assign(rows.size(), 0);
     if (settings_.loss.method->pairs()) out.second.assign(rows.size(), 0);
-    for (const auto& micro : pack(rows, 1)) {
-      TROUPE_TRY_ASSIGN(values, runner_.score(weights, picked(rows, micro)));
-      for (std::size_t k = 0; k < micro.size(); ++k) {
-        out.first[micro[k]] = values.first[k];
-        if (!values.second.empty()) out.second[micro[k]] = values.second[k];
-      }
+    // Scores do not depend on the plan, so ranks may have one that gives work to each.
+    const auto micro_batches = pack(rows, count_of(settings_.optim.ranks));
+    std::vector<std::size_t> counts;
+    const std::size_t answers = settings_.loss.method->pairs() ? 2 : 1;
+    for (const auto& micro : micro_batches)
+      counts.push_back(answers * micro.size());
+    TROUPE_TRY_ASSIGN(
+        all, share_parts<double>(model_->ranks(), counts,
+                                 [&](std::size_t i, std::vector<double>& to) -> Result<void> {
+                                   TROUPE_TRY_ASSIGN(
+                                       own, runner_.score(weights, picked(rows, micro_batches[i])));
+                                   to.insert(to.end(), own.first.begin(), own.first.end());
+                                   to.insert(to.end(), own.second.begin(), own.second.end());
+                                   return {};
+                                 }));
+    auto next = all.begin();
+    for (const auto& micro : micro_batches) {
+      for (const std::size_t row : micro)
+        out.first[row] = *next++;
+      for (std::size_t k = 0; answers == 2 && k < micro.size(); ++k)
+        out.second[micro[k]] = *next++;
     }
     return out;
   }

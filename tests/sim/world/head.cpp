@@ -70,8 +70,22 @@ actors::CompanyOptions Head::company_options() const {
     options.roles.push_back({kind, name, node});
     options.local_nodes.push_back({node, {kind}});
   };
-  want("policy", "policy/0", "node/policy");
-  if (stage_.plan.critic) want("critic", "critic/0", "node/critic");
+  const auto want_ranks = [&](const std::string& kind, std::uint64_t ranks) {
+    want(kind, kind + "/0", "node/" + kind);
+    for (std::uint64_t rank = 1; rank < ranks; ++rank) {
+      const std::string number = std::to_string(rank);
+      const bool far = stage_.plan.far_rank && kind == "policy" && rank + 1 == ranks;
+      if (!far) {
+        want(kind, kind + "/" + number, "node/" + kind + "-" + number);
+      } else {
+        options.roles.push_back({kind, kind + "/" + number, ""});
+      }
+    }
+    for (actors::WantedRole& role : options.roles)
+      role.ranked = role.ranked || (role.kind == kind && ranks > 1);
+  };
+  want_ranks("policy", stage_.plan.ranks);
+  if (stage_.plan.critic) want_ranks("critic", stage_.plan.critic_ranks);
   want("reward", "reward/0", "node/reward");
   if (stage_.plan.reference) want("reference", "reference/0", "node/reference");
   want("generator", "generator/0", "node/generator-0");

@@ -61,6 +61,7 @@ async::task<void> Node::start(Node* self, std::shared_ptr<cluster::Endpoint> end
   self->host_ = std::make_unique<cluster::RoleHost>(endpoint, std::move(hooks));
   auto factory = actors::factory_of<actors::NodeRole>([self](actors::RoleContext context) {
     self->context_ = context;
+    self->maker_.ask_with(context);
     self->role_ =
         std::make_shared<actors::NodeRole>(std::move(context), self->join(), self->ports());
     return self->role_;

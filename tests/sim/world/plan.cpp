@@ -165,6 +165,29 @@ void draw_poison(Dice& dice, WorldPlan& plan) {
   fault.times = dice.below(plan.updates * plan.groups);
 }
 
+// The ranks of policy and critic, and what becomes of them.
+void draw_ranks(Dice& dice, WorldPlan& plan) {
+  plan.ranks = 2 + dice.below(2);
+  plan.far_rank = dice.one_in(2);
+  if (plan.critic && dice.one_in(2)) plan.critic_ranks = 2;
+  constexpr const char* kPhases[] = {"start", "meet", "load", "train", "save", "publish"};
+  for (std::uint64_t i = 1 + dice.below(2); i > 0; --i) {
+    Fault fault;
+    fault.kind = Kind::kRankLoss;
+    fault.at = dice.between(0ms, 5s);
+    fault.what = dice.one_of(kPhases);
+    const bool far = plan.far_rank && (plan.ranks == 2 || dice.one_in(2));
+    fault.target = far ? kRankNode : "node/policy-1";
+    if (plan.critic_ranks > 1 && dice.one_in(4)) fault.target = "node/critic-1";
+    if (dice.one_in(8)) fault.target = "node/policy";
+    fault.times = dice.below(2);  // 0: killed, 1: frozen
+    fault.span = dice.between(500ms, dice.one_in(3) ? 20s : 4s);
+    plan.faults.push_back(fault);
+  }
+  std::stable_sort(plan.faults.begin(), plan.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
 std::string seconds(core::Duration span) {
   return std::to_string(std::chrono::duration<double>(span).count()) + " s";
 }
@@ -189,7 +212,8 @@ const char* kind_name(Kind kind) {
                                     "sick engine",
                                     "drain",
                                     "crash in a write",
-                                    "poisonous prompt"};
+                                    "poisonous prompt",
+                                    "lost rank"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -220,14 +244,17 @@ bool WorldPlan::faults_spare_rewards() const {
     return fault.kind == Kind::kError || fault.kind == Kind::kSick || fault.kind == Kind::kDrain ||
            fault.kind == Kind::kDiskFull || fault.kind == Kind::kRepeat ||
            fault.kind == Kind::kSlow || fault.kind == Kind::kCrash || fault.kind == Kind::kFreeze ||
-           fault.kind == Kind::kPoison;
+           fault.kind == Kind::kPoison || fault.kind == Kind::kRankLoss;
   });
 }
 
 std::string WorldPlan::text() const {
   std::string text = "seed " + std::to_string(seed) + ": bound " + std::to_string(staleness_max) +
                      ", saved every " + std::to_string(save_steps);
+  if (ranks > 1) text += ", " + std::to_string(ranks) + " ranks";
+  if (far_rank) text += ", one far away";
   if (critic) text += ", critic";
+  if (critic_ranks > 1) text += " with " + std::to_string(critic_ranks) + " ranks";
   if (reference) text += ", reference";
   if (evaluates) text += ", evaluations";
   if (filters) text += ", filter";
@@ -261,6 +288,7 @@ WorldPlan draw_plan(std::uint64_t seed) {
   draw_faults(dice, plan);
   if (dice.one_in(3)) draw_rewards(dice, plan);
   if (dice.one_in(12)) draw_poison(dice, plan);
+  if (dice.one_in(3)) draw_ranks(dice, plan);
   return plan;
 }
 

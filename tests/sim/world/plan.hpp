@@ -13,6 +13,7 @@ namespace troupe::sim {
 
 inline constexpr const char* kHeadHost = "host-a";
 inline constexpr const char* kFarHost = "host-b";
+inline constexpr const char* kRankNode = "node/p1";  // of the far host; offers to play a policy
 
 struct Fault {
   enum class Kind {
@@ -34,6 +35,7 @@ struct Fault {
     kDrain,       // a far node is asked to leave
     kWriteCrash,  // of the process that does the `times`-th write from then on, in the middle of it
     kPoison,      // every engine fails with `code` at the prompts of row `times`
+    kRankLoss,    // a rank is killed or frozen as soon as its gang comes to the phase `what`
   };
   Kind kind = Kind::kCrash;
   core::Duration at{}, span{};
@@ -60,6 +62,8 @@ struct WorldPlan {
   std::int32_t samples = 3;
   std::uint64_t staleness_max = 0;
   std::uint64_t save_steps = 0;
+  std::uint64_t ranks = 1, critic_ranks = 1;  // of policy and critic
+  bool far_rank = false;                      // the policy's last rank is on the far host
   bool critic = false, reference = false, evaluates = false, filters = false;
   core::Duration straggler_timeout{};
   std::vector<std::string> far_nodes;  // each plays a generator

@@ -3,6 +3,7 @@
 
 #include "runtime/core/team.hpp"
 #include "tests/sim/world/fake_engine.hpp"
+#include "tests/sim/world/gangs.hpp"
 #include "tests/sim/world/links.hpp"
 #include "tests/sim/world/plan.hpp"
 #include "tests/sim/world/sim_disk.hpp"
@@ -26,6 +27,7 @@ struct Stage {
   core::Rng& rng;
   core::TeamRunner& team;
   const Numbers& text;
+  Gangs& gangs;
   std::function<const Process*(std::uint64_t number)> process;
   std::function<void(const std::string& line)> note;  // for the trace
 

@@ -34,7 +34,7 @@ World::World(WorldPlan plan, bool traced)
              [this](Process& at, Process& of, const std::string& why) {
                connection_lost(at, of, why);
              }),
-      stage_{time_, network_, links_, truth_, disk_, plan_, rng_, team_, text_, {}, {}} {
+      stage_{time_, network_, links_, truth_, disk_, plan_, rng_, team_, text_, gangs_, {}, {}} {
   network_.set_carrier(links_);
   stage_.note = [this](const std::string& line) { note(line); };
   stage_.process = [this](std::uint64_t number) -> const Process* {
@@ -252,6 +252,8 @@ void World::run() {
   start_head();
   for (const std::string& name : plan_.far_nodes)
     after(100ms + stage_.soon(900ms), [this, name] { start_far(name, {"generator"}); });
+  if (plan_.far_rank)
+    after(100ms + stage_.soon(900ms), [this] { start_far(kRankNode, {"policy"}); });
   for (const Fault& fault : plan_.faults)
     after(fault.at, [this, fault] { inject(fault); });
   for (const RewardStep& step : plan_.rewards) {

@@ -62,6 +62,7 @@ class World {
   void cut(bool there, bool back, bool cut);
   void after(core::Duration span, std::function<void()> what);
 
+  void strike_rank(const Fault& fault);
   void drain(const std::string& name);
   static async::task<void> ask_to_leave(World* self, Node* node, std::string name);
 
@@ -85,6 +86,7 @@ class World {
   SimDisk disk_;
   core::SerialTeam team_;
   Numbers text_;
+  Gangs gangs_;
   Links links_;
   Stage stage_;
   std::list<std::unique_ptr<Node>> nodes_;  // those that ended, too

@@ -101,6 +101,9 @@ void World::inject(const Fault& fault) {
     case Kind::kPoison:
       truth_.poison(fault.times, fault.code);
       break;
+    case Kind::kRankLoss:
+      strike_rank(fault);
+      break;
     case Kind::kDrain:
       drain(fault.target);
       break;
@@ -125,6 +128,21 @@ void World::inject(const Fault& fault) {
                      });
       break;
   }
+}
+
+// Strikes a rank when its gang comes to a phase, if it still does.
+void World::strike_rank(const Fault& fault) {
+  gangs_.arm(fault.what, [this, fault] {
+    after(0ms, [this, fault] {
+      Node* const node = living(fault.target);
+      if (outcome_ || node == nullptr) return;
+      note("FAULT " + fault.target + " is lost in phase " + fault.what);
+      truth_.census.count("rank lost", fault.what + (fault.times == 0 ? " killed" : " frozen"));
+      last_fault_ = std::max(last_fault_, time_.now() + fault.span);
+      if (fault.times == 0) return node->kill();
+      freeze(node->process(), fault.span);
+    });
+  });
 }
 
 // The command that takes a node out of a run; it may come in the wrong moment.

@@ -4,6 +4,7 @@
 
 #include "actors/company/company.hpp"
 #include "actors/node/node_role.hpp"
+#include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/run_on.hpp"
 #include "tests/sim/sim_network.hpp"
@@ -37,11 +38,23 @@ struct Refusals {
   std::map<std::string, std::string> classes;  // of arithmetic, by node; of others "f32/v1/a"
 };
 
+// What ranks of gangs were told when they met.
+struct Met {
+  std::string role;
+  std::uint64_t epoch = 0;
+  GangMet told;
+};
+
 // Loads for some time, then gives a role that does nothing.
 class SlowMaker final : public RoleMaker {
  public:
-  SlowMaker(async::Timers& timers, core::Rng& rng, std::string node, Refusals& refusals)
-      : timers_(timers), rng_(rng), node_(std::move(node)), refusals_(refusals) {}
+  SlowMaker(async::Timers& timers,
+            core::Rng& rng,
+            std::string node,
+            Refusals& refusals,
+            std::vector<Met>& met)
+      : timers_(timers), rng_(rng), node_(std::move(node)), refusals_(refusals), met_(met) {}
+  void ask_with(const RoleContext& context) { context_ = context; }
   async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) override {
     const core::Duration loading = milliseconds(rng_.next_below(400));
     refusals_.asked.push_back(spawn.name + " at " + node_);
@@ -52,6 +65,13 @@ class SlowMaker final : public RoleMaker {
     const auto other = refusals_.classes.find(node_);
     if (spawn.kind != "reward") {
       recipe.arithmetic = other == refusals_.classes.end() ? "f32/v1/a" : other->second;
+    }
+    if (spawn.ranks > 1) {
+      MeetGang meet{spawn.name, spawn.epoch, recipe.arithmetic, {"host", node_, "", 0}};
+      auto asked = ask(context_, "company/0", std::move(meet));
+      auto met = co_await std::move(asked);
+      if (!met) co_return met.failure();
+      met_.push_back({spawn.name, spawn.epoch, std::move(*met)});
     }
     recipe.factory =
         [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
@@ -65,6 +85,8 @@ class SlowMaker final : public RoleMaker {
   core::Rng& rng_;
   const std::string node_;
   Refusals& refusals_;
+  std::vector<Met>& met_;
+  RoleContext context_;  // of the node's role
 };
 
 class CompanyStage final : public NodeLauncher {
@@ -145,6 +167,7 @@ class CompanyStage final : public NodeLauncher {
   using Lines = std::vector<std::pair<std::uint64_t, std::string>>;
   const Lines& printed() const { return printed_; }
   Refusals& refusals() { return refusals_; }
+  const std::vector<Met>& met() const { return met_; }
   std::size_t asked(const std::string& what) const {
     return static_cast<std::size_t>(
         std::count(refusals_.asked.begin(), refusals_.asked.end(), what));
@@ -183,7 +206,8 @@ class CompanyStage final : public NodeLauncher {
 
   struct Life {
     Life(std::string called, CompanyStage& stage)
-        : name(std::move(called)), maker(stage.time_, stage.rng_, name, stage.refusals_) {}
+        : name(std::move(called)),
+          maker(stage.time_, stage.rng_, name, stage.refusals_, stage.met_) {}
     std::string name;
     SlowMaker maker;
     LogBacklog log;
@@ -347,6 +371,7 @@ class CompanyStage final : public NodeLauncher {
     self.arithmetic = self.build = "same";
     self.roles = kinds;
     auto factory = factory_of<NodeRole>([this, made, self](RoleContext context) {
+      made->maker.ask_with(context);
       made->role = std::make_shared<NodeRole>(std::move(context), self, ports(made));
       made->role->begin();
       return made->role;
@@ -375,6 +400,7 @@ class CompanyStage final : public NodeLauncher {
   core::Rng rng_;
   cluster::sim::SimNetwork network_;
   Refusals refusals_;
+  std::vector<Met> met_;
   std::vector<std::string> lost_;
   Admission admission_;
   async::Executor strand_;

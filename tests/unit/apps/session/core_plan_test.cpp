@@ -42,11 +42,11 @@ TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   EXPECT_EQ(plan.threads.at("generator"), 1u);
   EXPECT_EQ(plan.threads.at("policy"), 4u);
   EXPECT_EQ(plan.threads.at("critic"), 3u);
-  config.actor.device = {true, 0};  // 6 are left for the critic
+  config.actor.device = {{true, 0}};  // 6 are left for the critic
   plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("policy"), 1u);
   EXPECT_EQ(plan.threads.at("critic"), 6u);
-  config.critic.device = {true, 1};
+  config.critic.device = {{true, 1}};
   config.rollout.device = {{}};  // 6 are left for the generator
   plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("critic"), 1u);
@@ -68,7 +68,7 @@ TEST(CorePlan, EnginesTakeTheirDevicesInTurn) {
   EXPECT_EQ(plan.threads.at("policy"), 2u);
   EXPECT_EQ(plan.threads.at("critic"), 1u);
   EXPECT_EQ(plan.threads.at("generator"), 3u);  // for the one on the CPU
-  config.actor.device = {true, 0};
+  config.actor.device = {{true, 0}};
   config.rollout.device = {{true, 1}, {true, 2}};
   plan = plan_cores(config, 8);  // 4 are left for the critic
   EXPECT_EQ(plan.threads.at("generator"), 1u);
@@ -80,6 +80,30 @@ TEST(CorePlan, EnginesTakeTheirDevicesInTurn) {
   EXPECT_EQ(plan_cores(config, 8).threads.at("generator"), 1u);
   config.rollout.device = {{true, 1}, {}};
   EXPECT_EQ(plan_cores(config, 8).threads.at("generator"), 8u);
+}
+
+TEST(CorePlan, RanksShareTheCoresOfTheirRole) {
+  config::TrainConfig config;
+  config.actor.ranks = 4;
+  CorePlan plan = plan_cores(config, 10);
+  EXPECT_EQ(plan.threads.at("policy"), 2u);
+  EXPECT_EQ(plan.threads.at("generator"), 10u);
+  EXPECT_EQ(plan.text,
+            "10 cores: all to each role in turn (synchronous); 4 ranks of the policy with 2 threads "
+            "each");
+  config.cluster.local_ranks = 1;  // the others have cores of their own
+  EXPECT_EQ(plan_cores(config, 10).threads.at("policy"), 10u);
+  config.cluster.local_ranks = 0;
+  config.actor.device = {{true, 0}, {true, 1}, {true, 2}, {true, 3}};
+  plan = plan_cores(config, 10);
+  EXPECT_EQ(plan.threads.at("policy"), 1u);
+  EXPECT_NE(plan.text.find("ranks of the policy on cuda:0 and cuda:1 and cuda:2 and cuda:3"),
+            std::string::npos)
+      << plan.text;
+  EXPECT_EQ(device_of(config, "policy", "policy/2").text(), "actor.device cuda:2");
+  config = asynchronous();
+  config.critic.ranks = 2;
+  EXPECT_EQ(plan_cores(config, 8).threads.at("critic"), 1u);
 }
 
 }  // namespace

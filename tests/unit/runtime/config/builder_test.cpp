@@ -190,6 +190,52 @@ TEST(Builder, RulesOfTensorCoresAndOneProcess) {
   says(with({{"cluster.ca", "ca.pem"}}), "go together");
 }
 
+TEST(Builder, RulesOfRanks) {
+  const auto with = [](std::vector<std::pair<const char*, std::vector<std::string>>> pairs) {
+    Builder builder = minimal();
+    for (const auto& [name, values] : pairs)
+      EXPECT_TRUE(builder.set({name, values, values.size() > 1, "test"})) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  EXPECT_EQ(with({{"actor.ranks", {"4"}}}), "accepted");
+  EXPECT_EQ(with({{"actor.ranks", {"4"}}, {"train.lanes", {"8"}}}), "accepted");
+  says(with({{"actor.ranks", {"4"}}, {"train.lanes", {"3"}}}),
+       "actor.ranks: 4 ranks, but train.lanes is 3 and a rank plays at least one lane");
+  says(with({{"actor.ranks", {"4"}}, {"train.batch_size", {"2"}}}),
+       "actor.ranks: 4 ranks, but an optimiser step has only 2 samples");
+  says(with({{"critic.ranks", {"4"}}, {"train.lanes", {"3"}}}), "critic.ranks: 4 ranks");
+  says(with({{"actor.ranks", {"2"}}, {"cluster.transport", {"loopback"}}}),
+       "actor.ranks: a run in one process has one rank");
+  says(with({{"actor.ranks", {"2"}}, {"actor.device", {"cuda:1", "cuda:1"}}}),
+       "actor.device: names cuda:1 twice");
+  says(with({{"actor.ranks", {"2"}}, {"actor.device", {"cuda:1"}}}),
+       "actor.device: names 1 device(s) for 2 rank(s)");
+  says(with({{"actor.device", {"cuda:0", "cuda:1"}}}), "actor.device: names 2 device(s) for 1");
+  says(with({{"critic.ranks", {"3"}}, {"critic.device", {"cuda:0", "cuda:1"}}}),
+       "critic.device: names 2 device(s) for 3");
+  EXPECT_EQ(with({{"actor.ranks", {"2"}}, {"actor.device", {"cuda:0", "cuda:1"}}}), "accepted");
+  EXPECT_EQ(with({{"actor.ranks", {"3"}}, {"actor.device", {"cpu", "cpu"}}}), "accepted");
+  says(with({{"actor.ranks", {"3"}}, {"cluster.local_ranks", {"2"}}}),
+       "cluster.trusted_network: ranks on several hosts need a network");
+  EXPECT_EQ(with({{"actor.ranks", {"2"}}, {"cluster.local_ranks", {"2"}}}), "accepted");
+}
+
+TEST(Builder, LanesFollowTheRanksUnlessGiven) {
+  const auto lanes = [](std::vector<std::pair<const char*, const char*>> pairs) {
+    Builder builder = minimal();
+    for (const auto& [name, value] : pairs)
+      EXPECT_TRUE(set(builder, name, value)) << name;
+    return builder.finish()->train.lanes;
+  };
+  EXPECT_EQ(lanes({}), 1);
+  EXPECT_EQ(lanes({{"actor.ranks", "3"}}), 3);
+  EXPECT_EQ(lanes({{"actor.ranks", "3"}, {"critic.ranks", "5"}}), 5);
+  EXPECT_EQ(lanes({{"actor.ranks", "3"}, {"train.lanes", "6"}}), 6);
+}
+
 TEST(Builder, AGroupThatIsLongerThanOneMayBeIsRefused) {
   const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
     Builder builder = minimal();

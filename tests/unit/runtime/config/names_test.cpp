@@ -102,6 +102,8 @@ TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
   ASSERT_TRUE(builder.set_all(read.settings));
   const TrainConfig& config = builder.current();
   EXPECT_EQ(config.rollout.generators, 4);
+  EXPECT_EQ(config.actor.ranks, 4);
+  EXPECT_EQ(config.critic.ranks, 4);
   EXPECT_EQ(config.actor.model_name_or_path, "meta-llama/Llama-3-8b");
   EXPECT_EQ(config.reward.model_name_or_path, std::vector<std::string>{"my/reward-model"});
   EXPECT_EQ(config.algo.kl.init_coef, 0.01);
@@ -116,6 +118,22 @@ TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
     EXPECT_EQ(answer.find("unknown key"), answer.npos) << answer;
     EXPECT_TRUE(answer.starts_with("the command line: '")) << answer;
   }
+}
+
+TEST(PeerNames, RanksAreTheProductOfNodesAndGpus) {
+  const auto ranks = [](std::vector<std::string> words) {
+    Builder builder(keys());
+    const auto set = builder.set_all(read_flags(keys(), words).settings);
+    return set ? std::to_string(builder.current().actor.ranks) : set.error().message;
+  };
+  EXPECT_EQ(ranks({"--actor_num_nodes", "2", "--actor_num_gpus_per_node", "8"}), "16");
+  EXPECT_EQ(ranks({"--actor.num_gpus_per_node=4", "--actor.num_nodes=3"}), "12");
+  EXPECT_EQ(ranks({"--actor_num_gpus_per_node", "4"}), "4");
+  EXPECT_EQ(ranks({"--actor_num_nodes", "2", "--critic_num_gpus_per_node", "8"}), "2");
+  EXPECT_NE(ranks({"--actor_num_nodes", "2", "--actor_num_gpus_per_node", "x"}).find("actor.ranks"),
+            std::string::npos);
+  EXPECT_NE(ranks({"--actor_num_nodes", "99", "--actor_num_gpus_per_node", "99"}).find("9801"),
+            std::string::npos);
 }
 
 // What an answer puts in quotes beside the name itself is a key that exists.

@@ -1,0 +1,44 @@
+// What rank 0 of a gang has the other ranks do: one call of their trainer. A plain value, and its
+// bytes: groups and values as frames, of the same layout as between roles.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/experience/group.hpp"
+#include "runtime/learn/critic_trainer.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+enum class GangCall : std::uint32_t {
+  kPrepare,    // of a policy: with `groups`
+  kLearn,      // of a policy
+  kPack,       // of a policy
+  kValues,     // of a critic: of `groups`
+  kTrain,      // of a critic: on `groups`, with `old` and `returns`
+  kSaveState,  // into `folder`
+  kLoadState,  // from `folder`
+  kSaveModel,  // into `folder`, with the tokenizer of `other_folder`
+};
+inline constexpr std::uint32_t kGangCalls = static_cast<std::uint32_t>(GangCall::kSaveModel) + 1;
+
+struct GangCommand {
+  GangCall call = GangCall::kLearn;
+  std::string folder{}, other_folder{};
+  std::vector<experience::Group> groups{};
+  learn::TokenValues old{}, returns{};
+};
+
+// The word for `status`: "train", "save".
+const char* word_of(GangCall call);
+
+// Error kInvalidArgument: a group is longer than a message may be.
+core::Result<std::vector<std::byte>> to_bytes(const GangCommand& command);
+// Error kData: not the bytes of a command.
+core::Result<GangCommand> command_of(std::span<const std::byte> bytes);
+
+}  // namespace troupe::actors

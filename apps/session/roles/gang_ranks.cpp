@@ -1,0 +1,64 @@
+#include "apps/session/roles/gang_ranks.hpp"
+
+#include "runtime/net/own_address.hpp"
+
+#include <algorithm>
+
+namespace troupe::app {
+
+using core::ErrorCode;
+using core::Result;
+using Gang = std::shared_ptr<collective::Collectives>;
+
+Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& network) {
+  if (!ask_) {
+    return core::fail(ErrorCode::kUnsupported,
+                      spawn.name + " is one of " + std::to_string(spawn.ranks) +
+                          " ranks, which cannot meet here; use --cluster.transport caf");
+  }
+  collective::RankOptions options;
+  options.gang = {core::RunId{spawn.run_id}, spawn.kind, spawn.epoch};
+  options.rank = static_cast<int>(spawn.rank);
+  options.size = static_cast<int>(spawn.ranks);
+  if (!network.empty()) {
+    auto own = net::own_address_in(network);
+    if (!own) return core::fail(own.error().within("--cluster.trusted_network"));
+    options.tcp_host = std::move(*own);
+  }
+  auto gang = std::make_shared<collective::Collectives>(std::move(options));
+  const std::lock_guard lock(mutex_);
+  if (abandoned_[spawn.name] >= spawn.epoch)
+    return core::fail(ErrorCode::kClosed, spawn.name + " is to stop");
+  ranks_[spawn.name] = {spawn.epoch, gang};
+  return gang;
+}
+
+Result<Gang> GangRanks::join(const actors::Spawn& spawn,
+                             const std::string& arithmetic,
+                             const std::string& network) {
+  TROUPE_TRY_ASSIGN(gang, begin(spawn, network));
+  actors::CompanyRendezvous company(ask_, spawn.name, spawn.epoch, arithmetic);
+  TROUPE_TRY(gang->connect(company));
+  const std::lock_guard lock(mutex_);
+  ranks_[spawn.name].connected = true;
+  return gang;
+}
+
+void GangRanks::abandon(const std::string& role, std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t& newest = abandoned_[role];
+  newest = std::max(newest, epoch);
+  const auto rank = ranks_.find(role);
+  if (rank == ranks_.end() || (epoch != 0 && rank->second.epoch > epoch)) return;
+  if (const Gang gang = rank->second.gang.lock()) gang->abort();
+}
+
+void GangRanks::abandon_starts() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [role, rank] : ranks_) {
+    const Gang gang = rank.gang.lock();
+    if (gang && !rank.connected) gang->abort();
+  }
+}
+
+}  // namespace troupe::app

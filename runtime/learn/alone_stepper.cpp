@@ -1,0 +1,66 @@
+#include "runtime/learn/lane_sum.hpp"
+#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/stepper.hpp"
+
+namespace troupe::learn {
+namespace {
+
+class AloneStepper final : public Stepper {
+ public:
+  AloneStepper(const model::ParamStore& values,
+               const std::shared_ptr<const model::ParamLayout>& trained,
+               const OptimSettings& optim,
+               core::TeamRunner& team)
+      : team_(team),
+        gradient_(values.spec(), trained, optim.lanes, team),
+        optimiser_(values, trained, optim) {}
+
+  model::ParamStore& working() override { return gradient_.working(); }
+  void begin_step() override { gradient_.begin_step(); }
+
+  core::Result<std::size_t> run(const StepParts& parts) override {
+    for (std::size_t part = 0; part < parts.parts.size(); ++part) {
+      gradient_.begin_micro_batch(parts.parts[part].learns);
+      TROUPE_TRY(parts.run(part));
+      if (!parts.finite(part)) return part + 1;
+    }
+    return parts.parts.size();
+  }
+
+  core::Result<double> end_step() override {
+    gradient_.end_step();
+    return global_norm(team_, gradient_.sum().data(), gradient_.sum().size());
+  }
+  core::Result<std::string> first_nonfinite() override {
+    return learn::first_nonfinite(team_, gradient_.sum());
+  }
+  core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
+    optimiser_.step(team_, values, gradient_.sum(), lr, scale);
+    return {};
+  }
+
+  core::Result<void> save(Moment moment, const Use& use) override { return use(store(moment)); }
+  core::Result<void> load(Moment moment, const Fill& fill) override { return fill(store(moment)); }
+  std::int64_t adam_steps() const override { return optimiser_.steps(); }
+  void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }
+
+ private:
+  model::ParamStore& store(Moment moment) {
+    return moment == Moment::kFirst ? optimiser_.first_moment() : optimiser_.second_moment();
+  }
+
+  core::TeamRunner& team_;
+  LaneSum gradient_;
+  AdamW optimiser_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stepper> alone_stepper(const model::ParamStore& values,
+                                       const std::shared_ptr<const model::ParamLayout>& trained,
+                                       const OptimSettings& optim,
+                                       core::TeamRunner& team) {
+  return std::make_unique<AloneStepper>(values, trained, optim, team);
+}
+
+}  // namespace troupe::learn

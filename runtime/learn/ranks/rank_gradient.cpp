@@ -1,0 +1,127 @@
+#include "runtime/learn/ranks/rank_gradient.hpp"
+
+#include "kernels/ops.hpp"
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace troupe::learn {
+
+RankGradient::RankGradient(RankGroup& group,
+                           const model::ModelSpec& spec,
+                           const std::shared_ptr<const model::ParamLayout>& trained,
+                           std::int64_t lanes,
+                           core::TeamRunner& team,
+                           std::int64_t staging_floats)
+    : group_(group),
+      shards_(trained->total, group.size()),
+      lanes_(lanes),
+      team_(team),
+      stack_(spec, trained, lanes, group.lanes_of(group.rank(), lanes), team),
+      exchange_(group, shards_, team, staging_floats),
+      sum_(shards_.elements(group.rank()), team.memory()) {}
+
+void RankGradient::begin_step() {
+  team_.run([&](core::Team member) {
+    kernels::flush_denormals();
+    kernels::ops().zero(sum_.data(), member.share(sum_.size(), 64));
+  });
+}
+
+core::Result<std::size_t> RankGradient::run(const StepParts& parts) {
+  const std::size_t count = parts.parts.size(), lanes = static_cast<std::size_t>(lanes_);
+  for (std::size_t first = 0; first < count; first += lanes) {
+    const std::size_t last = std::min(first + lanes, count);
+    if (auto done = run_own(parts, first); !done) return group_.leave(done.error());
+    TROUPE_TRY(share_figures(parts, first, last));
+    for (std::size_t part = first; part < last; ++part)
+      if (!parts.finite(part)) return part + 1;
+    std::vector<bool> present(lanes, false);
+    for (std::size_t part = first; part < last; ++part)
+      present[part - first] = parts.parts[part].learns;
+    TROUPE_TRY(exchange_.add_round(present, stack_.sums(), sum_.data()));
+  }
+  return count;
+}
+
+// Runs the micro-batches of this rank's lanes. After one that is not finite the step is over, so
+// the rest is left out.
+core::Result<void> RankGradient::run_own(const StepParts& parts, std::size_t first) {
+  const LaneSpan own = group_.lanes_of(group_.rank(), lanes_);
+  stack_.begin_round();
+  for (std::int64_t lane = own.begin; lane < own.end; ++lane) {
+    const std::size_t part = first + static_cast<std::size_t>(lane);
+    if (part >= parts.parts.size()) break;
+    stack_.begin_lane(parts.parts[part].learns);
+    TROUPE_TRY(parts.run(part));
+    if (!parts.finite(part)) break;
+  }
+  stack_.end_round();
+  return {};
+}
+
+core::Result<void> RankGradient::share_figures(const StepParts& parts,
+                                               std::size_t first,
+                                               std::size_t last) {
+  const std::size_t size = parts.figure_bytes;
+  std::vector<std::size_t> counts;
+  std::size_t begin = 0;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const LaneSpan own = group_.lanes_of(rank, lanes_);
+    const std::size_t from = std::min(first + static_cast<std::size_t>(own.begin), last);
+    const std::size_t to = std::min(first + static_cast<std::size_t>(own.end), last);
+    counts.push_back((to - from) * size);
+    if (rank == group_.rank()) begin = from;
+  }
+  const std::size_t mine = counts[static_cast<std::size_t>(group_.rank())];
+  const std::span<const std::byte> own(parts.figures + begin * size, mine);
+  TROUPE_TRY_ASSIGN(all, group_.gather<std::byte>(own, counts));
+  std::copy(all.begin(), all.end(), parts.figures + first * size);
+  return {};
+}
+
+core::Result<double> RankGradient::norm() {
+  const int own = group_.rank();
+  core::Buffer<double> sums(shards_.blocks(own), team_.memory());
+  team_.run([&](core::Team member) {
+    const core::Range share = member.share(shards_.blocks(own));
+    if (!share.empty())
+      kernels::ops().sum_squares({.x = sum_.data(), .count = sum_.size(), .sums = sums.data()},
+                                 share);
+  });
+  std::vector<double> mine(static_cast<std::size_t>(shards_.blocks(own)));
+  sums.download(mine);
+  std::vector<std::size_t> counts;
+  for (int rank = 0; rank < group_.size(); ++rank)
+    counts.push_back(static_cast<std::size_t>(shards_.blocks(rank)));
+  TROUPE_TRY_ASSIGN(all, group_.gather<double>(mine, counts));
+  std::vector<double> ascending(all.size());
+  std::size_t next = 0;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    for (auto block = static_cast<std::size_t>(rank); block < all.size();
+         block += static_cast<std::size_t>(group_.size()))
+      ascending[block] = all[next++];
+  }
+  return std::sqrt(std::accumulate(ascending.begin(), ascending.end(), 0.0));
+}
+
+core::Result<std::string> RankGradient::first_nonfinite() {
+  std::vector<float> shard(static_cast<std::size_t>(sum_.size()));
+  sum_.download(shard);
+  const auto found = std::find_if(shard.begin(), shard.end(),
+                                  [](float number) { return !std::isfinite(number); });
+  std::int64_t place = std::numeric_limits<std::int64_t>::max();
+  if (found != shard.end()) place = shards_.place(group_.rank(), found - shard.begin());
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(group_.size()), 1);
+  TROUPE_TRY_ASSIGN(places, group_.gather<std::int64_t>({&place, 1}, counts));
+  place = *std::min_element(places.begin(), places.end());
+  for (const model::ParamView& view : stack_.working().layout().views)
+    if (view.offset <= place && place < view.offset + view.count) return view.name;
+  return std::string();
+}
+
+}  // namespace troupe::learn

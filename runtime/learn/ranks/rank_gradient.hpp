@@ -1,0 +1,59 @@
+// The gradient of an optimiser step that ranks compute together. A rank runs the micro-batches of
+// its own lanes. After each round all learn the figures of all, and decide alike whether to go on;
+// then the gradients are shipped to their owners (lane_exchange.hpp). So a rank ends with its shard
+// of the step's gradient. Owned by a rank's stepper, used on its thread; numeric work on the team.
+// Memory: a gradient for each lane that may wait (lane_stack.hpp), the shard, and the staging.
+#pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/learn/lane_stack.hpp"
+#include "runtime/learn/ranks/block_shards.hpp"
+#include "runtime/learn/ranks/lane_exchange.hpp"
+#include "runtime/learn/ranks/rank_group.hpp"
+#include "runtime/learn/stepper.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace troupe::learn {
+
+class RankGradient {
+ public:
+  // Gradients with the layout `trained`. `lanes` is at least the group's size.
+  RankGradient(RankGroup& group,
+               const model::ModelSpec& spec,
+               const std::shared_ptr<const model::ParamLayout>& trained,
+               std::int64_t lanes,
+               core::TeamRunner& team,
+               std::int64_t staging_floats);
+
+  model::ParamStore& working() { return stack_.working(); }
+  const BlockShards& shards() const { return shards_; }
+  const float* shard() const { return sum_.data(); }
+
+  void begin_step();
+  // As Stepper::run. An error of a micro-batch on this rank ends the gang.
+  core::Result<std::size_t> run(const StepParts& parts);
+
+  // Of the whole gradient: the sums of all blocks, added in ascending order.
+  core::Result<double> norm();
+  core::Result<std::string> first_nonfinite();
+
+ private:
+  core::Result<void> run_own(const StepParts& parts, std::size_t first);
+  // Makes the figures of the round's micro-batches [first, last) known to all.
+  core::Result<void> share_figures(const StepParts& parts, std::size_t first, std::size_t last);
+
+  RankGroup& group_;
+  const BlockShards shards_;
+  const std::int64_t lanes_;
+  core::TeamRunner& team_;
+  LaneStack stack_;
+  LaneExchange exchange_;
+  core::Buffer<float> sum_;  // this rank's shard of the step's gradient
+};
+
+}  // namespace troupe::learn

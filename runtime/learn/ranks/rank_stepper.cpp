@@ -1,0 +1,156 @@
+#include "runtime/learn/ranks/rank_stepper.hpp"
+
+#include "kernels/ops.hpp"
+#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/ranks/rank_gradient.hpp"
+#include "runtime/learn/ranks/shard_mover.hpp"
+#include "runtime/learn/ranks/trained_window.hpp"
+
+namespace troupe::learn {
+namespace {
+
+// What all stages share: the gradient, of which this rank has a shard at the end.
+class RankStepper : public Stepper {
+ public:
+  RankStepper(RankGroup& group,
+              const model::ModelSpec& spec,
+              const std::shared_ptr<const model::ParamLayout>& trained,
+              std::int64_t lanes,
+              core::TeamRunner& team)
+      : group_(group),
+        team_(team),
+        gradient_(group, spec, trained, lanes, team, kStaging_floats),
+        mover_(group, gradient_.shards(), team, kStaging_floats) {}
+
+  model::ParamStore& working() override { return gradient_.working(); }
+  void begin_step() override { gradient_.begin_step(); }
+  core::Result<std::size_t> run(const StepParts& parts) override { return gradient_.run(parts); }
+  core::Result<double> end_step() override { return gradient_.norm(); }
+  core::Result<std::string> first_nonfinite() override {
+    return gradient_.first_nonfinite();
+  }
+
+ protected:
+  RankGroup& group_;
+  core::TeamRunner& team_;
+  RankGradient gradient_;
+  ShardMover mover_;
+};
+
+// Stage 0.
+class WholeStepper final : public RankStepper {
+ public:
+  WholeStepper(RankGroup& group,
+               const model::ParamStore& values,
+               const std::shared_ptr<const model::ParamLayout>& trained,
+               const OptimSettings& optim,
+               core::TeamRunner& team)
+      : RankStepper(group, values.spec(), trained, optim.lanes, team),
+        sum_(values.spec(), trained, team.memory()),
+        optimiser_(values, trained, optim) {}
+
+  core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
+    TROUPE_TRY(mover_.gather(gradient_.shard(), sum_.data()));
+    optimiser_.step(team_, values, sum_, lr, scale);
+    return {};
+  }
+
+  core::Result<void> save(Moment moment, const Use& use) override {
+    return group_.rank() == 0 ? use(store(moment)) : core::Result<void>();
+  }
+  core::Result<void> load(Moment moment, const Fill& fill) override { return fill(store(moment)); }
+  std::int64_t adam_steps() const override { return optimiser_.steps(); }
+  void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }
+
+ private:
+  model::ParamStore& store(Moment moment) {
+    return moment == Moment::kFirst ? optimiser_.first_moment() : optimiser_.second_moment();
+  }
+
+  model::ParamStore sum_;  // the whole gradient
+  AdamW optimiser_;
+};
+
+// Stages 1 and 2.
+class ShardStepper final : public RankStepper {
+ public:
+  ShardStepper(RankGroup& group,
+               const model::ParamStore& values,
+               const std::shared_ptr<const model::ParamLayout>& trained,
+               const OptimSettings& optim,
+               core::TeamRunner& team)
+      : RankStepper(group, values.spec(), trained, optim.lanes, team),
+        optim_(optim),
+        window_(values.layout(), *trained),
+        m_(gradient_.shards().elements(group.rank()), team.memory()),
+        v_(m_.size(), team.memory()) {}
+
+  core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
+    ++steps_;
+    const kernels::AdamW terms = adamw_terms(optim_, steps_, lr, scale);
+    const BlockShards& shards = mover_.shards();
+    return mover_.each([&](core::Range turns) -> core::Result<void> {
+      const core::Range place = shards.in_buffer(turns);
+      const core::Range own = shards.in_shard(group_.rank(), turns);
+      float* const window = window_.read(team_, values, place);
+      mine_.reserve_discard(own.size(), team_.memory());
+      step(terms, window, turns, own);
+      TROUPE_TRY(mover_.gather(turns, mine_.data(), window));
+      window_.write(team_, values, place);
+      return {};
+    });
+  }
+
+  core::Result<void> save(Moment moment, const Use& use) override {
+    if (group_.rank() != 0) return mover_.collect(shard(moment).data(), nullptr);
+    model::ParamStore whole = working().same_layout();
+    TROUPE_TRY(mover_.collect(shard(moment).data(), whole.data()));
+    return use(whole);
+  }
+  core::Result<void> load(Moment moment, const Fill& fill) override {
+    model::ParamStore whole = working().same_layout();
+    TROUPE_TRY(fill(whole));
+    mover_.take(whole.data(), shard(moment).data());
+    return {};
+  }
+  std::int64_t adam_steps() const override { return steps_; }
+  void set_adam_steps(std::int64_t steps) override { steps_ = steps; }
+
+ private:
+  core::Buffer<float>& shard(Moment moment) { return moment == Moment::kFirst ? m_ : v_; }
+
+  // Takes this rank's blocks out of the window and steps them.
+  void step(const kernels::AdamW& terms, const float* window, core::Range turns, core::Range own) {
+    team_.run([&](core::Team member) {
+      kernels::flush_denormals();
+      mover_.shards().pack(member, window, group_.rank(), turns, mine_.data());
+      member.barrier();
+      kernels::AdamW part = terms;
+      part.param = mine_.data();
+      part.grad = gradient_.shard() + own.begin;
+      part.m = m_.data() + own.begin;
+      part.v = v_.data() + own.begin;
+      kernels::ops().adamw(part, member.share(own.size(), 64));
+    });
+  }
+
+  const OptimSettings optim_;
+  TrainedWindow window_;
+  core::Buffer<float> m_, v_;  // of this rank's shard
+  core::Buffer<float> mine_;   // its blocks of some turns of the weights
+  std::int64_t steps_ = 0;     // applied steps
+};
+
+}  // namespace
+
+std::unique_ptr<Stepper> rank_stepper(RankGroup& group,
+                                      const model::ParamStore& values,
+                                      const std::shared_ptr<const model::ParamLayout>& trained,
+                                      const OptimSettings& optim,
+                                      core::TeamRunner& team) {
+  if (optim.ranks.zero_stage == 0)
+    return std::make_unique<WholeStepper>(group, values, trained, optim, team);
+  return std::make_unique<ShardStepper>(group, values, trained, optim, team);
+}
+
+}  // namespace troupe::learn

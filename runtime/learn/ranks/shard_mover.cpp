@@ -1,0 +1,86 @@
+#include "runtime/learn/ranks/shard_mover.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe::learn {
+namespace {
+
+std::size_t float_bytes(std::int64_t count) {
+  return static_cast<std::size_t>(count) * sizeof(float);
+}
+
+}  // namespace
+
+ShardMover::ShardMover(RankGroup& group,
+                       const BlockShards& shards,
+                       core::TeamRunner& team,
+                       std::int64_t staging_floats)
+    : group_(group),
+      shards_(shards),
+      team_(team),
+      turns_at_once_(std::max<std::int64_t>(
+          staging_floats / (BlockShards::kBlock * shards.ranks()), 1)) {}
+
+core::Result<void> ShardMover::each(
+    const std::function<core::Result<void>(core::Range turns)>& piece) const {
+  for (std::int64_t turn = 0; turn < shards_.turns(); turn += turns_at_once_)
+    TROUPE_TRY(piece({turn, std::min(turn + turns_at_once_, shards_.turns())}));
+  return {};
+}
+
+core::Result<void> ShardMover::gather(core::Range turns, const float* mine, float* window) {
+  const int own = group_.rank();
+  const std::int64_t most = turns.size() * BlockShards::kBlock;
+  staging_.reserve_discard(most * shards_.ranks(), team_.memory());
+  std::vector<collective::Place> into;
+  for (int rank = 0; rank < shards_.ranks(); ++rank)
+    into.push_back(
+        {staging_.data() + rank * most, float_bytes(shards_.in_shard(rank, turns).size())});
+  collective::Place& here = into[static_cast<std::size_t>(own)];
+  here.at = const_cast<float*>(mine);  // it is there already, and only read
+  TROUPE_TRY(group_.gang().all_gather({mine, here.bytes}, into, team_.memory()));
+  team_.run([&](core::Team member) {
+    for (int rank = 0; rank < shards_.ranks(); ++rank) {
+      const auto* const part =
+          static_cast<const float*>(into[static_cast<std::size_t>(rank)].at);
+      shards_.unpack(member, part, rank, turns, window);
+    }
+  });
+  return {};
+}
+
+core::Result<void> ShardMover::gather(const float* shard, float* buffer) {
+  return each([&](core::Range turns) {
+    return gather(turns, shard + shards_.in_shard(group_.rank(), turns).begin,
+                  buffer + shards_.in_buffer(turns).begin);
+  });
+}
+
+core::Result<void> ShardMover::collect(const float* shard, float* buffer) {
+  return each([&](core::Range turns) -> core::Result<void> {
+    const core::Range own = shards_.in_shard(group_.rank(), turns);
+    if (group_.rank() != 0)
+      return group_.gang().send(0, {shard + own.begin, float_bytes(own.size())}, team_.memory());
+    staging_.reserve_discard(turns.size() * BlockShards::kBlock, team_.memory());
+    for (int rank = 0; rank < shards_.ranks(); ++rank) {
+      const float* part = shard + own.begin;
+      if (rank != 0) {
+        const std::size_t bytes = float_bytes(shards_.in_shard(rank, turns).size());
+        TROUPE_TRY(group_.gang().recv(rank, {staging_.data(), bytes}, team_.memory()));
+        part = staging_.data();
+      }
+      team_.run([&](core::Team member) {
+        shards_.unpack(member, part, rank, turns, buffer + shards_.in_buffer(turns).begin);
+      });
+    }
+    return {};
+  });
+}
+
+void ShardMover::take(const float* buffer, float* shard) {
+  const core::Range all{0, shards_.turns()};
+  team_.run([&](core::Team member) { shards_.pack(member, buffer, group_.rank(), all, shard); });
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,208 @@
+// Short trainings on tiny models, each a function of its ranks, and all that they leave behind: for
+// tests that say that the number of ranks and the stage change no bit.
+#pragma once
+
+#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/supervised/supervised_trainer.hpp"
+#include "runtime/learn/trainer.hpp"
+#include "tests/unit/runtime/learn/fixture.hpp"
+#include "tests/unit/runtime/learn/ranks/rank_threads.hpp"
+#include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::learn::test {
+
+using Figures = std::vector<std::pair<std::string, double>>;
+
+// The files of a state, which rank 0 writes, and every rank's own weights and figures.
+struct Leavings {
+  std::vector<std::pair<std::string, std::string>> files;  // by name
+  std::vector<float> weights;
+  Figures figures;
+  friend bool operator==(const Leavings&, const Leavings&) = default;
+};
+
+// A training by one rank; it saves its state into the folder.
+using RankRun =
+    std::function<void(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out)>;
+
+inline std::vector<std::pair<std::string, std::string>> files_of(
+    const std::filesystem::path& folder) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files.emplace_back(entry.path().filename(), troupe::test::read_file(entry.path()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+inline Leavings run_alone(const RankRun& run) {
+  const troupe::test::TempFolder folder;
+  Leavings out;
+  run({}, folder.path(), out);
+  out.files = files_of(folder.path());
+  return out;
+}
+
+// What each rank has in the end; all have the files.
+inline std::vector<Leavings> run_on_ranks(const RankRun& run, int ranks, int stage) {
+  const troupe::test::TempFolder folder;
+  std::vector<Leavings> all(static_cast<std::size_t>(ranks));
+  run_ranks(ranks, [&](collective::Collectives& gang) {
+    run({&gang, stage}, folder.path(), all[static_cast<std::size_t>(gang.rank())]);
+  });
+  for (Leavings& one : all)
+    one.files = files_of(folder.path());
+  return all;
+}
+
+inline std::unique_ptr<model::ParamStore> start_weights(const model::ModelSpec& spec) {
+  auto params = std::make_unique<model::ParamStore>(spec);
+  model::randomise(*params, 11, 0.15f);
+  return params;
+}
+
+inline std::vector<float> all_weights(const model::ParamStore& store) {
+  return {store.data(), store.data() + store.size()};
+}
+
+inline void append(Figures& to, const Figures& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+// Two updates of a policy. Six groups of four; one has nothing to learn from. `stale`: as if older
+// weights had sampled those of the second.
+struct PolicyRun {
+  TrainerSettings settings;
+  model::ModelSpec spec = tiny_spec();
+  bool stale = false;
+
+  void operator()(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out) const {
+    core::SerialTeam team;
+    TrainerSettings own = settings;
+    own.optim.ranks = ranks;
+    auto made = PolicyTrainer::create(start_weights(spec), own, team);
+    ASSERT_TRUE(made) << made.error().message;
+    PolicyTrainer& trainer = **made;
+    for (std::uint64_t update = 0; update < 2; ++update) {
+      auto groups = random_groups(*trainer.packed(), update, 6, 4);
+      for (auto& sample : groups[1].samples)
+        sample.score = 0.5;
+      core::Rng rng(9 + update);
+      for (auto& group : groups) {
+        for (auto& sample : group.samples) {
+          if (stale && update > 0) age(sample, rng);
+          for (std::size_t t = 0; t < sample.tokens.size(); ++t)
+            sample.values.push_back(static_cast<float>(rng.next_normal()));
+        }
+      }
+      const auto report = trainer.update(std::move(groups));
+      ASSERT_TRUE(report) << report.error().message;
+      append(out.figures, report->metrics);
+      append(out.figures, {{"version", static_cast<double>(report->version)},
+                           {"steps", static_cast<double>(report->optimiser_steps)},
+                           {"skipped", static_cast<double>(report->skipped_steps)},
+                           {"micro", static_cast<double>(report->micro_batches)}});
+    }
+    const auto saved = trainer.save_state(folder);
+    ASSERT_TRUE(saved) << saved.error().message;
+    out.weights = all_weights(trainer.master());
+    if (trainer.average() != nullptr) {
+      const auto average = all_weights(*trainer.average());
+      out.weights.insert(out.weights.end(), average.begin(), average.end());
+    }
+  }
+
+  static void age(experience::Trajectory& sample, core::Rng& rng) {
+    sample.versions =
+        experience::VersionRuns::all(sample.versions.front() - 1, sample.tokens.size());
+    for (float& logprob : sample.behaviour)
+      logprob += 0.3f * static_cast<float>(rng.next_normal());
+  }
+};
+
+// Values, then two epochs in two mini-batches.
+struct CriticRun {
+  CriticSettings settings;
+
+  void operator()(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out) const {
+    core::SerialTeam team;
+    CriticSettings own = settings;
+    own.optim.ranks = ranks;
+    auto made =
+        CriticTrainer::create(start_weights(model::with_score_head(tiny_spec(false))), own, team);
+    ASSERT_TRUE(made) << made.error().message;
+    const auto language = start_weights(tiny_spec());
+    model::PackedWeights packed(language->spec());
+    team.run([&](core::Team member) { packed.fill(member, *language, 0); });
+    const auto groups = random_groups(packed, 3, 5, 4);
+    const auto old = (*made)->values(groups);
+    ASSERT_TRUE(old) << old.error().message;
+    TokenValues returns = *old;
+    for (auto& group : returns) {
+      for (auto& sample : group) {
+        for (float& value : sample) {
+          append(out.figures, {{"value", value}});
+          value += sample.size() % 2 == 0 ? 1.0f : -0.5f;
+        }
+      }
+    }
+    const auto report = (*made)->update(groups, *old, returns);
+    ASSERT_TRUE(report) << report.error().message;
+    append(out.figures, report->metrics);
+    ASSERT_TRUE((*made)->save_state(folder));
+    out.weights = all_weights((*made)->master());
+  }
+};
+
+// Three steps of a supervised method over 13 rows, and an evaluation.
+struct SupervisedRun {
+  SupervisedSettings settings;
+  model::ModelSpec spec = tiny_spec();
+
+  data::SupervisedDataset rows() const {
+    core::Rng rng(5);
+    std::vector<data::TokenRow> rows(13);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i].answer = random_tokens(rng, 2 + rng.next_below(14));
+      if (settings.loss.method->sequences()) continue;
+      rows[i].prompt = random_tokens(rng, 2 + rng.next_below(8));
+      if (settings.loss.method->pairs())
+        rows[i].rejected = random_tokens(rng, 2 + rng.next_below(8));
+    }
+    return data::SupervisedDataset::of_tokens(rows);
+  }
+
+  void operator()(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out) const {
+    core::SerialTeam team;
+    SupervisedSettings own = settings;
+    own.optim.ranks = ranks;
+    const bool scores = settings.loss.method->scores;
+    auto made = SupervisedTrainer::create(
+        start_weights(scores ? model::with_score_head(tiny_spec(false)) : spec), nullptr, own,
+        team);
+    ASSERT_TRUE(made) << made.error().message;
+    const data::SupervisedDataset data = rows();
+    const std::vector<std::vector<std::uint64_t>> steps = {
+        {3, 0, 5, 1, 4, 2, 9, 8, 7, 6}, {12, 11, 10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+    for (const auto& indices : steps) {
+      const auto step = (*made)->step(data, indices);
+      ASSERT_TRUE(step) << step.error().message;
+      append(out.figures, step->metrics);
+      append(out.figures, {{"applied", step->applied ? 1.0 : 0.0},
+                           {"micro", static_cast<double>(step->micro_batches)}});
+    }
+    const auto evaluation = (*made)->evaluate(data);
+    ASSERT_TRUE(evaluation) << evaluation.error().message;
+    append(out.figures, evaluation->metrics);
+    ASSERT_TRUE((*made)->save_state(folder));
+    out.weights = all_weights((*made)->master());
+  }
+};
+
+}  // namespace troupe::learn::test

@@ -1,0 +1,160 @@
+// Whole trainers on several ranks: every rank ends with the weights, and the gang with the moments
+// and the metrics, that one process has with the same lanes, to the last digit, at every stage.
+#include "tests/unit/runtime/learn/ranks/rank_runs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace troupe::learn {
+namespace {
+
+using test::Leavings;
+using test::RankRun;
+
+OptimSettings eight_lanes() {
+  OptimSettings optim;
+  optim.lr = 1e-2;
+  optim.lanes = 8;
+  optim.warmup_ratio = 0;
+  return optim;
+}
+
+// Names what differs, which a comparison of everything would bury.
+void expect_same(const Leavings& found, const Leavings& expected, const std::string& where) {
+  EXPECT_EQ(found.figures, expected.figures) << where;
+  EXPECT_TRUE(found.weights == expected.weights) << where;
+  ASSERT_EQ(found.files.size(), expected.files.size()) << where;
+  for (std::size_t i = 0; i < found.files.size(); ++i) {
+    EXPECT_EQ(found.files[i].first, expected.files[i].first) << where;
+    EXPECT_TRUE(found.files[i].second == expected.files[i].second)
+        << where << ": " << found.files[i].first;
+  }
+}
+
+void expect_no_change(const RankRun& run, const std::vector<int>& sizes = {2, 3, 4, 8}) {
+  const Leavings alone = test::run_alone(run);
+  ASSERT_FALSE(alone.weights.empty());
+  for (const int ranks : sizes) {
+    for (int stage = 0; stage <= kZeroStage_max; ++stage) {
+      const auto all = test::run_on_ranks(run, ranks, stage);
+      for (std::size_t rank = 0; rank < all.size(); ++rank)
+        expect_same(all[rank], alone,
+                    "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ", stage " +
+                        std::to_string(stage));
+    }
+  }
+}
+
+test::PolicyRun policy_run() {
+  test::PolicyRun run;
+  run.settings.optim = eight_lanes();
+  run.settings.batch.micro_tokens_max = 64;
+  run.settings.total_steps = 12;
+  return run;
+}
+
+std::shared_ptr<PtxTexts> some_texts() {
+  auto texts = std::make_shared<PtxTexts>();
+  core::Rng rng(4);
+  for (int i = 0; i < 7; ++i)
+    texts->texts.push_back(random_tokens(rng, 14));
+  texts->coef = 2;
+  return texts;
+}
+
+TEST(RankTraining, APolicyIsThatOfOneProcess) {
+  expect_no_change(policy_run());
+}
+
+// Extra forward passes for the anchor, a KL to the reference, entropy, two mini-batches, two
+// epochs, a moving average.
+TEST(RankTraining, AStalePolicyWithAllTermsToo) {
+  auto run = policy_run();
+  run.stale = true;
+  run.settings.batch.mini_batches = 2;
+  run.settings.batch.epochs = 2;
+  run.settings.algo.kl_coef = 0.1;
+  run.settings.algo.kl_target = 0.05;
+  run.settings.algo.entropy_coef = 0.01;
+  run.settings.ema_beta = 0.9;
+  run.settings.optim.checkpointing = true;
+  expect_no_change(run, {2, 3, 8});
+}
+
+TEST(RankTraining, AdaptersAndTextsToo) {
+  auto run = policy_run();
+  run.settings.optim.trained.lora.rank = 4;
+  run.settings.optim.trained.seed = 7;
+  run.settings.ptx = some_texts();
+  expect_no_change(run, {2, 5, 8});
+}
+
+TEST(RankTraining, ExpertsAndTheirBalanceToo) {
+  auto run = policy_run();
+  run.spec = tiny_moe_spec();
+  run.settings.optim.aux_loss_coef = 0.02;
+  expect_no_change(run, {2, 3, 8});
+}
+
+TEST(RankTraining, FrozenTensorsToo) {
+  auto run = policy_run();
+  run.settings.optim.trained.freeze = {"mlp", "k_proj", "layers.0.input_layernorm"};
+  expect_no_change(run, {2, 3, 8});
+}
+
+// Masks and whitening of the whole update, and values of a critic.
+TEST(RankTraining, WhatIsComputedOverTheWholeUpdateToo) {
+  auto run = policy_run();
+  run.stale = true;
+  run.settings.algo.estimator = "gae";
+  run.settings.algo.correction = "m2po";
+  run.settings.algo.shaping.normalise_running = true;
+  expect_no_change(run, {3});
+}
+
+// All ranks stop together: kl_stop reads a sum over the tokens of all.
+TEST(RankTraining, AnUpdateEndsEarlyOnAllRanks) {
+  auto run = policy_run();
+  run.settings.optim.lr = 0.3;
+  run.settings.batch.epochs = 4;
+  run.settings.algo.kl_stop = 1e-4;
+  const Leavings alone = test::run_alone(RankRun(run));
+  double left_out = 0;
+  for (const auto& [name, value] : alone.figures)
+    if (name == "policy/left_out_steps") left_out += value;
+  EXPECT_GT(left_out, 0.0);
+  expect_no_change(run, {3, 4});
+}
+
+TEST(RankTraining, ACriticIsThatOfOneProcess) {
+  test::CriticRun run;
+  run.settings.optim = eight_lanes();
+  run.settings.batch = {64, 2, 2};
+  run.settings.total_steps = 12;
+  expect_no_change(run);
+}
+
+TEST(RankTraining, SupervisedMethodsToo) {
+  for (const char* method : {"sft", "rm", "dpo", "kto"}) {
+    SCOPED_TRACE(method);
+    test::SupervisedRun run;
+    run.settings.loss.method = Chosen<Method>(method);
+    run.settings.optim = eight_lanes();
+    run.settings.micro_tokens_max = 48;
+    run.settings.total_steps = 10;
+    if (std::string(method) == "dpo") run.settings.optim.trained.lora.rank = 4;
+    expect_no_change(run, {2, 3, 8});
+  }
+  test::SupervisedRun experts;
+  experts.spec = tiny_moe_spec();
+  experts.settings.optim = eight_lanes();
+  experts.settings.optim.aux_loss_coef = 0.02;
+  experts.settings.micro_tokens_max = 48;
+  experts.settings.total_steps = 10;
+  expect_no_change(experts, {3, 8});
+}
+
+}  // namespace
+}  // namespace troupe::learn
