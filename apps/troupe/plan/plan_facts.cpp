@@ -89,11 +89,11 @@ class Roles {
   // Whether engines read the policy's own panels: in one process, and in one memory.
   bool shares_panels() const {
     const auto& engines = config_.rollout.device;
-    const bool together =
-        cluster_.nodes == 1 && flags_.actor_ranks == 1 &&
-        std::all_of(engines.begin(), engines.end(),
-                    [&](const config::Device& device) { return device == config_.actor.device; });
-    return one_process() && (cluster_.on_host() || (together && config_.actor.device.gpu));
+    const config::Device& policy = config_.actor.device.front();
+    const bool together = cluster_.nodes == 1 && flags_.actor_ranks == 1 &&
+                          std::all_of(engines.begin(), engines.end(),
+                                      [&](const config::Device& device) { return device == policy; });
+    return one_process() && (cluster_.on_host() || (together && policy.gpu));
   }
   plan::Ranks ranks(std::int64_t count) const { return {count, flags_.zero_stage, flags_.offload}; }
 
