@@ -3,8 +3,7 @@
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace troupe::model {
 namespace {

@@ -6,6 +6,12 @@
 #include <tuple>
 
 namespace troupe::weights {
+namespace {
+
+// Receivers that got wrong bytes from a relay until nobody is sent to it.
+constexpr std::size_t kComplaints = 2;
+
+}  // namespace
 
 RelayBook::Entry& RelayBook::enter(const Ask& ask, core::TimePoint now) {
   Entry& entry = entries_[ask.place.number];
@@ -74,16 +80,18 @@ void RelayBook::note_fault(Entry& asker, const Ask& ask) {
 const RelayBook::Entry* RelayBook::find_parent(const Entry& asker, const Ask& ask) const {
   const std::size_t others = copies(ask.content) - (asker.parent == 0 ? 1 : 0);
   const bool copy_is_free = ask.avoid == 0 && others < limits::kWeightCopies_max;
+  Counts counts = count(ask.content);
   const Entry* best = nullptr;
-  std::tuple<bool, std::size_t, std::uint32_t, std::uint64_t> best_rank;
+  std::tuple<bool, std::size_t, std::size_t, std::uint32_t, std::uint64_t> best_rank;
   for (const auto& [number, relay] : entries_) {
-    if (!may_feed(relay, asker, ask)) continue;
+    if (!may_feed(relay, asker, ask, counts)) continue;
     const bool same_host = is_near(relay, asker);
-    const std::size_t fed = same_host ? 0 : children(number);
+    const std::size_t fed = same_host ? 0 : counts.children[number];
     if (!same_host && (relay.place.address[0] == 0 || fed >= limits::kRelayChildren_max)) continue;
     if (!same_host && copy_is_free) continue;
-    if (ask.fault == RelayFault::kSlow && !is_better(relay, asker, ask)) continue;
-    const std::tuple rank{!same_host, fed, relay.content.all - relay.buckets, relay.turn};
+    if (ask.fault == RelayFault::kSlow && !is_better(relay, asker, ask, counts)) continue;
+    const std::tuple rank{!same_host, level(relay), fed, relay.content.all - relay.buckets,
+                          relay.turn};
     if (best != nullptr && best_rank <= rank) continue;
     best = &relay;
     best_rank = rank;
@@ -91,11 +99,14 @@ const RelayBook::Entry* RelayBook::find_parent(const Entry& asker, const Ask& as
   return best;
 }
 
-bool RelayBook::may_feed(const Entry& relay, const Entry& asker, const Ask& ask) const {
+bool RelayBook::may_feed(const Entry& relay,
+                         const Entry& asker,
+                         const Ask& ask,
+                         Counts& counts) const {
   const std::uint32_t number = relay.place.number;
   if (&relay == &asker || relay.content != asker.content) return false;
   if (relay.suspected || relay.reads_other) return false;
-  if (number == ask.avoid || is_set_aside(number)) return false;
+  if (number == ask.avoid || counts.complaints[number] >= kComplaints) return false;
   if (std::find(asker.wrong.begin(), asker.wrong.end(), number) != asker.wrong.end()) return false;
   if (std::find(asker.slow.begin(), asker.slow.end(), number) != asker.slow.end()) return false;
   const bool has_enough = ask.avoid != 0 ? relay.buckets > asker.buckets || relay.complete()
@@ -117,7 +128,10 @@ bool RelayBook::keeps_silent_one(const Ask& ask, core::TimePoint now) const {
 
 // Whether the asker should leave a relay that works for this one. It does not come back to the old
 // one, so it moves at most once for each relay that there is.
-bool RelayBook::is_better(const Entry& relay, const Entry& asker, const Ask& ask) const {
+bool RelayBook::is_better(const Entry& relay,
+                          const Entry& asker,
+                          const Ask& ask,
+                          Counts& counts) const {
   constexpr std::uint32_t kParts = 8;
   const bool far_ahead =
       relay.complete() || relay.buckets > asker.buckets + relay.content.all / kParts;
@@ -125,7 +139,18 @@ bool RelayBook::is_better(const Entry& relay, const Entry& asker, const Ask& ask
   const auto parent = entries_.find(ask.avoid);
   if (parent == entries_.end()) return true;
   const bool starves = parent->second.buckets <= asker.buckets + 1 && !parent->second.complete();
-  return starves || children(relay.place.number) < children(ask.avoid);
+  return starves || counts.children[relay.place.number] < counts.children[ask.avoid];
+}
+
+// How many relays its buckets pass until they come from a whole copy.
+std::size_t RelayBook::level(const Entry& one) const {
+  std::size_t steps = 0;
+  for (const Entry* next = &one; !next->complete() && next->parent != 0; ++steps) {
+    const auto parent = entries_.find(next->parent);
+    if (parent == entries_.end() || parent->second.content != one.content) break;
+    next = &parent->second;
+  }
+  return steps;
 }
 
 bool RelayBook::is_fed_by(const Entry& one, std::uint32_t number) const {
@@ -139,14 +164,15 @@ bool RelayBook::is_fed_by(const Entry& one, std::uint32_t number) const {
   return false;
 }
 
-std::size_t RelayBook::children(std::uint32_t number) const {
-  const Entry& relay = entries_.at(number);
-  return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [&](const auto& one) {
-        const Entry& child = one.second;
-        return child.parent == number && child.content == relay.content && !child.complete() &&
-               !child.reads_other;
-      }));
+RelayBook::Counts RelayBook::count(const RelayContent& content) const {
+  Counts counts;
+  for (const auto& [number, entry] : entries_) {
+    for (const std::uint32_t relay : entry.wrong)
+      ++counts.complaints[relay];
+    const bool is_fed = entry.parent != 0 && entry.content == content;
+    if (is_fed && !entry.complete() && !entry.reads_other) ++counts.children[entry.parent];
+  }
+  return counts;
 }
 
 void RelayBook::progress(std::uint32_t number, std::uint32_t buckets, core::TimePoint now) {
@@ -169,11 +195,7 @@ std::size_t RelayBook::copies(const RelayContent& content) const {
 }
 
 bool RelayBook::is_set_aside(std::uint32_t number) const {
-  constexpr std::ptrdiff_t kComplaints = 2;
-  return std::count_if(entries_.begin(), entries_.end(), [&](const auto& one) {
-           const auto& wrong = one.second.wrong;
-           return std::find(wrong.begin(), wrong.end(), number) != wrong.end();
-         }) >= kComplaints;
+  return count({}).complaints[number] >= kComplaints;
 }
 
 }  // namespace troupe::weights

@@ -4,13 +4,14 @@
 // the server of weights, used on its thread.
 //
 // A receiver goes to one of its own host if that has begun the version, else to the publisher while
-// fewer than kWeightCopies_max copies of the version leave it, else to the relay with the fewest
-// children (kRelayChildren_max at most), else to the publisher. One whose relay has failed it asks
-// again: a relay that is lost, or gives wrong bytes, is left at once. One that is silent is left
-// for a relay that has more buckets than the asker. If there is none, it is kept as long as it gets
-// buckets itself and holds none back; so a slow link is no reason for another copy, and no deadline
-// ends it. A receiver also asks now and then while its relay works: it moves to a relay
-// that is far ahead of it and feeds fewer, or if its own relay has hardly more than it has itself.
+// fewer than kWeightCopies_max copies of the version leave it, else to the relay that is nearest to
+// a whole copy and feeds the fewest (kRelayChildren_max at most), else to the publisher. One whose
+// relay has failed it asks again: a relay that is lost, or gives wrong bytes, is left at once. One
+// that is silent is left for a relay that has more buckets than the asker. If there is none, it is
+// kept as long as it gets buckets itself and holds none back; so a slow link is no reason for
+// another copy, and no deadline ends it. A receiver also asks now and then while its relay works:
+// it moves to a relay that is far ahead of it and feeds fewer, or if its own relay has hardly more
+// than it has itself.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -72,17 +73,23 @@ class RelayBook {
     bool complete() const { return buckets >= content.all; }
   };
   using Entries = std::map<std::uint32_t, Entry>;
+  // What is counted once for each choice, by number.
+  struct Counts {
+    std::map<std::uint32_t, std::size_t> children;    // that are not done, on other hosts
+    std::map<std::uint32_t, std::size_t> complaints;  // of wrong bytes
+  };
 
   Entry& enter(const Ask& ask, core::TimePoint now);
   void note_fault(Entry& asker, const Ask& ask);
+  Counts count(const RelayContent& content) const;
   const Entry* find_parent(const Entry& asker, const Ask& ask) const;
-  bool may_feed(const Entry& relay, const Entry& asker, const Ask& ask) const;
+  bool may_feed(const Entry& relay, const Entry& asker, const Ask& ask, Counts& counts) const;
   bool keeps_silent_one(const Ask& ask, core::TimePoint now) const;
-  bool is_better(const Entry& relay, const Entry& asker, const Ask& ask) const;
+  bool is_better(const Entry& relay, const Entry& asker, const Ask& ask, Counts& counts) const;
   static bool is_near(const Entry& relay, const Entry& asker);
   std::optional<RelayPlace> go_to(Entry& asker, const Entry& relay) const;
+  std::size_t level(const Entry& one) const;
   bool is_fed_by(const Entry& one, std::uint32_t number) const;
-  std::size_t children(std::uint32_t number) const;
 
   Entries entries_;  // by number
 };

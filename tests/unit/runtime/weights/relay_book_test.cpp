@@ -64,6 +64,18 @@ TEST_F(RelayBookTest, SixteenHostsTakeFourCopiesAndEachRelayFeedsAtMostFour) {
   EXPECT_EQ(book_.copies(content()), 4u);
 }
 
+TEST_F(RelayBookTest, AThousandHostsMakeATreeOfFiveLevels) {
+  std::map<std::uint32_t, int> depth{{0, 0}};
+  int deepest = 0;
+  for (std::uint32_t number = 1; number <= 1000; ++number) {
+    const std::uint32_t parent = ask(number, number);
+    depth[number] = depth.at(parent) + 1;
+    deepest = std::max(deepest, depth[number]);
+  }
+  EXPECT_EQ(book_.copies(content()), 4u);
+  EXPECT_EQ(deepest, 5) << "4, 16, 64, 256 and 660";
+}
+
 TEST_F(RelayBookTest, ProcessesOfOneHostShareOneCopy) {
   EXPECT_EQ(ask(1, 7), 0u);
   for (std::uint32_t number = 2; number < 40; ++number)
