@@ -38,7 +38,7 @@ core::Result<void> check_fit(const std::vector<experience::Group>& groups,
 }
 
 // The entries of `lists` for a micro-batch's tokens, in the order of its targets.
-std::vector<double> gather(const TokenValues& lists, const MicroBatch& micro) {
+std::vector<double> entries_of(const TokenValues& lists, const MicroBatch& micro) {
   std::vector<double> flat;
   for (const GroupPart& part : micro.parts) {
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
@@ -88,14 +88,17 @@ class CriticTrainerImpl final : public CriticTrainer {
     TROUPE_TRY_ASSIGN(
         plan, plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}, {}, dealing));
     const auto& micro_batches = plan.mini_batches.front().micro_batches;
-    const auto weights = model_->packed();
+    const auto weights = model_->pass_weights();
     std::vector<std::size_t> counts;
     for (const MicroBatch& micro : micro_batches)
       counts.push_back(static_cast<std::size_t>(micro.tokens));
     TROUPE_TRY_ASSIGN(
-        all, share_parts<float>(model_->ranks(), counts, [&](std::size_t i, auto& to) {
-          return add_values(*weights, groups, micro_batches[i], to);
-        }));
+        all, share_parts<float>(
+                 model_->ranks(), counts,
+                 [&](std::size_t i, auto& to) {
+                   return add_values(*weights, groups, micro_batches[i], to);
+                 },
+                 model_->passes()));
     TokenValues result(groups.size());
     auto next = all.begin();
     for (const MicroBatch& micro : micro_batches) {
@@ -130,8 +133,8 @@ class CriticTrainerImpl final : public CriticTrainer {
           const auto run_part = [&](std::size_t part) -> core::Result<ValueFigures> {
             const MicroBatch& micro = mini.micro_batches[part];
             TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), model_->team(), plan_));
-            batch.old = gather(old, micro);
-            batch.returns = gather(returns, micro);
+            batch.old = entries_of(old, micro);
+            batch.returns = entries_of(returns, micro);
             return run(weights, batch);
           };
           TROUPE_TRY_ASSIGN(figures, model_->run_parts<ValueFigures>(parts, run_part));
@@ -157,10 +160,12 @@ class CriticTrainerImpl final : public CriticTrainer {
     return report(totals, old, returns);
   }
 
+  core::Result<void> gather() override { return model_->gather(); }
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
+    TROUPE_TRY(model_->gather());
     return model_->write_once([&] {
       return model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from);
     });

@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/pages.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -284,6 +285,28 @@ void PackedWeights::fill(core::Team team, const ParamStore& params, core::Versio
   }
   if (team.rank == 0) version_ = version;
   team.barrier();
+}
+
+void PackedWeights::fill_range(core::Team team, const float* flat, core::Range part) {
+  for (const Piece& piece : pieces_) {
+    if (piece.flat < part.begin || piece.flat >= part.end) continue;
+    const auto [begin, end] = team.share(piece.units());
+    for (std::int64_t unit = begin; unit < end; ++unit)
+      fill_unit(piece.first_unit + unit, flat, true);
+  }
+}
+
+void PackedWeights::use_small_pages() noexcept {
+  core::use_small_pages(data_.data(), static_cast<std::size_t>(bytes()));
+}
+
+void PackedWeights::forget_range(core::Range part) noexcept {
+  for (const Piece& piece : pieces_) {
+    if (piece.flat < part.begin || piece.flat >= part.end) continue;
+    const std::int64_t bytes = piece.panels ? kernels::packed_bytes(piece.out.dtype, piece.n, piece.k)
+                                            : piece.n * static_cast<std::int64_t>(sizeof(float));
+    core::forget_pages(piece.out.data, static_cast<std::size_t>(bytes));
+  }
 }
 
 void PackedWeights::touch() {

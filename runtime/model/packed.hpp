@@ -51,6 +51,8 @@ struct PackedLayer {
   const float* rope_sin = nullptr;
 };
 
+class WeightsGate;
+
 class PackedWeights {
  public:
   // Allocates room for `spec`'s panels and fills the rotary tables, but not the weights. Widths
@@ -84,6 +86,16 @@ class PackedWeights {
   std::int64_t fill_units() const { return units_; }
   void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
+  // The same for the pieces that begin in `part` of the flat buffer alone, which holds them whole.
+  // Every member of the team calls it; the caller starts a new region before it reads them.
+  void fill_range(core::Team team, const float* flat, core::Range part);
+  // Gives the host's pages of these pieces back, as far as they hold nothing else. What they held
+  // is lost.
+  void forget_range(core::Range part) noexcept;
+  void use_small_pages() noexcept;  // so that forgetting frees memory
+  // Weights that a pass must open before it computes with them; null: all are there.
+  WeightsGate* gate() const { return gate_; }
+  void set_gate(WeightsGate* gate) { gate_ = gate; }
   // Elements of the flat buffer, ParamLayout::total.
   std::int64_t flat_size() const { return flat_size_; }
   // Touches all pages on the host, so that the first fill causes no page faults.
@@ -100,6 +112,7 @@ class PackedWeights {
     std::int64_t first_unit = 0;  // index of its first unit
     bool panels = false;          // whether the rows become panels
     bool plus_one = false;        // stores 1 + the number
+    std::int64_t units() const { return (n + unit_rows - 1) / unit_rows; }
   };
   void fill_tables(const RopeSpec& rope, const float* cos, const float* sin);
   // Fills rows [begin, end) of a piece; `from` is in this object's memory.
@@ -124,6 +137,7 @@ class PackedWeights {
   std::vector<Piece> pieces_;
   std::int64_t units_ = 0;
   std::int64_t flat_size_ = 0;
+  WeightsGate* gate_ = nullptr;
 };
 
 }  // namespace troupe::model

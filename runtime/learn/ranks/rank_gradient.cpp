@@ -16,13 +16,14 @@ RankGradient::RankGradient(RankGroup& group,
                            const std::shared_ptr<const model::ParamLayout>& trained,
                            std::int64_t lanes,
                            core::TeamRunner& team,
-                           std::int64_t staging_floats)
+                           RankPasses* passes)
     : group_(group),
       shards_(trained->total, group.size()),
       lanes_(lanes),
       team_(team),
+      passes_(passes),
       stack_(spec, trained, lanes, group.lanes_of(group.rank(), lanes), team),
-      exchange_(group, shards_, team, staging_floats),
+      exchange_(group, shards_, team),
       sum_(shards_.elements(group.rank()), team.memory()) {}
 
 void RankGradient::begin_step() {
@@ -49,16 +50,30 @@ core::Result<std::size_t> RankGradient::run(const StepParts& parts) {
 }
 
 // Runs the micro-batches of this rank's lanes. After one that is not finite the step is over, so
-// the rest is left out.
+// the rest is left out. Over divided weights all ranks make as many passes as the one with most
+// micro-batches, and go back when one of them does.
 core::Result<void> RankGradient::run_own(const StepParts& parts, std::size_t first) {
   const LaneSpan own = group_.lanes_of(group_.rank(), lanes_);
+  bool finite = true;
   stack_.begin_round();
-  for (std::int64_t lane = own.begin; lane < own.end; ++lane) {
-    const std::size_t part = first + static_cast<std::size_t>(lane);
-    if (part >= parts.parts.size()) break;
-    stack_.begin_lane(parts.parts[part].learns);
-    TROUPE_TRY(parts.run(part));
-    if (!parts.finite(part)) break;
+  for (std::int64_t turn = 0; turn < (lanes_ + group_.size() - 1) / group_.size(); ++turn) {
+    const auto run = [&]() -> core::Result<void> {
+      const std::size_t part = first + static_cast<std::size_t>(own.begin + turn);
+      if (!finite || own.begin + turn >= own.end || part >= parts.parts.size()) return {};
+      stack_.begin_lane(parts.parts[part].learns);
+      TROUPE_TRY(parts.run(part));
+      finite = parts.finite(part);
+      return {};
+    };
+    bool any = false, learns = false;
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      const LaneSpan lanes = group_.lanes_of(rank, lanes_);
+      const std::size_t part = first + static_cast<std::size_t>(lanes.begin + turn);
+      if (lanes.begin + turn >= lanes.end || part >= parts.parts.size()) continue;
+      any = true;
+      learns = learns || parts.parts[part].learns;
+    }
+    if (any) TROUPE_TRY(in_pass(run, passes_, learns));
   }
   stack_.end_round();
   return {};

@@ -22,13 +22,14 @@ namespace troupe::learn {
 
 class RankGradient {
  public:
-  // Gradients with the layout `trained`. `lanes` is at least the group's size.
+  // Gradients with the layout `trained`. `lanes` is at least the group's size. `passes`: of divided
+  // weights, or null.
   RankGradient(RankGroup& group,
                const model::ModelSpec& spec,
                const std::shared_ptr<const model::ParamLayout>& trained,
                std::int64_t lanes,
                core::TeamRunner& team,
-               std::int64_t staging_floats);
+               RankPasses* passes);
 
   model::ParamStore& working() { return stack_.working(); }
   const BlockShards& shards() const { return shards_; }
@@ -51,6 +52,7 @@ class RankGradient {
   const BlockShards shards_;
   const std::int64_t lanes_;
   core::TeamRunner& team_;
+  RankPasses* const passes_;
   LaneStack stack_;
   LaneExchange exchange_;
   core::Buffer<float> sum_;  // this rank's shard of the step's gradient

@@ -1,6 +1,7 @@
 #include "runtime/learn/ranks/rank_group.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/model/weights_gate.hpp"
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,19 @@ namespace troupe::learn {
 
 std::int64_t count_of(const Ranks& ranks) {
   return ranks.gang == nullptr ? 1 : ranks.gang->size();
+}
+
+core::Result<void> in_pass(const std::function<core::Result<void>()>& own,
+                           RankPasses* passes,
+                           bool backward) {
+  if (passes == nullptr) return own();
+  passes->begin_pass();
+  try {
+    TROUPE_TRY(own());
+  } catch (const model::GateFailure& failure) {
+    return core::fail(failure.error());
+  }
+  return passes->finish_pass(backward);
 }
 
 core::Result<void> RankGroup::gather_bytes(const void* mine,

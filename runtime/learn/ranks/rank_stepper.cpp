@@ -16,10 +16,11 @@ class RankStepper : public Stepper {
               const model::ModelSpec& spec,
               const std::shared_ptr<const model::ParamLayout>& trained,
               std::int64_t lanes,
-              core::TeamRunner& team)
+              core::TeamRunner& team,
+              RankPasses* passes = nullptr)
       : group_(group),
         team_(team),
-        gradient_(group, spec, trained, lanes, team, kStaging_floats),
+        gradient_(group, spec, trained, lanes, team, passes),
         mover_(group, gradient_.shards(), team, kStaging_floats) {}
 
   model::ParamStore& working() override { return gradient_.working(); }
@@ -71,16 +72,18 @@ class WholeStepper final : public RankStepper {
   AdamW optimiser_;
 };
 
-// Stages 1 and 2.
+// Stages 1 to 3.
 class ShardStepper final : public RankStepper {
  public:
   ShardStepper(RankGroup& group,
                const model::ParamStore& values,
                const std::shared_ptr<const model::ParamLayout>& trained,
                const OptimSettings& optim,
-               core::TeamRunner& team)
-      : RankStepper(group, values.spec(), trained, optim.lanes, team),
+               core::TeamRunner& team,
+               RankPasses* passes)
+      : RankStepper(group, values.spec(), trained, optim.lanes, team, passes),
         optim_(optim),
+        divided_(passes != nullptr),
         window_(values.layout(), *trained),
         m_(gradient_.shards().elements(group.rank()), team.memory()),
         v_(m_.size(), team.memory()) {}
@@ -95,6 +98,7 @@ class ShardStepper final : public RankStepper {
       float* const window = window_.read(team_, values, place);
       mine_.reserve_discard(own.size(), team_.memory());
       step(terms, window, turns, own);
+      if (divided_) return core::Result<void>();
       TROUPE_TRY(mover_.gather(turns, mine_.data(), window));
       window_.write(team_, values, place);
       return {};
@@ -119,8 +123,8 @@ class ShardStepper final : public RankStepper {
  private:
   core::Buffer<float>& shard(Moment moment) { return moment == Moment::kFirst ? m_ : v_; }
 
-  // Takes this rank's blocks out of the window and steps them.
-  void step(const kernels::AdamW& terms, const float* window, core::Range turns, core::Range own) {
+  // Takes this rank's blocks out of the window and steps them; divided weights are put back.
+  void step(const kernels::AdamW& terms, float* window, core::Range turns, core::Range own) {
     team_.run([&](core::Team member) {
       kernels::flush_denormals();
       mover_.shards().pack(member, window, group_.rank(), turns, mine_.data());
@@ -131,10 +135,14 @@ class ShardStepper final : public RankStepper {
       part.m = m_.data() + own.begin;
       part.v = v_.data() + own.begin;
       kernels::ops().adamw(part, member.share(own.size(), 64));
+      if (!divided_) return;
+      member.barrier();
+      mover_.shards().unpack(member, mine_.data(), group_.rank(), turns, window);
     });
   }
 
   const OptimSettings optim_;
+  const bool divided_;  // the weights of other ranks' blocks are not here
   TrainedWindow window_;
   core::Buffer<float> m_, v_;  // of this rank's shard
   core::Buffer<float> mine_;   // its blocks of some turns of the weights
@@ -147,10 +155,11 @@ std::unique_ptr<Stepper> rank_stepper(RankGroup& group,
                                       const model::ParamStore& values,
                                       const std::shared_ptr<const model::ParamLayout>& trained,
                                       const OptimSettings& optim,
-                                      core::TeamRunner& team) {
+                                      core::TeamRunner& team,
+                                      RankPasses* passes) {
   if (optim.ranks.zero_stage == 0)
     return std::make_unique<WholeStepper>(group, values, trained, optim, team);
-  return std::make_unique<ShardStepper>(group, values, trained, optim, team);
+  return std::make_unique<ShardStepper>(group, values, trained, optim, team, passes);
 }
 
 }  // namespace troupe::learn

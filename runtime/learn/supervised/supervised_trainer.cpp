@@ -143,7 +143,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       rows.push_back(data.row(i));
     TROUPE_TRY_ASSIGN(all, facts(data, rows));
     TROUPE_TRY_ASSIGN(total, totals(all, rows));
-    const auto weights = model_->packed();
+    const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
     const SupervisedGradient result =
         supervised_gradient(settings_.loss, all, total, values.first, values.second);
@@ -170,6 +170,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
+  core::Result<void> gather() override { return model_->gather(); }
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
   void set_score_scale(double mean, double std) override { model_->set_score_scale(mean, std); }
@@ -212,7 +213,8 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
                                    to.insert(to.end(), own.first.begin(), own.first.end());
                                    to.insert(to.end(), own.second.begin(), own.second.end());
                                    return {};
-                                 }));
+                                 },
+                                 weights.gate() != nullptr ? model_->passes() : nullptr));
     auto next = all.begin();
     for (const auto& micro : micro_batches) {
       for (const std::size_t row : micro)
@@ -270,7 +272,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       }
       pairs.push_back(pair);
     }
-    const auto weights = model_->packed();
+    const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(policy, score(*weights, pairs));
     TROUPE_TRY_ASSIGN(reference, score(*reference_, pairs));
     double sum = 0;
