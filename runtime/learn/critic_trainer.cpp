@@ -4,6 +4,7 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
+#include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/trainable_model.hpp"
@@ -85,26 +86,26 @@ class CriticTrainerImpl final : public CriticTrainer {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
     // Values do not depend on the plan, so ranks may have one that gives work to each.
     const Dealing dealing{.lanes = count_of(settings_.optim.ranks)};
-    TROUPE_TRY_ASSIGN(
-        plan, plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}, {}, dealing));
+    TROUPE_TRY_ASSIGN(plan,
+                      plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}, {}, dealing));
     const auto& micro_batches = plan.mini_batches.front().micro_batches;
     const auto weights = model_->pass_weights();
     std::vector<std::size_t> counts;
     for (const MicroBatch& micro : micro_batches)
       counts.push_back(static_cast<std::size_t>(micro.tokens));
-    TROUPE_TRY_ASSIGN(
-        all, share_parts<float>(
-                 model_->ranks(), counts,
-                 [&](std::size_t i, auto& to) {
-                   return add_values(*weights, groups, micro_batches[i], to);
-                 },
-                 model_->passes()));
+    TROUPE_TRY_ASSIGN(all, share_parts<float>(
+                               model_->ranks(), counts,
+                               [&](std::size_t i, auto& to) {
+                                 return add_values(*weights, groups, micro_batches[i], to);
+                               },
+                               model_->passes()));
     TokenValues result(groups.size());
     auto next = all.begin();
     for (const MicroBatch& micro : micro_batches) {
       const std::vector<float> flat(next, next + static_cast<std::ptrdiff_t>(micro.tokens));
       next += static_cast<std::ptrdiff_t>(micro.tokens);
-      if (!std::all_of(flat.begin(), flat.end(), [](float value) { return std::isfinite(value); })) {
+      if (!std::all_of(flat.begin(), flat.end(),
+                       [](float value) { return std::isfinite(value); })) {
         return core::fail(ErrorCode::kNumeric,
                           "the critic's value of a token in the micro-batch of " +
                               experience::name_of(groups[micro.parts.front().group].ticket) +
@@ -121,6 +122,10 @@ class CriticTrainerImpl final : public CriticTrainer {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
     TROUPE_TRY(check_fit(groups, old, "values"));
     TROUPE_TRY(check_fit(groups, returns, "returns"));
+    if (RankGroup* const ranks = model_->ranks()) {
+      const InputCrc given = InputCrc().add(groups).add(old).add(returns);
+      TROUPE_TRY(ranks->all_same(given.value()));
+    }
     TROUPE_TRY_ASSIGN(plan, plan_update(groups, settings_.batch, {}, {.lanes = model_->lanes()}));
     ValueBatch batch;
     batch.weight = Chosen<Reducer>("token_mean")->weight(plan.counts(), 1, 1);
@@ -193,7 +198,8 @@ class CriticTrainerImpl final : public CriticTrainer {
     return {};
   }
 
-  // The figures of the planned micro-batch. If its loss is finite, adds its gradient to the model's.
+  // The figures of the planned micro-batch. If its loss is finite, adds its gradient to the
+  // model's.
   core::Result<ValueFigures> run(const model::PackedWeights& weights, const ValueBatch& batch) {
     try {
       const c10::AutoGradMode with_grad(true);

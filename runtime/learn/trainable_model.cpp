@@ -89,9 +89,9 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
                           ".aux_loss_coef at 0, or train a mixture of experts");
   }
   TROUPE_TRY(model::check_memory(spec, team.memory(), key));
-  TROUPE_TRY(require(count_of(optim.ranks) == 1 || optim.ranks.zero_stage < 3 ||
-                         team.memory().on_host(),
-                     "train.zero_stage", "0, 1 or 2 on a device"));
+  TROUPE_TRY(
+      require(count_of(optim.ranks) == 1 || optim.ranks.zero_stage < 3 || team.memory().on_host(),
+              "train.zero_stage", "0, 1 or 2 on a device"));
   if (&master->memory() != &team.memory())
     master = std::make_unique<model::ParamStore>(master->to(team.memory()));
   auto trained = master->shared_layout();
@@ -184,8 +184,8 @@ core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
     TROUPE_TRY_ASSIGN(tensor, stepper_->first_nonfinite());
     return skip("the gradient of " + tensor, describe, report.lr);
   }
-  TROUPE_TRY(stepper_->apply(values(), report.lr,
-                             clip_scale(report.grad_norm, optim_.grad_norm_max)));
+  TROUPE_TRY(
+      stepper_->apply(values(), report.lr, clip_scale(report.grad_norm, optim_.grad_norm_max)));
   if (lora_) lora_->merge(team_, *master_);
   report.applied = true;
   ++version_;

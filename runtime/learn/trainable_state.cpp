@@ -119,7 +119,8 @@ core::Result<void> TrainableModel::write_once(
 
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
   TROUPE_TRY(gather());
-  core::Result<void> written;  // an error of the writer must not keep it from what ranks do together
+  core::Result<void>
+      written;  // an error of the writer must not keep it from what ranks do together
   const auto write = [&](const model::ParamStore& store, const char* name) {
     if (written) written = write_store(store, folder / name);
     return core::Result<void>();

@@ -6,6 +6,7 @@
 #include "runtime/learn/kl_control.hpp"
 #include "runtime/learn/micro_batch_runner.hpp"
 #include "runtime/learn/prepare_update.hpp"
+#include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/rl_state.hpp"
 #include "runtime/learn/trainable_model.hpp"
@@ -74,6 +75,10 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     };
     TROUPE_TRY_ASSIGN(update, prepare_update(settings_, version(), std::move(groups), score_start,
                                              state_.moments));
+    if (RankGroup* const ranks = model_->ranks()) {
+      const InputCrc given = InputCrc().add(update.groups).add(update.advantages);
+      TROUPE_TRY(ranks->all_same(given.value()));
+    }
     update_.emplace(std::move(update));
     return ValueTargets{std::move(update_->returns)};
   }
@@ -177,15 +182,15 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     std::vector<std::size_t> counts;
     for (const MicroBatch& micro : mini.micro_batches)
       counts.push_back(static_cast<std::size_t>(micro.tokens));
-    TROUPE_TRY_ASSIGN(
-        all, share_parts<float>(model_->ranks(), counts,
-                                [&](std::size_t i, std::vector<float>& to) -> core::Result<void> {
-                                  TROUPE_TRY_ASSIGN(
-                                      own, runner_.score(*weights, groups, mini.micro_batches[i]));
-                                  to.insert(to.end(), own.begin(), own.end());
-                                  return {};
-                                },
-                                model_->passes()));
+    TROUPE_TRY_ASSIGN(all, share_parts<float>(
+                               model_->ranks(), counts,
+                               [&](std::size_t i, std::vector<float>& to) -> core::Result<void> {
+                                 TROUPE_TRY_ASSIGN(
+                                     own, runner_.score(*weights, groups, mini.micro_batches[i]));
+                                 to.insert(to.end(), own.begin(), own.end());
+                                 return {};
+                               },
+                               model_->passes()));
     auto next = all.begin();
     for (const MicroBatch& micro : mini.micro_batches) {
       const auto end = next + static_cast<std::ptrdiff_t>(micro.tokens);
@@ -242,9 +247,9 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   }
 
   core::Result<PolicyFigures> run_part(const model::PackedWeights& weights,
-                                     const MiniBatch& mini,
-                                     const StepPlan& plan,
-                                     std::size_t part) {
+                                       const MiniBatch& mini,
+                                       const StepPlan& plan,
+                                       std::size_t part) {
     PolicyFigures figures;
     if (part >= mini.micro_batches.size()) {
       TROUPE_TRY_SET(figures.loss,

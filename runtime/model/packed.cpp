@@ -303,8 +303,9 @@ void PackedWeights::use_small_pages() noexcept {
 void PackedWeights::forget_range(core::Range part) noexcept {
   for (const Piece& piece : pieces_) {
     if (piece.flat < part.begin || piece.flat >= part.end) continue;
-    const std::int64_t bytes = piece.panels ? kernels::packed_bytes(piece.out.dtype, piece.n, piece.k)
-                                            : piece.n * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t bytes = piece.panels
+                                   ? kernels::packed_bytes(piece.out.dtype, piece.n, piece.k)
+                                   : piece.n * static_cast<std::int64_t>(sizeof(float));
     core::forget_pages(piece.out.data, static_cast<std::size_t>(bytes));
   }
 }

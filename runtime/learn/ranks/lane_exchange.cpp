@@ -128,8 +128,8 @@ void LaneExchange::add(const float* from, float* to, std::int64_t count) {
     const core::Range own = member.share(count, 64);
     if (own.empty()) return;
     float* const sum = to + own.begin;
-    kernels::ops().add_rows(
-        {.columns = own.size(), .a = sum, .b = from + own.begin, .out = sum}, {0, 1});
+    kernels::ops().add_rows({.columns = own.size(), .a = sum, .b = from + own.begin, .out = sum},
+                            {0, 1});
   });
 }
 

@@ -127,8 +127,8 @@ core::Result<double> RankGradient::norm() {
 core::Result<std::string> RankGradient::first_nonfinite() {
   std::vector<float> shard(static_cast<std::size_t>(sum_.size()));
   sum_.download(shard);
-  const auto found = std::find_if(shard.begin(), shard.end(),
-                                  [](float number) { return !std::isfinite(number); });
+  const auto found =
+      std::find_if(shard.begin(), shard.end(), [](float number) { return !std::isfinite(number); });
   std::int64_t place = std::numeric_limits<std::int64_t>::max();
   if (found != shard.end()) place = shards_.place(group_.rank(), found - shard.begin());
   const std::vector<std::size_t> counts(static_cast<std::size_t>(group_.size()), 1);

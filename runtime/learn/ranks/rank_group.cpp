@@ -68,6 +68,19 @@ core::Result<void> RankGroup::all_well(const core::Result<void>& own, const std:
   return {};
 }
 
+core::Result<void> RankGroup::all_same(std::uint32_t crc) {
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(size()), 1);
+  TROUPE_TRY_ASSIGN(all, gather<std::uint32_t>({&crc, 1}, counts));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    return core::fail(core::ErrorCode::kInvalidArgument,
+                      "rank " + std::to_string(rank) +
+                          " was given other data to learn from than rank 0; all ranks of a trainer "
+                          "learn from the same");
+  }
+  return {};
+}
+
 core::Failure RankGroup::leave(core::Error error) {
   // An operation of the gang may be what failed; it is over then, and this changes nothing.
   gang_.abort();

@@ -73,6 +73,9 @@ class RankGroup {
   // first rank that could not `what`. The gang goes on.
   core::Result<void> all_well(const core::Result<void>& own, const std::string& what);
 
+  // Error kInvalidArgument, on all ranks, when they were given different data. `crc`: of a rank's.
+  core::Result<void> all_same(std::uint32_t crc);
+
   // Ends the gang because this rank failed alone, and returns `error`.
   core::Failure leave(core::Error error);
 

@@ -1,6 +1,6 @@
-// Passes through a model whose weights the ranks have divided. Every part of the weights is gathered
-// by all ranks together, so all make the same passes: one that has no micro-batch for a pass walks
-// through it without computing. Used on the trainer's thread.
+// Passes through a model whose weights the ranks have divided. Every part of the weights is
+// gathered by all ranks together, so all make the same passes: one that has no micro-batch for a
+// pass walks through it without computing. Used on the trainer's thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -27,9 +27,7 @@ class RankStepper : public Stepper {
   void begin_step() override { gradient_.begin_step(); }
   core::Result<std::size_t> run(const StepParts& parts) override { return gradient_.run(parts); }
   core::Result<double> end_step() override { return gradient_.norm(); }
-  core::Result<std::string> first_nonfinite() override {
-    return gradient_.first_nonfinite();
-  }
+  core::Result<std::string> first_nonfinite() override { return gradient_.first_nonfinite(); }
 
  protected:
   RankGroup& group_;
@@ -85,8 +83,9 @@ class ShardStepper final : public RankStepper {
         optim_(optim),
         divided_(passes != nullptr),
         window_(values.layout(), *trained),
-        m_(gradient_.shards().elements(group.rank()), team.memory()),
-        v_(m_.size(), team.memory()) {}
+        m_(gradient_.shards().elements(group.rank()),
+           optim.offload ? core::host_memory() : team.memory()),
+        v_(m_.size(), m_.memory()) {}
 
   core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
     ++steps_;
@@ -106,38 +105,54 @@ class ShardStepper final : public RankStepper {
   }
 
   core::Result<void> save(Moment moment, const Use& use) override {
-    if (group_.rank() != 0) return mover_.collect(shard(moment).data(), nullptr);
+    core::Buffer<float> visiting;  // the shard, if it is not in the memory of the team
+    const float* own = shard(moment).data();
+    if (offloaded()) {
+      visiting = core::Buffer<float>(shard(moment).size(), team_.memory());
+      visiting.upload(shard(moment).span());
+      own = visiting.data();
+    }
+    if (group_.rank() != 0) return mover_.collect(own, nullptr);
     model::ParamStore whole = working().same_layout();
-    TROUPE_TRY(mover_.collect(shard(moment).data(), whole.data()));
+    TROUPE_TRY(mover_.collect(own, whole.data()));
     return use(whole);
   }
   core::Result<void> load(Moment moment, const Fill& fill) override {
     model::ParamStore whole = working().same_layout();
     TROUPE_TRY(fill(whole));
-    mover_.take(whole.data(), shard(moment).data());
+    if (!offloaded()) {
+      mover_.take(whole.data(), shard(moment).data());
+      return {};
+    }
+    core::Buffer<float> visiting(shard(moment).size(), team_.memory());
+    mover_.take(whole.data(), visiting.data());
+    visiting.download(shard(moment).span());
     return {};
   }
   std::int64_t adam_steps() const override { return steps_; }
   void set_adam_steps(std::int64_t steps) override { steps_ = steps; }
 
  private:
+  bool offloaded() const { return &m_.memory() != &team_.memory(); }
   core::Buffer<float>& shard(Moment moment) { return moment == Moment::kFirst ? m_ : v_; }
 
   // Takes this rank's blocks out of the window and steps them; divided weights are put back.
-  void step(const kernels::AdamW& terms, float* window, core::Range turns, core::Range own) {
+  void step(kernels::AdamW terms, float* window, core::Range turns, core::Range own) {
+    const BlockShards& shards = mover_.shards();
+    terms.param = mine_.data();
+    terms.grad = gradient_.shard() + own.begin;
+    terms.m = m_.data() + own.begin;
+    terms.v = v_.data() + own.begin;
     team_.run([&](core::Team member) {
       kernels::flush_denormals();
-      mover_.shards().pack(member, window, group_.rank(), turns, mine_.data());
+      shards.pack(member, window, group_.rank(), turns, mine_.data());
       member.barrier();
-      kernels::AdamW part = terms;
-      part.param = mine_.data();
-      part.grad = gradient_.shard() + own.begin;
-      part.m = m_.data() + own.begin;
-      part.v = v_.data() + own.begin;
-      kernels::ops().adamw(part, member.share(own.size(), 64));
-      if (!divided_) return;
-      member.barrier();
-      mover_.shards().unpack(member, mine_.data(), group_.rank(), turns, window);
+      if (!offloaded()) kernels::ops().adamw(terms, member.share(own.size(), 64));
+    });
+    if (offloaded()) adamw_on_host(team_.memory(), terms, own.size());
+    if (!divided_) return;
+    team_.run([&](core::Team member) {
+      shards.unpack(member, mine_.data(), group_.rank(), turns, window);
     });
   }
 

@@ -4,6 +4,8 @@
 // - All ranks create the trainer with the same settings, `train.lanes` of at least R, and the same
 //   weights, and make the same calls with the same arguments, in the same order: groups, values and
 //   returns, dataset rows, folders. `packed()` and `master()` are local.
+// - What a step learns from is compared by a checksum: ranks that were given different data all get
+//   kInvalidArgument.
 // - Every call returns the same on every rank: weights, reports, targets, metrics and errors that
 //   follow from the data have the same bits as those of one process with the same lanes.
 // - save_state and save_model are calls of all ranks too: rank 0 writes, the same files as one

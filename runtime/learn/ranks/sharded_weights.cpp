@@ -120,10 +120,10 @@ void ShardedWeights::forget(core::Range turns) noexcept {
   const auto forget_blocks = [&](std::int64_t from, std::int64_t to) {
     to = std::min(to, last);
     if (from >= to) return;
-    core::forget_pages(master_.data() + from * kTurnBlock,
-                       static_cast<std::size_t>(
-                           std::min(to * kTurnBlock, master_.size()) - from * kTurnBlock) *
-                           sizeof(float));
+    core::forget_pages(
+        master_.data() + from * kTurnBlock,
+        static_cast<std::size_t>(std::min(to * kTurnBlock, master_.size()) - from * kTurnBlock) *
+            sizeof(float));
   };
   for (std::int64_t turn = turns.begin; turn < turns.end; ++turn) {
     const std::int64_t own = turn * ranks + group_.rank();

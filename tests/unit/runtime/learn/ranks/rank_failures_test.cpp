@@ -159,8 +159,8 @@ TEST(RankFailures, AStateThatOneRankCannotReadIsRefusedByAll) {
     const auto trainer = make_ranked(ranked({&gang, 1}), own);
     const auto loaded = trainer->load_state(gang.rank() == 2 ? empty.path() : full.path());
     ASSERT_FALSE(loaded);
-    EXPECT_EQ(loaded.error().code, gang.rank() == 2 ? core::ErrorCode::kNotFound
-                                                    : core::ErrorCode::kPeerLost);
+    EXPECT_EQ(loaded.error().code,
+              gang.rank() == 2 ? core::ErrorCode::kNotFound : core::ErrorCode::kPeerLost);
   });
 }
 
@@ -189,6 +189,22 @@ TEST(RankFailures, ALostRankIsPeerLostForTheOthers) {
       EXPECT_EQ(report.error().code, core::ErrorCode::kPeerLost) << report.error().message;
     });
   }
+}
+
+// A number that differs somewhere would not be noticed by the sizes of what ranks exchange.
+TEST(RankFailures, RanksThatWereGivenOtherDataAreRefused) {
+  test::run_ranks(3, [&](collective::Collectives& gang) {
+    core::SerialTeam team;
+    const auto trainer = make_ranked(ranked({&gang, 1}), team);
+    auto groups = random_groups(*trainer->packed(), 0, 6, 4);
+    const auto same = trainer->prepare(groups);
+    EXPECT_TRUE(same);
+    if (gang.rank() == 2) groups[3].samples[1].score = 0.123;
+    const auto other = trainer->prepare(groups);
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, core::ErrorCode::kInvalidArgument);
+    EXPECT_NE(other.error().message.find("rank 2"), std::string::npos) << other.error().message;
+  });
 }
 
 TEST(RankFailures, MoreRanksThanLanesAndUnknownStagesAreRefusedByTheKey) {

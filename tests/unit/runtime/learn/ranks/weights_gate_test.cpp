@@ -26,8 +26,8 @@ class SpoilingGate final : public WeightsGate {
       : team_(team),
         master_(master),
         parts_(ranges_of_parts(master.spec(), master.layout())),
-        nothing_(static_cast<std::size_t>(master.size()),
-                 std::numeric_limits<float>::quiet_NaN()) {}
+        nothing_(static_cast<std::size_t>(master.size()), std::numeric_limits<float>::quiet_NaN()) {
+  }
 
   void fill(PackedWeights& panels, const float* from, std::int64_t part) {
     team_.run([&](core::Team member) {
