@@ -135,10 +135,6 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::pass_weights() {
   return divided_->panels(version_);
 }
 
-core::Result<void> TrainableModel::gather() const {
-  return divided_ ? divided_->gather_all() : core::Result<void>();
-}
-
 RankPasses* TrainableModel::passes() const {
   return divided_.get();
 }

@@ -117,6 +117,10 @@ core::Result<void> TrainableModel::write_once(
   return ranks_->agree(ranks_->rank() == 0 ? write() : core::Result<void>());
 }
 
+core::Result<void> TrainableModel::gather() const {
+  return divided_ ? divided_->gather_all() : core::Result<void>();
+}
+
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
   TROUPE_TRY(gather());
   core::Result<void>

@@ -9,8 +9,11 @@ namespace {
 
 constexpr std::string_view kLayerPrefix = "model.layers.";
 
+// Tensors begin at multiples of this many elements; what lies between two is nobody's.
+constexpr std::int64_t kTensorStep = 16;
+
 void append_range(std::vector<core::Range>& ranges, core::Range range) {
-  if (!ranges.empty() && ranges.back().end == range.begin) {
+  if (!ranges.empty() && range.begin - ranges.back().end < kTensorStep) {
     ranges.back().end = range.end;
   } else {
     ranges.push_back(range);
