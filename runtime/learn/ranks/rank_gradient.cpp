@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/pages.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,12 @@ RankGradient::RankGradient(RankGroup& group,
       passes_(passes),
       stack_(spec, trained, lanes, group.lanes_of(group.rank(), lanes), team),
       exchange_(group, shards_, team),
-      sum_(shards_.elements(group.rank()), team.memory()) {}
+      sum_(shards_.elements(group.rank()), team.memory()) {
+  if (!ships_on_the_way()) return;
+  model::ParamStore& lane = stack_.working();
+  core::use_small_pages(lane.data(), static_cast<std::size_t>(lane.size()) * sizeof(float));
+  passes_->watch_back([this](std::int64_t first) { return ship_from(first); });
+}
 
 void RankGradient::begin_step() {
   team_.run([&](core::Team member) {
@@ -37,14 +43,15 @@ core::Result<std::size_t> RankGradient::run(const StepParts& parts) {
   const std::size_t count = parts.parts.size(), lanes = static_cast<std::size_t>(lanes_);
   for (std::size_t first = 0; first < count; first += lanes) {
     const std::size_t last = std::min(first + lanes, count);
+    present_.assign(lanes, false);
+    for (std::size_t part = first; part < last; ++part)
+      present_[part - first] = parts.parts[part].learns;
+    shipped_ = shards_.turns();
     if (auto done = run_own(parts, first); !done) return group_.leave(done.error());
     TROUPE_TRY(share_figures(parts, first, last));
     for (std::size_t part = first; part < last; ++part)
       if (!parts.finite(part)) return part + 1;
-    std::vector<bool> present(lanes, false);
-    for (std::size_t part = first; part < last; ++part)
-      present[part - first] = parts.parts[part].learns;
-    TROUPE_TRY(exchange_.add_round(present, stack_.sums(), sum_.data()));
+    if (!ships_on_the_way()) TROUPE_TRY(exchange_.add_round(present_, stack_.sums(), sum_.data()));
   }
   return count;
 }
@@ -60,7 +67,8 @@ core::Result<void> RankGradient::run_own(const StepParts& parts, std::size_t fir
     const auto run = [&]() -> core::Result<void> {
       const std::size_t part = first + static_cast<std::size_t>(own.begin + turn);
       if (!finite || own.begin + turn >= own.end || part >= parts.parts.size()) return {};
-      stack_.begin_lane(parts.parts[part].learns);
+      // What was shipped on the way has left zeros.
+      if (!ships_on_the_way()) stack_.begin_lane(parts.parts[part].learns);
       TROUPE_TRY(parts.run(part));
       finite = parts.finite(part);
       return {};
@@ -76,6 +84,21 @@ core::Result<void> RankGradient::run_own(const StepParts& parts, std::size_t fir
     if (any) TROUPE_TRY(in_pass(run, passes_, learns));
   }
   stack_.end_round();
+  return ships_on_the_way() ? ship_from(0) : core::Result<void>();
+}
+
+core::Result<void> RankGradient::ship_from(std::int64_t first) {
+  const std::int64_t turn = group_.size() * BlockShards::kBlock;
+  const core::Range turns{(first + turn - 1) / turn, shipped_};
+  if (turns.empty()) return {};
+  model::ParamStore* const lane = &stack_.working();
+  const bool has_one = present_[static_cast<std::size_t>(group_.rank())];
+  TROUPE_TRY(exchange_.add_round(present_, {&lane, has_one ? std::size_t{1} : std::size_t{0}},
+                                 sum_.data(), turns));
+  shipped_ = turns.begin;
+  const core::Range window = shards_.in_buffer(turns);
+  core::clear_pages(lane->data() + window.begin,
+                    static_cast<std::size_t>(window.size()) * sizeof(float));
   return {};
 }
 

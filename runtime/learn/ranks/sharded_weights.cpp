@@ -37,6 +37,7 @@ std::shared_ptr<const model::PackedWeights> ShardedWeights::panels(core::Version
 
 void ShardedWeights::begin_pass() {
   next_ = 0;
+  going_ = {};
   if (!whole_) return;
   forget({0, mover_.shards().turns()});
   whole_ = false;
@@ -52,17 +53,29 @@ std::int64_t ShardedWeights::place_of(std::int64_t part, bool backward) const {
 core::Result<void> ShardedWeights::finish_pass(bool backward) {
   const std::int64_t count = std::ssize(parts_);
   const std::int64_t end = backward ? 2 * count - 1 : count;
+  TROUPE_TRY(going_);
   for (; next_ < end; ++next_) {
     const std::int64_t part = next_ < count ? next_ : 2 * count - 1 - next_;
     TROUPE_TRY(gather_part(part));
     for (const core::Range range : parts_[static_cast<std::size_t>(part)])
       forget(turns_of(range));
+    if (next_ >= count) TROUPE_TRY(went_back(part));
   }
   return {};
 }
 
+// Layers lie in ascending order behind the embedding and before the final norm and the head, so
+// what is complete on the way back is all from some element on. A tied embedding, which is in the
+// last part too, is complete at the very end.
+core::Result<void> ShardedWeights::went_back(std::int64_t part) const {
+  if (!done_) return {};
+  const auto& ranges = parts_[static_cast<std::size_t>(part)];
+  return done_(part + 1 == std::ssize(parts_) ? ranges.back().begin : ranges.front().begin);
+}
+
 void ShardedWeights::open(std::int64_t part, bool backward) {
   TROUPE_CHECK(next_ == place_of(part, backward) && !whole_, "all ranks make the same passes");
+  if (!going_) throw model::GateFailure(going_.error());
   if (auto gathered = gather_part(part); !gathered) throw model::GateFailure(gathered.error());
   team_.run([&](core::Team member) {
     kernels::flush_denormals();
@@ -71,12 +84,13 @@ void ShardedWeights::open(std::int64_t part, bool backward) {
   });
 }
 
-void ShardedWeights::close(std::int64_t part, bool /*backward*/) noexcept {
+void ShardedWeights::close(std::int64_t part, bool backward) noexcept {
   for (const core::Range range : parts_[static_cast<std::size_t>(part)]) {
     forget(turns_of(range));
     panels_->forget_range(range);
   }
   ++next_;
+  if (backward && going_) going_ = went_back(part);
 }
 
 core::Result<void> ShardedWeights::gather_part(std::int64_t part) {

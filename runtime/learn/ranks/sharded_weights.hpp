@@ -32,8 +32,10 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
 
   void begin_pass() override;
   core::Result<void> finish_pass(bool backward) override;
+  void watch_back(Done done) override { done_ = std::move(done); }
 
   void open(std::int64_t part, bool backward) override;
+  // An error of what watches the way back comes with the next call.
   void close(std::int64_t part, bool backward) noexcept override;
 
   // Makes all of the master values present, until the next pass. All ranks call it.
@@ -48,6 +50,7 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
   void forget(core::Range turns) noexcept;
   core::Result<void> gather_part(std::int64_t part);
   std::int64_t place_of(std::int64_t part, bool backward) const;
+  core::Result<void> went_back(std::int64_t part) const;
 
   RankGroup& group_;
   model::ParamStore& master_;
@@ -58,6 +61,8 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
   core::Buffer<float> mine_;  // this rank's blocks of what is gathered
   std::int64_t next_ = 0;     // the pass's next part: forward ones, then backward ones
   bool whole_ = true;
+  Done done_;
+  core::Result<void> going_;  // an error of done_
 };
 
 }  // namespace troupe::learn
