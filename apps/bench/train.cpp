@@ -67,13 +67,12 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
 // Adds what ranks move. With a critic its bytes are among them, and the least is not known.
 void add_rank_figures(ordered_json& line, const TrainJob& job, const TrainFigures& figures) {
   if (job.ranks == 1) return;
-  const std::int64_t rounds = (figures.micro_batches + job.lanes - 1) / job.lanes;
   line["ranks"] = job.ranks;
   line["zero_stage"] = job.zero_stage;
   line["sent_bytes"] = figures.sent_bytes;
   if (job.objective == "ppo") return;
   line["sent_share_of_least"] =
-      figures.sent_bytes / least_bytes(job.ranks, rounds, figures.trained);
+      figures.sent_bytes / least_bytes(job, figures.micro_batches, figures.trained);
 }
 
 // Whether the objective trains on given sequences or pairs and not on sampled groups.
@@ -226,7 +225,8 @@ core::Result<ordered_json> measured(const TrainJob& job,
   ordered_json line = line_of(job, figures);
   add_rank_figures(line, job, figures);
   // A GPU only enqueues work, so the host's clock cannot tell its phases apart.
-  const bool plain = job.objective != "ppo" && job.lora_rank == 0 && job.lanes == 1 && job.ranks == 1;
+  const bool plain =
+      job.objective != "ppo" && job.lora_rank == 0 && job.lanes == 1 && job.ranks == 1;
   if (!plain || !team.memory().on_host()) return line;
   TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, team));
   line["forward_s"] = phases.forward_s;
@@ -285,8 +285,9 @@ core::Result<void> bench_train(Words words) {
            {"--device", &job.device, kDeviceHelp},
            {"--threads", &job.threads, "of each rank; 0 = all cores", false, 0, 1024},
            {"--ranks", &job.ranks, "processes that train the model together", false, 1, 64},
-           {"--zero-stage", &job.zero_stage, "what ranks divide: 0 nothing, 1 or 2 the moments",
-            false, 0, learn::kZeroStage_max},
+           {"--zero-stage", &job.zero_stage,
+            "what ranks divide: 0 nothing, 1 or 2 the moments, 3 weights too", false, 0,
+            learn::kZeroStage_max},
            {"--rank", &job.rank, "what this process is; 0 starts the others", false, 0, 63},
            {"--folder", &job.folder, "where the others meet; set by rank 0"},
            {"--json", &as_json, "one JSON line"}},

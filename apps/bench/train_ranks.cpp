@@ -87,8 +87,12 @@ void TrainRanks::wait() {
     other.wait();
 }
 
-double least_bytes(std::int64_t ranks, std::int64_t rounds, std::int64_t trained) {
-  return 4.0 * static_cast<double>((rounds + 1) * (ranks - 1)) * static_cast<double>(trained);
+double least_bytes(const TrainJob& job, std::int64_t micro_batches, std::int64_t trained) {
+  const std::int64_t rounds = (micro_batches + job.lanes - 1) / job.lanes;
+  const std::int64_t passes = rounds * ((job.lanes + job.ranks - 1) / job.ranks);
+  const std::int64_t gathers = job.zero_stage < 3 ? 1 : 2 * passes;
+  return 4.0 * static_cast<double>((rounds + gathers) * (job.ranks - 1)) *
+         static_cast<double>(trained);
 }
 
 }  // namespace troupe::app

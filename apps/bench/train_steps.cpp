@@ -280,6 +280,7 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
   const auto sample = [&](int i) -> core::Result<void> {
     for (experience::Group& group : groups)
       group.ticket.update = static_cast<std::uint64_t>(i);
+    TROUPE_TRY(trainer->gather());
     return record_behaviour(groups, *trainer->packed(), settings, team);
   };
   const auto update = [&](int) -> core::Result<void> {

@@ -4,6 +4,7 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
+#include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/trainable_model.hpp"
@@ -38,7 +39,7 @@ core::Result<void> check_fit(const std::vector<experience::Group>& groups,
 }
 
 // The entries of `lists` for a micro-batch's tokens, in the order of its targets.
-std::vector<double> gather(const TokenValues& lists, const MicroBatch& micro) {
+std::vector<double> entries_of(const TokenValues& lists, const MicroBatch& micro) {
   std::vector<double> flat;
   for (const GroupPart& part : micro.parts) {
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
@@ -85,23 +86,26 @@ class CriticTrainerImpl final : public CriticTrainer {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
     // Values do not depend on the plan, so ranks may have one that gives work to each.
     const Dealing dealing{.lanes = count_of(settings_.optim.ranks)};
-    TROUPE_TRY_ASSIGN(
-        plan, plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}, {}, dealing));
+    TROUPE_TRY_ASSIGN(plan,
+                      plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}, {}, dealing));
     const auto& micro_batches = plan.mini_batches.front().micro_batches;
-    const auto weights = model_->packed();
+    const auto weights = model_->pass_weights();
     std::vector<std::size_t> counts;
     for (const MicroBatch& micro : micro_batches)
       counts.push_back(static_cast<std::size_t>(micro.tokens));
-    TROUPE_TRY_ASSIGN(
-        all, share_parts<float>(model_->ranks(), counts, [&](std::size_t i, auto& to) {
-          return add_values(*weights, groups, micro_batches[i], to);
-        }));
+    TROUPE_TRY_ASSIGN(all, share_parts<float>(
+                               model_->ranks(), counts,
+                               [&](std::size_t i, auto& to) {
+                                 return add_values(*weights, groups, micro_batches[i], to);
+                               },
+                               model_->passes()));
     TokenValues result(groups.size());
     auto next = all.begin();
     for (const MicroBatch& micro : micro_batches) {
       const std::vector<float> flat(next, next + static_cast<std::ptrdiff_t>(micro.tokens));
       next += static_cast<std::ptrdiff_t>(micro.tokens);
-      if (!std::all_of(flat.begin(), flat.end(), [](float value) { return std::isfinite(value); })) {
+      if (!std::all_of(flat.begin(), flat.end(),
+                       [](float value) { return std::isfinite(value); })) {
         return core::fail(ErrorCode::kNumeric,
                           "the critic's value of a token in the micro-batch of " +
                               experience::name_of(groups[micro.parts.front().group].ticket) +
@@ -118,6 +122,10 @@ class CriticTrainerImpl final : public CriticTrainer {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
     TROUPE_TRY(check_fit(groups, old, "values"));
     TROUPE_TRY(check_fit(groups, returns, "returns"));
+    if (RankGroup* const ranks = model_->ranks()) {
+      const InputCrc given = InputCrc().add(groups).add(old).add(returns);
+      TROUPE_TRY(ranks->all_same(given.value()));
+    }
     TROUPE_TRY_ASSIGN(plan, plan_update(groups, settings_.batch, {}, {.lanes = model_->lanes()}));
     ValueBatch batch;
     batch.weight = Chosen<Reducer>("token_mean")->weight(plan.counts(), 1, 1);
@@ -130,8 +138,8 @@ class CriticTrainerImpl final : public CriticTrainer {
           const auto run_part = [&](std::size_t part) -> core::Result<ValueFigures> {
             const MicroBatch& micro = mini.micro_batches[part];
             TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), model_->team(), plan_));
-            batch.old = gather(old, micro);
-            batch.returns = gather(returns, micro);
+            batch.old = entries_of(old, micro);
+            batch.returns = entries_of(returns, micro);
             return run(weights, batch);
           };
           TROUPE_TRY_ASSIGN(figures, model_->run_parts<ValueFigures>(parts, run_part));
@@ -157,10 +165,12 @@ class CriticTrainerImpl final : public CriticTrainer {
     return report(totals, old, returns);
   }
 
+  core::Result<void> gather() override { return model_->gather(); }
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
+    TROUPE_TRY(model_->gather());
     return model_->write_once([&] {
       return model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from);
     });
@@ -188,7 +198,8 @@ class CriticTrainerImpl final : public CriticTrainer {
     return {};
   }
 
-  // The figures of the planned micro-batch. If its loss is finite, adds its gradient to the model's.
+  // The figures of the planned micro-batch. If its loss is finite, adds its gradient to the
+  // model's.
   core::Result<ValueFigures> run(const model::PackedWeights& weights, const ValueBatch& batch) {
     try {
       const c10::AutoGradMode with_grad(true);

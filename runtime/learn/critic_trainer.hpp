@@ -59,6 +59,9 @@ class CriticTrainer {
                                             const TokenValues& old,
                                             const TokenValues& returns) = 0;
 
+  // Ranks at stage 3: master() is whole until the next call that learns or scores
+  // (ranks/ranks.hpp).
+  virtual core::Result<void> gather() { return {}; }
   virtual const model::ParamStore& master() const = 0;
   virtual core::Version version() const = 0;
 

@@ -58,8 +58,8 @@ class LaneStack {
   const std::int64_t lanes_;
   const LaneSpan own_;
   core::TeamRunner& team_;
-  model::ParamStore lane_;              // the current lane's gradient
-  std::list<model::ParamStore> pool_;   // gradients for lanes that wait
+  model::ParamStore lane_;                       // the current lane's gradient
+  std::list<model::ParamStore> pool_;            // gradients for lanes that wait
   std::vector<model::ParamStore*> free_, kept_;  // of the pool; the last one kept may be lane_
   LaneFold fold_;
   std::int64_t next_ = 0;  // the next lane to begin

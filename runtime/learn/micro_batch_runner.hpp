@@ -1,6 +1,7 @@
 // Runs single micro-batches of the policy through its model, with gradients or for metrics alone.
-// Turns LibTorch's exceptions into errors. Keeps activations and scratch from batch to batch (bound:
-// micro_tokens_max rows). Part of trainer.cpp, on whose thread it runs; numeric work on the team.
+// Turns LibTorch's exceptions into errors. Keeps activations and scratch from batch to batch
+// (bound: micro_tokens_max rows). Part of trainer.cpp, on whose thread it runs; numeric work on the
+// team.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -13,6 +13,9 @@ namespace {
 // Elements: members' shares begin at multiples of it, so no two write to one cache line.
 constexpr std::int64_t kGrain = 64;
 
+// Elements that visit the host at a time.
+constexpr std::int64_t kVisit = std::int64_t{1} << 20;
+
 }  // namespace
 
 double global_norm(core::TeamRunner& team, const float* x, std::int64_t count) {
@@ -66,6 +69,25 @@ kernels::AdamW adamw_terms(const OptimSettings& optim,
   return a;
 }
 
+void adamw_on_host(core::Memory& memory, const kernels::AdamW& terms, std::int64_t count) {
+  kernels::flush_denormals();
+  const std::int64_t room = std::min(count, kVisit);
+  core::Buffer<float> param(room), grad(room);
+  for (std::int64_t at = 0; at < count; at += kVisit) {
+    const std::int64_t size = std::min(kVisit, count - at);
+    const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(float);
+    memory.download(param.data(), terms.param + at, bytes);
+    memory.download(grad.data(), terms.grad + at, bytes);
+    kernels::AdamW piece = terms;
+    piece.param = param.data();
+    piece.grad = grad.data();
+    piece.m = terms.m + at;
+    piece.v = terms.v + at;
+    kernels::host_ops().adamw(piece, {0, size});
+    memory.upload(terms.param + at, param.data(), bytes);
+  }
+}
+
 std::vector<TrainedRun> trained_runs(const model::ParamLayout& params,
                                      const model::ParamLayout& trained) {
   if (params.total == trained.total) return {{0, 0, trained.total}};
@@ -89,7 +111,7 @@ AdamW::AdamW(const model::ParamStore& params,
     : optim_(optim),
       params_size_(params.size()),
       runs_(trained_runs(params.layout(), *trained)),
-      m_(params.spec(), trained, params.memory()),
+      m_(params.spec(), trained, optim.offload ? core::host_memory() : params.memory()),
       v_(m_.same_layout()) {}
 
 void AdamW::step(core::TeamRunner& team,
@@ -101,15 +123,22 @@ void AdamW::step(core::TeamRunner& team,
                "stores of the optimiser's layouts");
   ++steps_;
   const kernels::AdamW a = adamw_terms(optim_, steps_, lr, grad_scale);
-  team.run([&](core::Team member) {
+  const auto part_of = [&](const TrainedRun& run) {
     kernels::AdamW part = a;
-    for (const TrainedRun& run : runs_) {
-      part.param = params.data() + run.param;
-      part.grad = grads.data() + run.moment;
-      part.m = m_.data() + run.moment;
-      part.v = v_.data() + run.moment;
-      kernels::ops().adamw(part, member.share(run.count, kGrain));
-    }
+    part.param = params.data() + run.param;
+    part.grad = grads.data() + run.moment;
+    part.m = m_.data() + run.moment;
+    part.v = v_.data() + run.moment;
+    return part;
+  };
+  if (&m_.memory() != &team.memory()) {
+    for (const TrainedRun& run : runs_)
+      adamw_on_host(team.memory(), part_of(run), run.count);
+    return;
+  }
+  team.run([&](core::Team member) {
+    for (const TrainedRun& run : runs_)
+      kernels::ops().adamw(part_of(run), member.share(run.count, kGrain));
   });
 }
 

@@ -81,6 +81,7 @@ struct OptimSettings {
   std::int64_t nonfinite_steps_max = 3;  // steps skipped in a row; one more stops the run
   std::int64_t lanes = 1;                // of a step's gradient (lane_sum.hpp)
   Ranks ranks;                           // with which the model is trained
+  bool offload = false;                  // a device's moments are on the host, stepped there
   bool checkpointing = false;            // of activations: less memory, more time, the same bits
   double aux_loss_coef = 0;              // of the load-balancing loss of experts
   model::TrainedSet trained;             // all weights, all but some, or adapters

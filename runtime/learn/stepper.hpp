@@ -20,7 +20,7 @@ namespace troupe::learn {
 
 // What the model must know of a micro-batch before it runs.
 struct StepPart {
-  double share = 0;    // of the step's rows, for the load-balancing loss of experts; 0: no balancing
+  double share = 0;  // of the step's rows, for the load-balancing loss of experts; 0: no balancing
   bool learns = true;  // false: no backward pass; its lane stays absent
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/ranks/rank_stepper.hpp"
+#include "runtime/learn/ranks/sharded_weights.hpp"
 #include "runtime/learn/schedule.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/peft_folder.hpp"
@@ -23,13 +24,21 @@ constexpr std::int64_t kLanes_max = 1024;
 
 core::Result<void> check_ranks(const OptimSettings& optim) {
   TROUPE_TRY(require(optim.ranks.zero_stage >= 0 && optim.ranks.zero_stage <= kZeroStage_max,
-                     "train.zero_stage", "0, 1 or 2"));
+                     "train.zero_stage", "0, 1, 2 or 3"));
   if (count_of(optim.ranks) <= optim.lanes) return {};
   return core::fail(ErrorCode::kConfig,
                     "train.lanes is " + std::to_string(optim.lanes) + ", and " +
                         std::to_string(count_of(optim.ranks)) +
                         " ranks train the model: each needs a lane at least; raise --train.lanes "
                         "in a new run, or start fewer ranks");
+}
+
+std::unique_ptr<ShardedWeights> divided_weights(RankGroup* group,
+                                                const OptimSettings& optim,
+                                                model::ParamStore& master,
+                                                core::TeamRunner& team) {
+  if (group == nullptr || optim.ranks.zero_stage < 3 || !optim.trained.everything()) return nullptr;
+  return std::make_unique<ShardedWeights>(*group, master, optim.panels, team);
 }
 
 std::unique_ptr<RankGroup> group_of(const Ranks& ranks) {
@@ -80,6 +89,9 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
                           ".aux_loss_coef at 0, or train a mixture of experts");
   }
   TROUPE_TRY(model::check_memory(spec, team.memory(), key));
+  TROUPE_TRY(
+      require(count_of(optim.ranks) == 1 || optim.ranks.zero_stage < 3 || team.memory().on_host(),
+              "train.zero_stage", "0, 1 or 2 on a device"));
   if (&master->memory() != &team.memory())
     master = std::make_unique<model::ParamStore>(master->to(team.memory()));
   auto trained = master->shared_layout();
@@ -103,7 +115,8 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       lora_(fresh_adapters(*master_, trained, optim.trained)),
       trained_size_(trained->total),
       ranks_(group_of(optim.ranks)),
-      stepper_(ranks_ ? rank_stepper(*ranks_, values(), trained, optim, team)
+      divided_(divided_weights(ranks_.get(), optim, *master_, team)),
+      stepper_(ranks_ ? rank_stepper(*ranks_, values(), trained, optim, team, divided_.get())
                       : alone_stepper(values(), trained, optim, team)),
       total_steps_(total_steps),
       forward_(team, *master_, &stepper_->working(), optim.checkpointing, lora_.get()) {
@@ -115,7 +128,19 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
 
 TrainableModel::~TrainableModel() = default;
 
+std::shared_ptr<const model::PackedWeights> TrainableModel::pass_weights() {
+  if (!divided_) return packed();
+  packed_.reset();  // the panels of all weights, if somebody wanted them
+  spare_.reset();
+  return divided_->panels(version_);
+}
+
+RankPasses* TrainableModel::passes() const {
+  return divided_.get();
+}
+
 std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
+  TROUPE_CHECK(!divided_ || divided_->whole(), "gather() makes the weights whole");
   if (packed_ && packed_->version() == version_) return packed_;
   // Refills panels that nobody else holds: the current ones, else the spare ones. Fresh memory
   // would cost a page fault for every page.
@@ -145,7 +170,7 @@ core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
   StepReport report;
   report.lr = learning_rate(optim_, total_steps_, static_cast<std::int64_t>(version_));
   {
-    const auto weights = packed();
+    const auto weights = pass_weights();
     TROUPE_TRY_ASSIGN(loss, accumulate(*weights));
     if (!std::isfinite(loss)) return skip("the loss", describe, report.lr);
     report.loss = loss;
@@ -155,8 +180,8 @@ core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
     TROUPE_TRY_ASSIGN(tensor, stepper_->first_nonfinite());
     return skip("the gradient of " + tensor, describe, report.lr);
   }
-  TROUPE_TRY(stepper_->apply(values(), report.lr,
-                             clip_scale(report.grad_norm, optim_.grad_norm_max)));
+  TROUPE_TRY(
+      stepper_->apply(values(), report.lr, clip_scale(report.grad_norm, optim_.grad_norm_max)));
   if (lora_) lora_->merge(team_, *master_);
   report.applied = true;
   ++version_;

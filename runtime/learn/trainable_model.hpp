@@ -28,6 +28,8 @@
 namespace troupe::learn {
 
 class RankGroup;
+class RankPasses;
+class ShardedWeights;
 
 // What one optimiser step did.
 struct StepReport {
@@ -80,8 +82,12 @@ class TrainableModel {
   // Counts `steps` optimiser steps as taken without changing weights: version and schedule advance.
   void pass(core::Version steps = 1) { version_ += steps; }
 
-  // Panels of the current weights, made once per version and shared.
+  // Panels of the current weights, made once per version and shared. At stage 3 after gather().
   std::shared_ptr<const model::PackedWeights> packed();
+  // The same for passes of this model: at stage 3 panels that are filled part by part.
+  std::shared_ptr<const model::PackedWeights> pass_weights();
+  // At stage 3 makes master() whole on every rank, until the next pass. Else does nothing.
+  core::Result<void> gather() const;
 
   // The graph that accumulators build their losses on; it adds to the gradients.
   model::TrainForward& forward() { return forward_; }
@@ -99,6 +105,7 @@ class TrainableModel {
 
   // The ranks that train this model; null: this process alone.
   RankGroup* ranks() const { return ranks_.get(); }
+  RankPasses* passes() const;  // of divided weights; null below stage 3
   // Runs `write`, which writes files, on this process if it is alone or rank 0. Returns the same on
   // every rank.
   core::Result<void> write_once(const std::function<core::Result<void>()>& write) const;
@@ -135,6 +142,7 @@ class TrainableModel {
   std::unique_ptr<model::Lora> lora_;  // null: the master's own weights are trained
   const std::int64_t trained_size_;
   std::unique_ptr<RankGroup> ranks_;
+  std::unique_ptr<ShardedWeights> divided_;  // null: this process has all weights
   std::unique_ptr<Stepper> stepper_;
   const std::int64_t total_steps_;  // of the run, for the learning rate
   model::TrainForward forward_;

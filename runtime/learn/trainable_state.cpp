@@ -4,6 +4,7 @@
 // policy's trainer adds rl_state.json and, if it keeps an average, ema.safetensors. Everything else
 // follows from the configuration. Loading checks all files of a model before it changes anything.
 #include "runtime/learn/ranks/rank_group.hpp"
+#include "runtime/learn/ranks/sharded_weights.hpp"
 #include "runtime/learn/rl_state.hpp"
 #include "runtime/learn/saved_lanes.hpp"
 #include "runtime/learn/trainable_model.hpp"
@@ -116,8 +117,14 @@ core::Result<void> TrainableModel::write_once(
   return ranks_->agree(ranks_->rank() == 0 ? write() : core::Result<void>());
 }
 
+core::Result<void> TrainableModel::gather() const {
+  return divided_ ? divided_->gather_all() : core::Result<void>();
+}
+
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
-  core::Result<void> written;  // an error of the writer must not keep it from what ranks do together
+  TROUPE_TRY(gather());
+  core::Result<void>
+      written;  // an error of the writer must not keep it from what ranks do together
   const auto write = [&](const model::ParamStore& store, const char* name) {
     if (written) written = write_store(store, folder / name);
     return core::Result<void>();
@@ -159,6 +166,7 @@ core::Result<void> TrainableModel::read_state(const std::filesystem::path& folde
   TROUPE_TRY_ASSIGN(first, open_store(trained, folder / kFirstMoment));
   TROUPE_TRY_ASSIGN(second, open_store(trained, folder / kSecondMoment));
   TROUPE_TRY(read_store(weights, values()));
+  if (divided_) divided_->set_whole();
   const auto reader = [](const store::SafetensorsFile& file) {
     return [&file](model::ParamStore& store) { return read_store(file, store); };
   };

@@ -6,6 +6,7 @@
 #include "runtime/learn/kl_control.hpp"
 #include "runtime/learn/micro_batch_runner.hpp"
 #include "runtime/learn/prepare_update.hpp"
+#include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/rl_state.hpp"
 #include "runtime/learn/trainable_model.hpp"
@@ -74,6 +75,10 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     };
     TROUPE_TRY_ASSIGN(update, prepare_update(settings_, version(), std::move(groups), score_start,
                                              state_.moments));
+    if (RankGroup* const ranks = model_->ranks()) {
+      const InputCrc given = InputCrc().add(update.groups).add(update.advantages);
+      TROUPE_TRY(ranks->all_same(given.value()));
+    }
     update_.emplace(std::move(update));
     return ValueTargets{std::move(update_->returns)};
   }
@@ -117,6 +122,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   }
 
   std::shared_ptr<const model::PackedWeights> packed() override { return model_->packed(); }
+  core::Result<void> gather() override { return model_->gather(); }
   const model::ParamStore& master() const override { return model_->master(); }
   const model::ParamStore* average() const override {
     return average_ ? &average_->weights() : nullptr;
@@ -124,6 +130,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
+    TROUPE_TRY(model_->gather());
     return model_->write_once([&]() -> core::Result<void> {
       if (average_) {
         TROUPE_TRY(model::save_model(average_->weights(), folder.parent_path() / "ema",
@@ -171,18 +178,19 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   core::Result<void> score(const std::vector<experience::Group>& groups,
                            const MiniBatch& mini,
                            TokenTable<float>& scored) {
-    const auto weights = model_->packed();
+    const auto weights = model_->pass_weights();
     std::vector<std::size_t> counts;
     for (const MicroBatch& micro : mini.micro_batches)
       counts.push_back(static_cast<std::size_t>(micro.tokens));
-    TROUPE_TRY_ASSIGN(
-        all, share_parts<float>(model_->ranks(), counts,
-                                [&](std::size_t i, std::vector<float>& to) -> core::Result<void> {
-                                  TROUPE_TRY_ASSIGN(
-                                      own, runner_.score(*weights, groups, mini.micro_batches[i]));
-                                  to.insert(to.end(), own.begin(), own.end());
-                                  return {};
-                                }));
+    TROUPE_TRY_ASSIGN(all, share_parts<float>(
+                               model_->ranks(), counts,
+                               [&](std::size_t i, std::vector<float>& to) -> core::Result<void> {
+                                 TROUPE_TRY_ASSIGN(
+                                     own, runner_.score(*weights, groups, mini.micro_batches[i]));
+                                 to.insert(to.end(), own.begin(), own.end());
+                                 return {};
+                               },
+                               model_->passes()));
     auto next = all.begin();
     for (const MicroBatch& micro : mini.micro_batches) {
       const auto end = next + static_cast<std::ptrdiff_t>(micro.tokens);
@@ -214,7 +222,10 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       ++totals.skipped;
       return 0.0;
     }
-    if (average_) average_->add(model_->team(), model_->master());
+    if (average_) {
+      TROUPE_TRY(model_->gather());
+      average_->add(model_->team(), model_->master());
+    }
     totals.grad_norm_sum += step->grad_norm;
     totals.ptx_nll_sum += sums.ptx_nll;
     totals.aux_sum += sums.aux;
@@ -236,9 +247,9 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   }
 
   core::Result<PolicyFigures> run_part(const model::PackedWeights& weights,
-                                     const MiniBatch& mini,
-                                     const StepPlan& plan,
-                                     std::size_t part) {
+                                       const MiniBatch& mini,
+                                       const StepPlan& plan,
+                                       std::size_t part) {
     PolicyFigures figures;
     if (part >= mini.micro_batches.size()) {
       TROUPE_TRY_SET(figures.loss,
@@ -282,14 +293,9 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     TokenTable<float> now(update_->groups.size());
     const auto path =
         settings_.dump_folder / ("nonfinite_step_" + std::to_string(version() - 1) + ".jsonl");
-    const core::Result<void> written = model_->write_once([&]() -> core::Result<void> {
-      const auto weights = model_->packed();
-      for (const MicroBatch& micro : mini.micro_batches) {
-        auto logprobs = runner_.score(*weights, update_->groups, micro);
-        if (logprobs) scatter_scored(update_->groups, micro, *logprobs, now);
-      }
-      return dump_batch(path, *update_, mini, now, losses);
-    });
+    TROUPE_TRY(score(update_->groups, mini, now));
+    const core::Result<void> written =
+        model_->write_once([&] { return dump_batch(path, *update_, mini, now, losses); });
     const std::string note = written
                                  ? "; the batch is in " + path.string()
                                  : "; its batch could not be written: " + written.error().message;

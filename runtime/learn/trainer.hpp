@@ -70,6 +70,9 @@ class PolicyTrainer {
   // Panels of the current weights for the engine, made once per version and shared.
   virtual std::shared_ptr<const model::PackedWeights> packed() = 0;
 
+  // Ranks at stage 3: master() and packed() are whole until the next call that learns or scores
+  // (ranks/ranks.hpp).
+  virtual core::Result<void> gather() { return {}; }
   virtual const model::ParamStore& master() const = 0;
   // Moving average of the weights over optimiser steps; null without one.
   virtual const model::ParamStore* average() const = 0;

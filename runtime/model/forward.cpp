@@ -343,6 +343,24 @@ void normalise_logit_rows(Team team,
   team.barrier();
 }
 
+LayerBuffers ForwardScratch::layer_buffers(Team team,
+                                           const ModelSpec& spec,
+                                           const ForwardPlan& plan) {
+  LayerBuffers io;
+  io.x = io.out = x.data();
+  io.normed = normed.data();
+  const std::int64_t alone = team.size * plan.rows() * spec.hidden;
+  if (plan.rows() <= kRowsAlone_max && alone <= normed_alone.size())
+    io.normed_alone = normed_alone.data();
+  io.qkv = qkv.data();
+  io.attention = attention.data();
+  io.x_mid = x_mid.data();
+  io.gate_up = gate_up.data();
+  io.act = act.data();
+  io.moe = moe.views(spec.moe);
+  return io;
+}
+
 void forward_hidden(Team team,
                     const PackedWeights& weights,
                     const ForwardPlan& plan,
@@ -350,19 +368,8 @@ void forward_hidden(Team team,
                     ForwardScratch& scratch) {
   kernels::flush_denormals();
   embed_rows(team, weights, plan, scratch.x.data());
-  LayerBuffers io;
-  io.x = io.out = scratch.x.data();
-  io.normed = scratch.normed.data();
-  const std::int64_t alone = team.size * plan.rows() * weights.spec().hidden;
-  if (plan.rows() <= kRowsAlone_max && alone <= scratch.normed_alone.size())
-    io.normed_alone = scratch.normed_alone.data();
-  io.qkv = scratch.qkv.data();
-  io.attention = scratch.attention.data();
-  io.x_mid = scratch.x_mid.data();
-  io.gate_up = scratch.gate_up.data();
-  io.act = scratch.act.data();
-  io.moe = scratch.moe.views(weights.spec().moe);
   const ModelSpec& spec = weights.spec();
+  const LayerBuffers io = scratch.layer_buffers(team, spec, plan);
   std::int64_t sparse = 0;
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
     layer_forward(team, weights, layer, plan, pool.k(layer), pool.v(layer), io);
@@ -372,6 +379,26 @@ void forward_hidden(Team team,
   }
   float* const head_in = scratch.head_in.data();
   normalise_logit_rows(team, weights, plan, scratch.x.data(), head_in, head_in);
+}
+
+void forward_part(Team team,
+                  const PackedWeights& weights,
+                  const ForwardPlan& plan,
+                  KvPool& pool,
+                  ForwardScratch& scratch,
+                  std::int64_t part) {
+  kernels::flush_denormals();
+  const ModelSpec& spec = weights.spec();
+  const std::int64_t layer = part - 1;
+  if (part == 0) {
+    embed_rows(team, weights, plan, scratch.x.data());
+  } else if (layer < spec.layers) {
+    layer_forward(team, weights, layer, plan, pool.k(layer), pool.v(layer),
+                  scratch.layer_buffers(team, spec, plan));
+  } else {
+    float* const head_in = scratch.head_in.data();
+    normalise_logit_rows(team, weights, plan, scratch.x.data(), head_in, head_in);
+  }
 }
 
 }  // namespace troupe::model

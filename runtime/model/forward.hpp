@@ -82,6 +82,8 @@ struct ForwardScratch {
                std::int64_t rows,
                std::int64_t logit_rows,
                std::int64_t members = 1);
+  // Views for every layer in turn, which writes its output over its input.
+  LayerBuffers layer_buffers(core::Team team, const ModelSpec& spec, const ForwardPlan& plan);
 };
 
 // head_in[i] = final norm of row plan.logit_rows[i] of x. `rows` receives the rows before the norm
@@ -101,6 +103,15 @@ void forward_hidden(core::Team team,
                     const ForwardPlan& plan,
                     KvPool& pool,
                     ForwardScratch& scratch);
+
+// The same for one part (weights_gate.hpp) after the other; the last is the final norm alone. Keeps
+// no choices of experts.
+void forward_part(core::Team team,
+                  const PackedWeights& weights,
+                  const ForwardPlan& plan,
+                  KvPool& pool,
+                  ForwardScratch& scratch,
+                  std::int64_t part);
 
 // logits[rows, vocab] (ld `ldl`, a multiple of 16 and >= vocab) = head_in[rows, hidden] * head. If
 // `block_max` and `block_sum` [rows, vocab_blocks] are not null, they receive the partial maxima

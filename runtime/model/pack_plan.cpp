@@ -160,6 +160,16 @@ std::vector<std::int64_t> PackPlan::units_in(std::int64_t begin, std::int64_t en
   return found;
 }
 
+std::vector<PackPlan::Stretch> PackPlan::stretches_in(core::Range flat) const {
+  std::vector<Stretch> found;
+  for (const Piece& piece : pieces_) {
+    if (piece.flat < flat.begin || piece.flat >= flat.end) continue;
+    const std::int64_t units = (piece.n + piece.unit_rows - 1) / piece.unit_rows;
+    found.push_back({piece.first_unit, units, {piece.out, offset_of(piece, piece.n)}});
+  }
+  return found;
+}
+
 void PackPlan::fill_rows(const Piece& piece,
                          std::int64_t begin,
                          std::int64_t end,

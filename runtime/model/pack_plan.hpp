@@ -7,6 +7,7 @@
 
 #include "kernels/panels.hpp"
 #include "runtime/core/buffer.hpp"
+#include "runtime/core/range.hpp"
 #include "runtime/model/packed_layout.hpp"
 #include "runtime/model/params.hpp"
 
@@ -33,6 +34,14 @@ class PackPlan {
   Place place_of(std::int64_t unit) const;
   // The units that write bytes of [begin, end), in the order of their places. Not for int8.
   std::vector<std::int64_t> units_in(std::int64_t begin, std::int64_t end) const;
+
+  // Neighbouring units with the bytes that they write, without scales.
+  struct Stretch {
+    std::int64_t first_unit = 0, units = 0;
+    Place place;
+  };
+  // What tensors (or rows of panels) that begin in `flat` of the parameters become, whole.
+  std::vector<Stretch> stretches_in(core::Range flat) const;
 
   // Fills a unit of `image`. `flat`: the parameters in the order of ParamLayout, on the host or,
   // with `here`, in the image's memory.

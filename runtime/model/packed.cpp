@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/pages.hpp"
 
 #include <utility>
 
@@ -72,6 +73,25 @@ void PackedWeights::fill(core::Team team, const ParamStore& params, core::Versio
   }
   if (team.rank == 0) version_ = version;
   team.barrier();
+}
+
+void PackedWeights::fill_range(core::Team team, const float* flat, core::Range part) {
+  for (const PackPlan::Stretch& stretch : plan_.stretches_in(part)) {
+    const auto [begin, end] = team.share(stretch.units);
+    for (std::int64_t unit = begin; unit < end; ++unit)
+      fill_unit(stretch.first_unit + unit, flat, true);
+  }
+}
+
+void PackedWeights::use_small_pages() noexcept {
+  core::use_small_pages(data_.data(), static_cast<std::size_t>(bytes()));
+}
+
+void PackedWeights::forget_range(core::Range part) noexcept {
+  for (const PackPlan::Stretch& stretch : plan_.stretches_in(part)) {
+    const auto [begin, end] = stretch.place;
+    core::forget_pages(image() + begin, static_cast<std::size_t>(end - begin));
+  }
 }
 
 void PackedWeights::touch() {

@@ -18,6 +18,8 @@
 
 namespace troupe::model {
 
+class WeightsGate;
+
 class PackedWeights {
  public:
   // Allocates room for `spec`'s panels and fills the rotary tables, but not the weights. Widths
@@ -51,6 +53,16 @@ class PackedWeights {
   std::int64_t fill_units() const { return plan_.units(); }
   void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
+  // The same for the pieces that begin in `part` of the flat buffer alone, which holds them whole.
+  // Every member of the team calls it; the caller starts a new region before it reads them.
+  void fill_range(core::Team team, const float* flat, core::Range part);
+  // Gives the host's pages of these pieces back, as far as they hold nothing else. What they held
+  // is lost.
+  void forget_range(core::Range part) noexcept;
+  void use_small_pages() noexcept;  // so that forgetting frees memory
+  // Weights that a pass must open before it computes with them; null: all are there.
+  WeightsGate* gate() const { return gate_; }
+  void set_gate(WeightsGate* gate) { gate_ = gate; }
   // Elements of the flat buffer, ParamLayout::total.
   std::int64_t flat_size() const { return plan_.flat_size(); }
   // All that `fill` writes, as one block: the image of these weights (pack_plan.hpp). Whoever
@@ -74,6 +86,7 @@ class PackedWeights {
   const float* final_norm_ = nullptr;
   kernels::Panels head_;
   const float* embedding_ = nullptr;  // row-major, only when untied
+  WeightsGate* gate_ = nullptr;
 };
 
 }  // namespace troupe::model

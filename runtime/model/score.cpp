@@ -2,7 +2,9 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/model/layer_grad.hpp"
+#include "runtime/model/weights_gate.hpp"
 
+#include <functional>
 #include <iterator>
 
 namespace troupe::model {
@@ -21,6 +23,29 @@ void make_room(core::TeamRunner& team,
   const ModelSpec& spec = weights.spec();
   scratch.forward.reserve(memory, spec, plan.rows(), std::ssize(plan.logit_rows));
   scratch.pool.reserve_discard(spec, kv_blocks_of(plan), memory, weights.kv_dtype());
+}
+
+// Runs all parts of the model and then `last`, while the weights of the last part are there.
+void run_parts(core::TeamRunner& team,
+               const PackedWeights& weights,
+               const ForwardPlan& plan,
+               ScoreScratch& scratch,
+               const std::function<void(core::Team)>& last) {
+  if (weights.gate() == nullptr) {
+    team.run([&](core::Team member) {
+      forward_hidden(member, weights, plan, scratch.pool, scratch.forward);
+      last(member);
+    });
+    return;
+  }
+  const std::int64_t end = parts_of(weights.spec()) - 1;
+  for (std::int64_t part = 0; part <= end; ++part) {
+    const OpenPart open(weights.gate(), part, false);
+    team.run([&](core::Team member) {
+      forward_part(member, weights, plan, scratch.pool, scratch.forward, part);
+      if (part == end) last(member);
+    });
+  }
 }
 
 }  // namespace
@@ -43,10 +68,7 @@ void score_logprobs(core::TeamRunner& team,
                         .temperature = temperature,
                         .entropy = !entropies.empty()});
   const HeadCall head{weights, scratch.forward.head_in.data(), rows, scratch.head};
-  team.run([&](core::Team member) {
-    forward_hidden(member, weights, plan, scratch.pool, scratch.forward);
-    head_logprobs(member, head);
-  });
+  run_parts(team, weights, plan, scratch, [&](core::Team member) { head_logprobs(member, head); });
   scratch.head.results(logprobs, entropies);
 }
 
@@ -58,8 +80,7 @@ void score_values(core::TeamRunner& team,
   TROUPE_CHECK(values.size() == plan.logit_rows.size(), "one value for each logit row");
   make_room(team, weights, plan, scratch);
   scratch.values.prepare(team, weights.spec(), std::ssize(values), false);
-  team.run([&](core::Team member) {
-    forward_hidden(member, weights, plan, scratch.pool, scratch.forward);
+  run_parts(team, weights, plan, scratch, [&](core::Team member) {
     value_forward(member, weights, scratch.forward.head_in.data(), std::ssize(values),
                   scratch.values.values.data());
   });

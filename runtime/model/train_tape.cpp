@@ -3,6 +3,7 @@
 #include "runtime/core/check.hpp"
 #include "runtime/model/dense_rows.hpp"
 #include "runtime/model/trained_layout.hpp"
+#include "runtime/model/weights_gate.hpp"
 
 #include <algorithm>
 
@@ -141,7 +142,17 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   dlast_.reserve_discard(logit_rows() * s.hidden, memory);
 }
 
+// The final norm and the head are one part of the model, computed in two steps.
+void TrainTape::open_last(bool backward) {
+  if (weights_->gate() != nullptr) weights_->gate()->open(parts_of(spec()) - 1, backward);
+}
+
+void TrainTape::close_last(bool backward) {
+  if (weights_->gate() != nullptr) weights_->gate()->close(parts_of(spec()) - 1, backward);
+}
+
 void TrainTape::forward_embedding() {
+  const OpenPart open(weights_->gate(), 0, false);
   team_.run([&](Team team) {
     kernels::flush_denormals();
     embed_rows(team, *weights_, *plan_, hidden_[0]);
@@ -151,6 +162,7 @@ void TrainTape::forward_embedding() {
 void TrainTape::forward_layer(std::int64_t layer) {
   const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
   const bool balances = balance_.on() && spec().moe.sparse(layer);
+  const OpenPart open(weights_->gate(), 1 + layer, false);
   team_.run([&](Team team) {
     kernels::flush_denormals();
     layer_forward(team, *weights_, layer, *plan_, pool_.k(layer), pool_.v(layer), io);
@@ -163,6 +175,7 @@ void TrainTape::forward_layer(std::int64_t layer) {
 
 void TrainTape::forward_final_norm() {
   balance_.finish();
+  open_last(false);
   team_.run([&](Team team) {
     kernels::flush_denormals();
     normalise_logit_rows(team, *weights_, *plan_, hidden_.back(), last_in_.data(), head_in_.data(),
@@ -186,6 +199,7 @@ void TrainTape::forward_head(const TokenTargets& targets, float temperature, boo
                  .logits_max = kept_floats_ / kLogitsShare});
   const HeadCall call = head_call();
   team_.run([&](Team team) { head_logprobs(team, call); });
+  close_last(false);
   const auto count = static_cast<std::size_t>(targets.size());
   logprobs_.resize(count);
   entropies_.resize(want_entropy ? count : 0);
@@ -197,12 +211,14 @@ void TrainTape::forward_values() {
   team_.run([&](Team team) {
     value_forward(team, *weights_, head_in_.data(), logit_rows(), value_head_.values.data());
   });
+  close_last(false);
   values_.resize(static_cast<std::size_t>(logit_rows()));
   value_head_.values.download(values_);
 }
 
 void TrainTape::backward_values(const float* dvalues) {
   TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
+  open_last(true);
   value_head_.dvalues.upload({dvalues, values_.size()});
   const ValueGrad grad{head_in_.data(), logit_rows(), value_head_.dvalues.data(),
                        master_,         *grads_,      dhead_in_.data()};
@@ -211,6 +227,7 @@ void TrainTape::backward_values(const float* dvalues) {
 
 void TrainTape::backward_head(const float* dlogprobs, const float* dentropies) {
   TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
+  open_last(true);
   head_.set_gradients(dlogprobs, dentropies);
   const HeadCall call = head_call();
   const HeadGrad grad{master_, *grads_, dhead_in_.data()};
@@ -253,6 +270,7 @@ void TrainTape::backward_final_norm(const float* dhead_in) {
                      .to_row = plan_->view().logit_rows},
                     own);
   });
+  close_last(true);
 }
 
 void TrainTape::backward_layer(std::int64_t layer) {
@@ -260,6 +278,7 @@ void TrainTape::backward_layer(std::int64_t layer) {
   TROUPE_CHECK(layer == next_backward_ - 1, "a layer's backward pass runs once, last layer first");
   next_backward_ = layer;
   if (layer < first_trained_) return;
+  const OpenPart open(weights_->gate(), 1 + layer, true);
   const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
   LayerBuffers again = io;
   again.out = nullptr;  // kept as the next layer's input

@@ -84,6 +84,8 @@ class TrainTape {
  private:
   void carve(std::int64_t rows);
   HeadCall head_call();
+  void open_last(bool backward);
+  void close_last(bool backward);
 
   core::TeamRunner& team_;
   const ParamStore& master_;

@@ -44,14 +44,15 @@ std::int64_t LaneExchange::turns_at_once(const std::vector<Shipment>& all) const
 
 core::Result<void> LaneExchange::add_round(const std::vector<bool>& present,
                                            std::span<model::ParamStore* const> mine,
-                                           float* sum) {
+                                           float* sum,
+                                           core::Range some) {
   const std::vector<Shipment> all = shipments(present);
   TROUPE_CHECK(std::ssize(mine) == all[static_cast<std::size_t>(group_.rank())].sums,
                "a sum for each subtree that is present");
   const std::int64_t step = turns_at_once(all);
   if (step == 0) return {};
-  for (std::int64_t turn = 0; turn < shards_.turns(); turn += step) {
-    const core::Range turns{turn, std::min(turn + step, shards_.turns())};
+  for (std::int64_t turn = some.begin; turn < some.end; turn += step) {
+    const core::Range turns{turn, std::min(turn + step, some.end)};
     TROUPE_TRY(move(all, mine, turns));
     join(static_cast<std::int64_t>(present.size()), all, turns, sum);
   }
@@ -128,8 +129,8 @@ void LaneExchange::add(const float* from, float* to, std::int64_t count) {
     const core::Range own = member.share(count, 64);
     if (own.empty()) return;
     float* const sum = to + own.begin;
-    kernels::ops().add_rows(
-        {.columns = own.size(), .a = sum, .b = from + own.begin, .out = sum}, {0, 1});
+    kernels::ops().add_rows({.columns = own.size(), .a = sum, .b = from + own.begin, .out = sum},
+                            {0, 1});
   });
 }
 

@@ -37,7 +37,14 @@ class LaneExchange {
   // them.
   core::Result<void> add_round(const std::vector<bool>& present,
                                std::span<model::ParamStore* const> mine,
-                               float* sum);
+                               float* sum) {
+    return add_round(present, mine, sum, {0, shards_.turns()});
+  }
+  // The same for some turns alone.
+  core::Result<void> add_round(const std::vector<bool>& present,
+                               std::span<model::ParamStore* const> mine,
+                               float* sum,
+                               core::Range turns);
 
  private:
   // The subtrees of each rank, and how many of them have a sum.

@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/pages.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,14 +17,20 @@ RankGradient::RankGradient(RankGroup& group,
                            const std::shared_ptr<const model::ParamLayout>& trained,
                            std::int64_t lanes,
                            core::TeamRunner& team,
-                           std::int64_t staging_floats)
+                           RankPasses* passes)
     : group_(group),
       shards_(trained->total, group.size()),
       lanes_(lanes),
       team_(team),
+      passes_(passes),
       stack_(spec, trained, lanes, group.lanes_of(group.rank(), lanes), team),
-      exchange_(group, shards_, team, staging_floats),
-      sum_(shards_.elements(group.rank()), team.memory()) {}
+      exchange_(group, shards_, team),
+      sum_(shards_.elements(group.rank()), team.memory()) {
+  if (!ships_on_the_way()) return;
+  model::ParamStore& lane = stack_.working();
+  core::use_small_pages(lane.data(), static_cast<std::size_t>(lane.size()) * sizeof(float));
+  passes_->watch_back([this](std::int64_t first) { return ship_from(first); });
+}
 
 void RankGradient::begin_step() {
   team_.run([&](core::Team member) {
@@ -36,31 +43,62 @@ core::Result<std::size_t> RankGradient::run(const StepParts& parts) {
   const std::size_t count = parts.parts.size(), lanes = static_cast<std::size_t>(lanes_);
   for (std::size_t first = 0; first < count; first += lanes) {
     const std::size_t last = std::min(first + lanes, count);
+    present_.assign(lanes, false);
+    for (std::size_t part = first; part < last; ++part)
+      present_[part - first] = parts.parts[part].learns;
+    shipped_ = shards_.turns();
     if (auto done = run_own(parts, first); !done) return group_.leave(done.error());
     TROUPE_TRY(share_figures(parts, first, last));
     for (std::size_t part = first; part < last; ++part)
       if (!parts.finite(part)) return part + 1;
-    std::vector<bool> present(lanes, false);
-    for (std::size_t part = first; part < last; ++part)
-      present[part - first] = parts.parts[part].learns;
-    TROUPE_TRY(exchange_.add_round(present, stack_.sums(), sum_.data()));
+    if (!ships_on_the_way()) TROUPE_TRY(exchange_.add_round(present_, stack_.sums(), sum_.data()));
   }
   return count;
 }
 
 // Runs the micro-batches of this rank's lanes. After one that is not finite the step is over, so
-// the rest is left out.
+// the rest is left out. Over divided weights all ranks make as many passes as the one with most
+// micro-batches, and go back when one of them does.
 core::Result<void> RankGradient::run_own(const StepParts& parts, std::size_t first) {
   const LaneSpan own = group_.lanes_of(group_.rank(), lanes_);
+  bool finite = true;
   stack_.begin_round();
-  for (std::int64_t lane = own.begin; lane < own.end; ++lane) {
-    const std::size_t part = first + static_cast<std::size_t>(lane);
-    if (part >= parts.parts.size()) break;
-    stack_.begin_lane(parts.parts[part].learns);
-    TROUPE_TRY(parts.run(part));
-    if (!parts.finite(part)) break;
+  for (std::int64_t turn = 0; turn < (lanes_ + group_.size() - 1) / group_.size(); ++turn) {
+    const auto run = [&]() -> core::Result<void> {
+      const std::size_t part = first + static_cast<std::size_t>(own.begin + turn);
+      if (!finite || own.begin + turn >= own.end || part >= parts.parts.size()) return {};
+      // What was shipped on the way has left zeros.
+      if (!ships_on_the_way()) stack_.begin_lane(parts.parts[part].learns);
+      TROUPE_TRY(parts.run(part));
+      finite = parts.finite(part);
+      return {};
+    };
+    bool any = false, learns = false;
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      const LaneSpan lanes = group_.lanes_of(rank, lanes_);
+      const std::size_t part = first + static_cast<std::size_t>(lanes.begin + turn);
+      if (lanes.begin + turn >= lanes.end || part >= parts.parts.size()) continue;
+      any = true;
+      learns = learns || parts.parts[part].learns;
+    }
+    if (any) TROUPE_TRY(in_pass(run, passes_, learns));
   }
   stack_.end_round();
+  return ships_on_the_way() ? ship_from(0) : core::Result<void>();
+}
+
+core::Result<void> RankGradient::ship_from(std::int64_t first) {
+  const std::int64_t turn = group_.size() * BlockShards::kBlock;
+  const core::Range turns{(first + turn - 1) / turn, shipped_};
+  if (turns.empty()) return {};
+  model::ParamStore* const lane = &stack_.working();
+  const bool has_one = present_[static_cast<std::size_t>(group_.rank())];
+  TROUPE_TRY(exchange_.add_round(present_, {&lane, has_one ? std::size_t{1} : std::size_t{0}},
+                                 sum_.data(), turns));
+  shipped_ = turns.begin;
+  const core::Range window = shards_.in_buffer(turns);
+  core::clear_pages(lane->data() + window.begin,
+                    static_cast<std::size_t>(window.size()) * sizeof(float));
   return {};
 }
 
@@ -112,8 +150,8 @@ core::Result<double> RankGradient::norm() {
 core::Result<std::string> RankGradient::first_nonfinite() {
   std::vector<float> shard(static_cast<std::size_t>(sum_.size()));
   sum_.download(shard);
-  const auto found = std::find_if(shard.begin(), shard.end(),
-                                  [](float number) { return !std::isfinite(number); });
+  const auto found =
+      std::find_if(shard.begin(), shard.end(), [](float number) { return !std::isfinite(number); });
   std::int64_t place = std::numeric_limits<std::int64_t>::max();
   if (found != shard.end()) place = shards_.place(group_.rank(), found - shard.begin());
   const std::vector<std::size_t> counts(static_cast<std::size_t>(group_.size()), 1);

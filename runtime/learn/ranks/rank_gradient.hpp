@@ -3,6 +3,8 @@
 // then the gradients are shipped to their owners (lane_exchange.hpp). So a rank ends with its shard
 // of the step's gradient. Owned by a rank's stepper, used on its thread; numeric work on the team.
 // Memory: a gradient for each lane that may wait (lane_stack.hpp), the shard, and the staging.
+// Where the weights are divided too and each rank has one lane, its gradient is shipped part by
+// part on the way back, and the pages are given back at once: then no rank has a whole gradient.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -17,18 +19,20 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe::learn {
 
 class RankGradient {
  public:
-  // Gradients with the layout `trained`. `lanes` is at least the group's size.
+  // Gradients with the layout `trained`. `lanes` is at least the group's size. `passes`: of divided
+  // weights, or null.
   RankGradient(RankGroup& group,
                const model::ModelSpec& spec,
                const std::shared_ptr<const model::ParamLayout>& trained,
                std::int64_t lanes,
                core::TeamRunner& team,
-               std::int64_t staging_floats);
+               RankPasses* passes);
 
   model::ParamStore& working() { return stack_.working(); }
   const BlockShards& shards() const { return shards_; }
@@ -44,6 +48,9 @@ class RankGradient {
 
  private:
   core::Result<void> run_own(const StepParts& parts, std::size_t first);
+  // Adds what is not added yet of the elements from `first` on.
+  core::Result<void> ship_from(std::int64_t first);
+  bool ships_on_the_way() const { return passes_ != nullptr && lanes_ == group_.size(); }
   // Makes the figures of the round's micro-batches [first, last) known to all.
   core::Result<void> share_figures(const StepParts& parts, std::size_t first, std::size_t last);
 
@@ -51,9 +58,12 @@ class RankGradient {
   const BlockShards shards_;
   const std::int64_t lanes_;
   core::TeamRunner& team_;
+  RankPasses* const passes_;
   LaneStack stack_;
   LaneExchange exchange_;
-  core::Buffer<float> sum_;  // this rank's shard of the step's gradient
+  core::Buffer<float> sum_;    // this rank's shard of the step's gradient
+  std::vector<bool> present_;  // the lanes of this round that have a gradient
+  std::int64_t shipped_ = 0;   // the turns from here on have been shipped on the way
 };
 
 }  // namespace troupe::learn

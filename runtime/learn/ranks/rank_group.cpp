@@ -1,6 +1,7 @@
 #include "runtime/learn/ranks/rank_group.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/model/weights_gate.hpp"
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,19 @@ namespace troupe::learn {
 
 std::int64_t count_of(const Ranks& ranks) {
   return ranks.gang == nullptr ? 1 : ranks.gang->size();
+}
+
+core::Result<void> in_pass(const std::function<core::Result<void>()>& own,
+                           RankPasses* passes,
+                           bool backward) {
+  if (passes == nullptr) return own();
+  passes->begin_pass();
+  try {
+    TROUPE_TRY(own());
+  } catch (const model::GateFailure& failure) {
+    return core::fail(failure.error());
+  }
+  return passes->finish_pass(backward);
 }
 
 core::Result<void> RankGroup::gather_bytes(const void* mine,
@@ -50,6 +64,19 @@ core::Result<void> RankGroup::all_well(const core::Result<void>& own, const std:
     if (all[rank] == std::byte{0}) continue;
     return core::fail(core::ErrorCode::kPeerLost,
                       "rank " + std::to_string(rank) + " could not " + what);
+  }
+  return {};
+}
+
+core::Result<void> RankGroup::all_same(std::uint32_t crc) {
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(size()), 1);
+  TROUPE_TRY_ASSIGN(all, gather<std::uint32_t>({&crc, 1}, counts));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    return core::fail(core::ErrorCode::kInvalidArgument,
+                      "rank " + std::to_string(rank) +
+                          " was given other data to learn from than rank 0; all ranks of a trainer "
+                          "learn from the same");
   }
   return {};
 }

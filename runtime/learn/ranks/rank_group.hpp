@@ -6,6 +6,7 @@
 #include "runtime/collective/collectives.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/learn/lane_tree.hpp"
+#include "runtime/learn/ranks/rank_passes.hpp"
 #include "runtime/learn/ranks/ranks.hpp"
 
 #include <cstdint>
@@ -18,6 +19,12 @@
 #include <vector>
 
 namespace troupe::learn {
+
+// Runs `own` as this rank's part in a pass that all ranks make, over divided weights if `passes` is
+// not null.
+core::Result<void> in_pass(const std::function<core::Result<void>()>& own,
+                           RankPasses* passes,
+                           bool backward);
 
 // How many ranks train together; 1 without a gang.
 std::int64_t count_of(const Ranks& ranks);
@@ -51,11 +58,13 @@ class RankGroup {
   }
 
   // Runs `part(i)`, which appends `counts[i]` numbers, for this rank's share of the parts 0 to
-  // counts.size() - 1 (i mod R), and returns the numbers of all parts in ascending order.
+  // counts.size() - 1 (i mod R), and returns the numbers of all parts in ascending order. `passes`:
+  // each part is a forward pass over divided weights; null: it is not.
   template <class T>
   core::Result<std::vector<T>> share(
       std::span<const std::size_t> counts,
-      const std::function<core::Result<void>(std::size_t part, std::vector<T>& to)>& part);
+      const std::function<core::Result<void>(std::size_t part, std::vector<T>& to)>& part,
+      RankPasses* passes = nullptr);
 
   // What `own` says on rank 0, on every rank: nothing or an error.
   core::Result<void> agree(const core::Result<void>& own);
@@ -63,6 +72,9 @@ class RankGroup {
   // Nothing, if all ranks did well. Else an error on every rank: its own, or kPeerLost naming the
   // first rank that could not `what`. The gang goes on.
   core::Result<void> all_well(const core::Result<void>& own, const std::string& what);
+
+  // Error kInvalidArgument, on all ranks, when they were given different data. `crc`: of a rank's.
+  core::Result<void> all_same(std::uint32_t crc);
 
   // Ends the gang because this rank failed alone, and returns `error`.
   core::Failure leave(core::Error error);
@@ -79,7 +91,8 @@ class RankGroup {
 template <class T>
 core::Result<std::vector<T>> RankGroup::share(
     std::span<const std::size_t> counts,
-    const std::function<core::Result<void>(std::size_t part, std::vector<T>& to)>& part) {
+    const std::function<core::Result<void>(std::size_t part, std::vector<T>& to)>& part,
+    RankPasses* passes) {
   const auto ranks = static_cast<std::size_t>(size());
   std::vector<std::size_t> by_rank(ranks), place(counts.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -87,9 +100,15 @@ core::Result<std::vector<T>> RankGroup::share(
     by_rank[i % ranks] += counts[i];
   }
   std::vector<T> mine;
-  for (auto i = static_cast<std::size_t>(rank()); i < counts.size(); i += ranks) {
-    if (auto done = part(i, mine); !done) return leave(done.error());
-    TROUPE_CHECK(mine.size() == place[i] + counts[i], "a part has as many numbers as it was said");
+  for (std::size_t first = 0; first < counts.size(); first += ranks) {
+    const std::size_t i = first + static_cast<std::size_t>(rank());
+    const auto own = [&]() -> core::Result<void> {
+      if (i >= counts.size()) return {};
+      TROUPE_TRY(part(i, mine));
+      TROUPE_CHECK(mine.size() == place[i] + counts[i], "a part has the numbers that were said");
+      return {};
+    };
+    if (auto done = in_pass(own, passes, false); !done) return leave(done.error());
   }
   TROUPE_TRY_ASSIGN(all, gather<T>(mine, by_rank));
   std::vector<std::size_t> start(ranks, 0);
@@ -109,8 +128,9 @@ template <class T>
 core::Result<std::vector<T>> share_parts(
     RankGroup* group,
     std::span<const std::size_t> counts,
-    const std::function<core::Result<void>(std::size_t part, std::vector<T>& to)>& part) {
-  if (group != nullptr) return group->share<T>(counts, part);
+    const std::function<core::Result<void>(std::size_t part, std::vector<T>& to)>& part,
+    RankPasses* passes = nullptr) {
+  if (group != nullptr) return group->share<T>(counts, part, passes);
   std::vector<T> all;
   for (std::size_t i = 0; i < counts.size(); ++i)
     TROUPE_TRY(part(i, all));

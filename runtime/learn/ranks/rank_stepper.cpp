@@ -16,19 +16,18 @@ class RankStepper : public Stepper {
               const model::ModelSpec& spec,
               const std::shared_ptr<const model::ParamLayout>& trained,
               std::int64_t lanes,
-              core::TeamRunner& team)
+              core::TeamRunner& team,
+              RankPasses* passes = nullptr)
       : group_(group),
         team_(team),
-        gradient_(group, spec, trained, lanes, team, kStaging_floats),
+        gradient_(group, spec, trained, lanes, team, passes),
         mover_(group, gradient_.shards(), team, kStaging_floats) {}
 
   model::ParamStore& working() override { return gradient_.working(); }
   void begin_step() override { gradient_.begin_step(); }
   core::Result<std::size_t> run(const StepParts& parts) override { return gradient_.run(parts); }
   core::Result<double> end_step() override { return gradient_.norm(); }
-  core::Result<std::string> first_nonfinite() override {
-    return gradient_.first_nonfinite();
-  }
+  core::Result<std::string> first_nonfinite() override { return gradient_.first_nonfinite(); }
 
  protected:
   RankGroup& group_;
@@ -71,19 +70,22 @@ class WholeStepper final : public RankStepper {
   AdamW optimiser_;
 };
 
-// Stages 1 and 2.
+// Stages 1 to 3.
 class ShardStepper final : public RankStepper {
  public:
   ShardStepper(RankGroup& group,
                const model::ParamStore& values,
                const std::shared_ptr<const model::ParamLayout>& trained,
                const OptimSettings& optim,
-               core::TeamRunner& team)
-      : RankStepper(group, values.spec(), trained, optim.lanes, team),
+               core::TeamRunner& team,
+               RankPasses* passes)
+      : RankStepper(group, values.spec(), trained, optim.lanes, team, passes),
         optim_(optim),
+        divided_(passes != nullptr),
         window_(values.layout(), *trained),
-        m_(gradient_.shards().elements(group.rank()), team.memory()),
-        v_(m_.size(), team.memory()) {}
+        m_(gradient_.shards().elements(group.rank()),
+           optim.offload ? core::host_memory() : team.memory()),
+        v_(m_.size(), m_.memory()) {}
 
   core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
     ++steps_;
@@ -95,6 +97,7 @@ class ShardStepper final : public RankStepper {
       float* const window = window_.read(team_, values, place);
       mine_.reserve_discard(own.size(), team_.memory());
       step(terms, window, turns, own);
+      if (divided_) return core::Result<void>();
       TROUPE_TRY(mover_.gather(turns, mine_.data(), window));
       window_.write(team_, values, place);
       return {};
@@ -102,39 +105,59 @@ class ShardStepper final : public RankStepper {
   }
 
   core::Result<void> save(Moment moment, const Use& use) override {
-    if (group_.rank() != 0) return mover_.collect(shard(moment).data(), nullptr);
+    core::Buffer<float> visiting;  // the shard, if it is not in the memory of the team
+    const float* own = shard(moment).data();
+    if (offloaded()) {
+      visiting = core::Buffer<float>(shard(moment).size(), team_.memory());
+      visiting.upload(shard(moment).span());
+      own = visiting.data();
+    }
+    if (group_.rank() != 0) return mover_.collect(own, nullptr);
     model::ParamStore whole = working().same_layout();
-    TROUPE_TRY(mover_.collect(shard(moment).data(), whole.data()));
+    TROUPE_TRY(mover_.collect(own, whole.data()));
     return use(whole);
   }
   core::Result<void> load(Moment moment, const Fill& fill) override {
     model::ParamStore whole = working().same_layout();
     TROUPE_TRY(fill(whole));
-    mover_.take(whole.data(), shard(moment).data());
+    if (!offloaded()) {
+      mover_.take(whole.data(), shard(moment).data());
+      return {};
+    }
+    core::Buffer<float> visiting(shard(moment).size(), team_.memory());
+    mover_.take(whole.data(), visiting.data());
+    visiting.download(shard(moment).span());
     return {};
   }
   std::int64_t adam_steps() const override { return steps_; }
   void set_adam_steps(std::int64_t steps) override { steps_ = steps; }
 
  private:
+  bool offloaded() const { return &m_.memory() != &team_.memory(); }
   core::Buffer<float>& shard(Moment moment) { return moment == Moment::kFirst ? m_ : v_; }
 
-  // Takes this rank's blocks out of the window and steps them.
-  void step(const kernels::AdamW& terms, const float* window, core::Range turns, core::Range own) {
+  // Takes this rank's blocks out of the window and steps them; divided weights are put back.
+  void step(kernels::AdamW terms, float* window, core::Range turns, core::Range own) {
+    const BlockShards& shards = mover_.shards();
+    terms.param = mine_.data();
+    terms.grad = gradient_.shard() + own.begin;
+    terms.m = m_.data() + own.begin;
+    terms.v = v_.data() + own.begin;
     team_.run([&](core::Team member) {
       kernels::flush_denormals();
-      mover_.shards().pack(member, window, group_.rank(), turns, mine_.data());
+      shards.pack(member, window, group_.rank(), turns, mine_.data());
       member.barrier();
-      kernels::AdamW part = terms;
-      part.param = mine_.data();
-      part.grad = gradient_.shard() + own.begin;
-      part.m = m_.data() + own.begin;
-      part.v = v_.data() + own.begin;
-      kernels::ops().adamw(part, member.share(own.size(), 64));
+      if (!offloaded()) kernels::ops().adamw(terms, member.share(own.size(), 64));
+    });
+    if (offloaded()) adamw_on_host(team_.memory(), terms, own.size());
+    if (!divided_) return;
+    team_.run([&](core::Team member) {
+      shards.unpack(member, mine_.data(), group_.rank(), turns, window);
     });
   }
 
   const OptimSettings optim_;
+  const bool divided_;  // the weights of other ranks' blocks are not here
   TrainedWindow window_;
   core::Buffer<float> m_, v_;  // of this rank's shard
   core::Buffer<float> mine_;   // its blocks of some turns of the weights
@@ -147,10 +170,11 @@ std::unique_ptr<Stepper> rank_stepper(RankGroup& group,
                                       const model::ParamStore& values,
                                       const std::shared_ptr<const model::ParamLayout>& trained,
                                       const OptimSettings& optim,
-                                      core::TeamRunner& team) {
+                                      core::TeamRunner& team,
+                                      RankPasses* passes) {
   if (optim.ranks.zero_stage == 0)
     return std::make_unique<WholeStepper>(group, values, trained, optim, team);
-  return std::make_unique<ShardStepper>(group, values, trained, optim, team);
+  return std::make_unique<ShardStepper>(group, values, trained, optim, team, passes);
 }
 
 }  // namespace troupe::learn

@@ -3,7 +3,9 @@
 //
 // - All ranks create the trainer with the same settings, `train.lanes` of at least R, and the same
 //   weights, and make the same calls with the same arguments, in the same order: groups, values and
-//   returns, dataset rows, folders. `packed()` and `master()` are local up to stage 2.
+//   returns, dataset rows, folders. `packed()` and `master()` are local.
+// - What a step learns from is compared by a checksum: ranks that were given different data all get
+//   kInvalidArgument.
 // - Every call returns the same on every rank: weights, reports, targets, metrics and errors that
 //   follow from the data have the same bits as those of one process with the same lanes.
 // - save_state and save_model are calls of all ranks too: rank 0 writes, the same files as one
@@ -20,10 +22,15 @@ class Collectives;
 
 namespace troupe::learn {
 
+// At stage 3 `packed()`, `master()` and an average of the weights have numbers only after gather(),
+// a call of all ranks, until the next call that learns or scores.
+//
 // 0: every rank has all moments and steps all weights. 1 and 2: a rank has the moments of its
 // blocks and steps these; the weights are gathered. (Only the owner of a block adds its gradient,
-// so that stage 1 has nothing left that stage 2 could divide.)
-inline constexpr int kZeroStage_max = 2;
+// so stage 1 has nothing left that stage 2 could divide.) 3: the weights are divided too, and
+// gathered part by part for each pass; in host memory, and where all weights are trained. With
+// adapters or frozen tensors, which leave little to divide, it is stage 2.
+inline constexpr int kZeroStage_max = 3;
 
 struct Ranks {
   collective::Collectives* gang = nullptr;  // null, or of size 1: alone

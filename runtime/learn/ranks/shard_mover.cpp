@@ -19,8 +19,8 @@ ShardMover::ShardMover(RankGroup& group,
     : group_(group),
       shards_(shards),
       team_(team),
-      turns_at_once_(std::max<std::int64_t>(
-          staging_floats / (BlockShards::kBlock * shards.ranks()), 1)) {}
+      turns_at_once_(
+          std::max<std::int64_t>(staging_floats / (BlockShards::kBlock * shards.ranks()), 1)) {}
 
 core::Result<void> ShardMover::each(
     const std::function<core::Result<void>(core::Range turns)>& piece) const {
@@ -42,8 +42,7 @@ core::Result<void> ShardMover::gather(core::Range turns, const float* mine, floa
   TROUPE_TRY(group_.gang().all_gather({mine, here.bytes}, into, team_.memory()));
   team_.run([&](core::Team member) {
     for (int rank = 0; rank < shards_.ranks(); ++rank) {
-      const auto* const part =
-          static_cast<const float*>(into[static_cast<std::size_t>(rank)].at);
+      const auto* const part = static_cast<const float*>(into[static_cast<std::size_t>(rank)].at);
       shards_.unpack(member, part, rank, turns, window);
     }
   });

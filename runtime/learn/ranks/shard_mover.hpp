@@ -23,6 +23,7 @@ class ShardMover {
              std::int64_t staging_floats);
 
   const BlockShards& shards() const { return shards_; }
+  std::int64_t turns_at_once() const { return turns_at_once_; }
 
   // Calls `piece` for all turns, some at a time.
   core::Result<void> each(const std::function<core::Result<void>(core::Range turns)>& piece) const;

@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/supervised/packing.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
@@ -83,6 +84,12 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     Rows rows;
     for (const std::uint64_t index : indices)
       rows.push_back(data.row(index));
+    if (RankGroup* const ranks = model_->ranks()) {
+      InputCrc given;
+      for (const data::SupervisedRow& row : rows)
+        given.add(row.prompt).add(row.answer).add(row.rejected).add(row.learn);
+      TROUPE_TRY(ranks->all_same(given.value()));
+    }
     TROUPE_TRY_ASSIGN(all, facts(data, rows));
     TROUPE_TRY_ASSIGN(total, totals(all, rows));
     const auto micro_batches = pack(rows, model_->lanes());
@@ -143,7 +150,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       rows.push_back(data.row(i));
     TROUPE_TRY_ASSIGN(all, facts(data, rows));
     TROUPE_TRY_ASSIGN(total, totals(all, rows));
-    const auto weights = model_->packed();
+    const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
     const SupervisedGradient result =
         supervised_gradient(settings_.loss, all, total, values.first, values.second);
@@ -170,6 +177,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
+  core::Result<void> gather() override { return model_->gather(); }
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
   void set_score_scale(double mean, double std) override { model_->set_score_scale(mean, std); }
@@ -204,15 +212,16 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     const std::size_t answers = settings_.loss.method->pairs() ? 2 : 1;
     for (const auto& micro : micro_batches)
       counts.push_back(answers * micro.size());
-    TROUPE_TRY_ASSIGN(
-        all, share_parts<double>(model_->ranks(), counts,
-                                 [&](std::size_t i, std::vector<double>& to) -> Result<void> {
-                                   TROUPE_TRY_ASSIGN(
-                                       own, runner_.score(weights, picked(rows, micro_batches[i])));
-                                   to.insert(to.end(), own.first.begin(), own.first.end());
-                                   to.insert(to.end(), own.second.begin(), own.second.end());
-                                   return {};
-                                 }));
+    TROUPE_TRY_ASSIGN(all, share_parts<double>(
+                               model_->ranks(), counts,
+                               [&](std::size_t i, std::vector<double>& to) -> Result<void> {
+                                 TROUPE_TRY_ASSIGN(
+                                     own, runner_.score(weights, picked(rows, micro_batches[i])));
+                                 to.insert(to.end(), own.first.begin(), own.first.end());
+                                 to.insert(to.end(), own.second.begin(), own.second.end());
+                                 return {};
+                               },
+                               weights.gate() != nullptr ? model_->passes() : nullptr));
     auto next = all.begin();
     for (const auto& micro : micro_batches) {
       for (const std::size_t row : micro)
@@ -270,7 +279,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       }
       pairs.push_back(pair);
     }
-    const auto weights = model_->packed();
+    const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(policy, score(*weights, pairs));
     TROUPE_TRY_ASSIGN(reference, score(*reference_, pairs));
     double sum = 0;

@@ -60,6 +60,9 @@ class SupervisedTrainer {
   // Loss and metrics over all rows under the current weights; `data` outlives this object.
   virtual core::Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) = 0;
 
+  // Ranks at stage 3: master() is whole until the next call that learns or scores
+  // (ranks/ranks.hpp).
+  virtual core::Result<void> gather() { return {}; }
   virtual const model::ParamStore& master() const = 0;
   virtual core::Version version() const = 0;  // optimiser steps, skipped ones included
 

@@ -1,5 +1,5 @@
-// A round's gradients shipped between ranks and joined by their owners, on numbers whose sum depends
-// on the order: against the tree built level by level.
+// A round's gradients shipped between ranks and joined by their owners, on numbers whose sum
+// depends on the order: against the tree built level by level.
 #include "runtime/learn/ranks/lane_exchange.hpp"
 
 #include "runtime/learn/lane_stack.hpp"
@@ -143,8 +143,7 @@ TEST(LaneExchange, ShipsOnlyTheLargestSubtrees) {
   EXPECT_EQ(two[1], 2 * 4 * static_cast<std::uint64_t>(halves.elements(0)));
   // Lanes 2 to 4 of rank 1 of 3 are (2 3) and 4: two sums.
   const BlockShards thirds(static_cast<std::int64_t>(total), 3);
-  EXPECT_EQ(bytes_of(3)[1],
-            2 * 2 * 4 * (total - static_cast<std::uint64_t>(thirds.elements(1))));
+  EXPECT_EQ(bytes_of(3)[1], 2 * 2 * 4 * (total - static_cast<std::uint64_t>(thirds.elements(1))));
 }
 
 }  // namespace

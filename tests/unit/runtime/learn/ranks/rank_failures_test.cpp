@@ -117,7 +117,7 @@ TEST(RankFailures, ABadGradientIsNamedByAll) {
     });
 }
 
-// Four ranks, then two at another stage, then eight, then one.
+// Four ranks, then two at another stage, then eight, then three, then one.
 TEST(RankFailures, AStateGoesOnWithAnyNumberOfRanks) {
   const troupe::test::TempFolder straight, changing;
   const auto train = [](const Ranks& ranks, const std::filesystem::path& folder,
@@ -130,8 +130,10 @@ TEST(RankFailures, AStateGoesOnWithAnyNumberOfRanks) {
       const auto loaded = trainer->load_state(folder);
       ASSERT_TRUE(loaded) << loaded.error().message;
     }
-    for (std::uint64_t update = first; update < last; ++update)
+    for (std::uint64_t update = first; update < last; ++update) {
+      ASSERT_TRUE(trainer->gather());
       ASSERT_TRUE(trainer->update(random_groups(*trainer->packed(), update, 6, 4)));
+    }
     ASSERT_TRUE(trainer->save_state(folder));
   };
   const auto on_ranks = [&](int size, int stage, std::uint64_t update) {
@@ -139,11 +141,12 @@ TEST(RankFailures, AStateGoesOnWithAnyNumberOfRanks) {
       train({&gang, stage}, changing.path(), update, update + 1);
     });
   };
-  train({}, straight.path(), 0, 4);
+  train({}, straight.path(), 0, 5);
   on_ranks(4, 2, 0);
   on_ranks(2, 0, 1);
   on_ranks(8, 1, 2);
-  train({}, changing.path(), 3, 4);
+  on_ranks(3, 3, 3);
+  train({}, changing.path(), 4, 5);
   EXPECT_TRUE(test::files_of(changing.path()) == test::files_of(straight.path()));
 }
 
@@ -156,8 +159,8 @@ TEST(RankFailures, AStateThatOneRankCannotReadIsRefusedByAll) {
     const auto trainer = make_ranked(ranked({&gang, 1}), own);
     const auto loaded = trainer->load_state(gang.rank() == 2 ? empty.path() : full.path());
     ASSERT_FALSE(loaded);
-    EXPECT_EQ(loaded.error().code, gang.rank() == 2 ? core::ErrorCode::kNotFound
-                                                    : core::ErrorCode::kPeerLost);
+    EXPECT_EQ(loaded.error().code,
+              gang.rank() == 2 ? core::ErrorCode::kNotFound : core::ErrorCode::kPeerLost);
   });
 }
 
@@ -178,13 +181,30 @@ TEST(RankFailures, ALostRankIsPeerLostForTheOthers) {
     test::run_ranks(3, [&](collective::Collectives& gang) {
       core::SerialTeam team;
       const auto trainer = make_ranked(ranked({&gang, stage}), team);
-      ASSERT_TRUE(trainer->update(random_groups(*trainer->packed(), 0, 6, 4)));
+      const auto groups = random_groups(*trainer->packed(), 0, 6, 4);
+      ASSERT_TRUE(trainer->update(groups));
       if (gang.rank() == 1) return;
-      const auto report = trainer->update(random_groups(*trainer->packed(), 1, 6, 4));
+      const auto report = trainer->update(groups);
       ASSERT_FALSE(report);
       EXPECT_EQ(report.error().code, core::ErrorCode::kPeerLost) << report.error().message;
     });
   }
+}
+
+// A number that differs somewhere would not be noticed by the sizes of what ranks exchange.
+TEST(RankFailures, RanksThatWereGivenOtherDataAreRefused) {
+  test::run_ranks(3, [&](collective::Collectives& gang) {
+    core::SerialTeam team;
+    const auto trainer = make_ranked(ranked({&gang, 1}), team);
+    auto groups = random_groups(*trainer->packed(), 0, 6, 4);
+    const auto same = trainer->prepare(groups);
+    EXPECT_TRUE(same);
+    if (gang.rank() == 2) groups[3].samples[1].score = 0.123;
+    const auto other = trainer->prepare(groups);
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, core::ErrorCode::kInvalidArgument);
+    EXPECT_NE(other.error().message.find("rank 2"), std::string::npos) << other.error().message;
+  });
 }
 
 TEST(RankFailures, MoreRanksThanLanesAndUnknownStagesAreRefusedByTheKey) {

@@ -90,6 +90,7 @@ struct PolicyRun {
     ASSERT_TRUE(made) << made.error().message;
     PolicyTrainer& trainer = **made;
     for (std::uint64_t update = 0; update < 2; ++update) {
+      ASSERT_TRUE(trainer.gather());
       auto groups = random_groups(*trainer.packed(), update, 6, 4);
       for (auto& sample : groups[1].samples)
         sample.score = 0.5;

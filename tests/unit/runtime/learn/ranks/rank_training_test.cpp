@@ -1,5 +1,6 @@
 // Whole trainers on several ranks: every rank ends with the weights, and the gang with the moments
 // and the metrics, that one process has with the same lanes, to the last digit, at every stage.
+#include "runtime/learn/ranks/lane_exchange.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_runs.hpp"
 
 #include <gtest/gtest.h>
@@ -154,6 +155,20 @@ TEST(RankTraining, SupervisedMethodsToo) {
   experts.settings.micro_tokens_max = 48;
   experts.settings.total_steps = 10;
   expect_no_change(experts, {3, 8});
+}
+
+// Gradients and weights of more numbers than are moved at a time.
+TEST(RankTraining, AModelLargerThanTheStagingToo) {
+  test::SupervisedRun run;
+  run.spec.hidden = 256;
+  run.spec.head_dim = 64;
+  run.spec.ffn = 1024;
+  run.spec.layers = 5;
+  ASSERT_GT(model::ParamLayout(run.spec).total, kStaging_floats);
+  run.settings.optim = eight_lanes();
+  run.settings.micro_tokens_max = 48;
+  run.settings.total_steps = 10;
+  expect_no_change(run, {3});
 }
 
 }  // namespace

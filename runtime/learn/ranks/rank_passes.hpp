@@ -1,0 +1,26 @@
+// Passes through a model whose weights the ranks have divided. Every part of the weights is
+// gathered by all ranks together, so all make the same passes: one that has no micro-batch for a
+// pass walks through it without computing. Used on the trainer's thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace troupe::learn {
+
+class RankPasses {
+ public:
+  virtual ~RankPasses() = default;
+  // Before a rank's own forward pass, if it has one, and backward pass.
+  virtual void begin_pass() = 0;
+  // From now on calls `done(first)` after each part of a pass's way back, computed or walked: this
+  // rank has, if it has any, the whole gradient of the elements from `first` on.
+  using Done = std::function<core::Result<void>(std::int64_t first)>;
+  virtual void watch_back(Done done) = 0;
+  // Walks through what others compute and this rank has not. `backward`: some rank goes back too.
+  virtual core::Result<void> finish_pass(bool backward) = 0;
+};
+
+}  // namespace troupe::learn
