@@ -64,6 +64,9 @@ TEST(DeviceThread, SaysWhenAJobTakesTooLong) {
   EXPECT_EQ(step, "a job of thread 'test' (step) has run for 0 s and may run for 0 s");
   EXPECT_NE(look(DeviceQueue::kLoad).find("(load)"), std::string::npos);
   EXPECT_EQ(look("train"), "") << "the first of its kind";
+  EXPECT_NE(look("train"), "");
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(look(DeviceQueue::kWait), "") << "others may take as long as they like";
   EXPECT_EQ(device.wedged(0s), "") << "nothing runs";
 }
 
