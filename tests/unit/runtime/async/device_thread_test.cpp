@@ -65,7 +65,7 @@ TEST(DeviceThread, SaysWhenAJobTakesTooLong) {
   EXPECT_NE(look(DeviceQueue::kLoad).find("(load)"), std::string::npos);
   EXPECT_EQ(look("train"), "") << "the first of its kind";
   EXPECT_EQ(look(DeviceQueue::kWait), "");
-  const core::SteadyClock clock;
+  const core::SteadyClock clock{};
   for (const char* kind : {"train", DeviceQueue::kWait}) {  // much longer than the first
     std::string wedged;
     const core::TimePoint end = clock.now() + 200ms;
