@@ -45,6 +45,7 @@ struct RunState {
   async::Scope* scope = nullptr;  // for coroutines beside the update loop; null without one
   int whole_steps = 0;            // steps under way that must not be broken off
   Grace grace;                    // which step is under way, and how long it takes
+  std::optional<core::Error> ending;  // the loop ends with it once it has finished its update
   bool given_up = false;          // there is no time to wait for them, or to save
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
 

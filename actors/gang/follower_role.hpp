@@ -7,6 +7,7 @@
 #include "actors/gang/gang_link.hpp"
 #include "actors/protocol/device_work.hpp"
 #include "runtime/cluster/role_host.hpp"
+#include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
 
 #include <functional>
@@ -20,6 +21,7 @@ namespace troupe::actors {
 using Obey = std::function<core::Result<void>(GangCommand command)>;
 Obey obeying(std::shared_ptr<learn::PolicyTrainer> trainer);
 Obey obeying(std::shared_ptr<learn::CriticTrainer> trainer);
+Obey obeying(std::shared_ptr<learn::SupervisedTrainer> trainer);
 
 class FollowerRole final : public cluster::Role {
  public:

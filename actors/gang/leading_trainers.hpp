@@ -6,6 +6,7 @@
 
 #include "actors/gang/gang_link.hpp"
 #include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
 
 #include <memory>
@@ -17,5 +18,9 @@ std::unique_ptr<learn::PolicyTrainer> leading_policy(std::unique_ptr<learn::Poli
 
 std::unique_ptr<learn::CriticTrainer> leading_critic(std::unique_ptr<learn::CriticTrainer> own,
                                                      std::shared_ptr<GangLink> gang);
+
+// The scale of scores is kept by rank 0 alone, which writes the model.
+std::unique_ptr<learn::SupervisedTrainer> leading_supervised(
+    std::unique_ptr<learn::SupervisedTrainer> own, std::shared_ptr<GangLink> gang);
 
 }  // namespace troupe::actors

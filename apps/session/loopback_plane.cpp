@@ -99,7 +99,7 @@ void LoopbackPlane::attach(RunSession& session) {
   for (const auto& host : hosts_) {
     if (!host->name().starts_with("generator/")) continue;
     session.tell(
-        [name = host->name()](actors::Controller& controller) { controller.peer_up(name, 1); });
+        [name = host->name()](actors::Conductor& conductor) { conductor.peer_up(name, 1); });
   }
 }
 

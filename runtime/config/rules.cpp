@@ -69,6 +69,7 @@ constexpr std::string_view kOneRank =
     "a run in one process has one rank of a role; give 1, or leave --cluster.transport caf";
 
 std::int64_t samples_of_step(const TrainConfig& c) {
+  if (c.method != kPpo) return c.train.batch_size;
   return c.samples_per_update() / std::max<std::int64_t>(c.mini_batches(), 1);
 }
 std::string too_few_samples(const TrainConfig& c, std::int64_t ranks) {

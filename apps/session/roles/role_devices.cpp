@@ -47,7 +47,7 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   };
   add("policy", "actor.device", config.actor.device);
   if (has_critic(config)) add("critic", "critic.device", config.critic.device);
-  add("generator", "rollout.device", config.rollout.device);
+  if (config.method == config::kPpo) add("generator", "rollout.device", config.rollout.device);
   if (has_reference(config)) devices.push_back(device_of(config, "reference"));
   if (!config.reward.model_name_or_path.empty()) devices.push_back(device_of(config, "reward"));
   return devices;

@@ -55,6 +55,18 @@ TEST(WantedRoles, RanksHaveNodesOfTheirOwnAndMayBeElsewhere) {
   EXPECT_FALSE(wanted_roles(config).front().ranked) << "one rank is no gang";
 }
 
+TEST(WantedRoles, ASupervisedRunHasATrainerAlone) {
+  config::TrainConfig config;
+  config.method = config::kDpo;
+  config.cluster.transport = config::Transport::kLoopback;
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy"}));
+  config.cluster.transport = config::Transport::kCaf;
+  config.cluster.local_roles = {"policy"};
+  config.actor.ranks = 2;
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "policy/1 at node/policy-1"}));
+  EXPECT_EQ(awaited_kinds(config), "") << "no generator, no reward, no reference";
+}
+
 TEST(WantedRoles, WhatDoesNotRunHereIsAwaited) {
   config::TrainConfig config = with_rule();
   config.cluster.transport = config::Transport::kCaf;
