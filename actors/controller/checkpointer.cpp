@@ -58,15 +58,17 @@ core::Failure Checkpointer::misfit(std::uint64_t known) {
                         std::to_string(run_.plan.first_update + 1) + " on");
 }
 
-core::Failure Checkpointer::update_failed(std::uint64_t update, const core::Error& error) {
+core::Failure Checkpointer::update_failed(std::uint64_t update,
+                                          const core::Error& error,
+                                          std::string what) {
   const bool passes = reaction_to(AskedFor::kUpdate, error.code) == Reaction::kResumed;
   if (!run_.plan.restarts || !passes || is_loss(error.code)) return failure_of(error);
   FailedUpdate failed{update, 1};
   if (run_.plan.failed.update == update) failed.times += run_.plan.failed.times;
   run_.listener.on_failed_update(failed);
-  const std::string what = run_.plan.name_of(update + 1) + " failed (" +
-                           std::to_string(failed.times) + " of " +
-                           std::to_string(limits::kUpdateFailures_max) + ")";
+  if (what.empty()) what = run_.plan.name_of(update + 1);
+  what += " failed (" + std::to_string(failed.times) + " of " +
+          std::to_string(limits::kUpdateFailures_max) + ")";
   if (failed.times >= limits::kUpdateFailures_max) return core::fail(error.within(what));
   lose_state();
   return core::fail(ErrorCode::kPeerLost, what + ": " + error.message);

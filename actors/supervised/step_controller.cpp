@@ -64,6 +64,7 @@ async::task<core::Result<void>> StepController::loop() {
     co_await stop_.pass();
     StepSigns signs;
     signs.stop = run_.listener.stop_requested();
+    signs.hurried = run_.listener.stop_deadline().has_value();
     signs.due = checkpointer_.due();
     signs.best = run_.listener.is_best(run_.done);
     const StepAct act = steps.next(signs);
@@ -135,7 +136,10 @@ async::task<core::Result<void>> StepController::evaluate() {
   run_.grace.begin(Grace::Step::kEvaluate, begin);
   EvaluateRows request{run_.done, run_.done == run_.plan.updates};
   auto result = co_await ask(run_.context, kPolicyRole, request);
-  if (!result) co_return checkpointer_.update_failed(run_.done, result.error());
+  if (!result) {
+    co_return checkpointer_.update_failed(run_.done, result.error(),
+                                          "the evaluation after " + run_.plan.name_of(run_.done));
+  }
   const core::TimePoint end = run_.context.timers->now();
   run_.grace.end(end);
   const std::string line = "held-out after " + std::to_string(run_.done) +

@@ -27,9 +27,10 @@ struct StepRules {
 
 // What the caller sees outside when it asks.
 struct StepSigns {
-  bool stop = false;  // the user asks to stop
-  bool due = false;   // time alone calls for a checkpoint
-  bool best = false;  // the newest evaluation is the best so far
+  bool stop = false;     // the user asks to stop
+  bool hurried = false;  // and has set a time for it: an evaluation is left for when the run goes on
+  bool due = false;      // time alone calls for a checkpoint
+  bool best = false;     // the newest evaluation is the best so far
 };
 
 class StepLoop {
@@ -42,8 +43,9 @@ class StepLoop {
   }
 
   StepAct next(const StepSigns& signs) const {
-    if (evaluation_is_due()) return StepAct::kEvaluate;
     const bool fresh = done_ > rules_.first && done_ >= known_;
+    const bool leaves = fresh && signs.hurried && !at_end();
+    if (evaluation_is_due() && !leaves) return StepAct::kEvaluate;
     if (fresh && saved_ != done_ && wants_checkpoint(signs)) return StepAct::kSave;
     if (done_ >= rules_.steps) return StepAct::kFinish;
     return fresh && signs.stop ? StepAct::kStop : StepAct::kTrain;

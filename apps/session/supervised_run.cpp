@@ -3,6 +3,7 @@
 #include "actors/supervised/rows_role.hpp"
 #include "actors/supervised/step_controller.hpp"
 #include "apps/session/eval_figures.hpp"
+#include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/supervised_model.hpp"
 #include "apps/session/run_life.hpp"
@@ -56,6 +57,7 @@ class SupervisedRun final : public RunLife {
  private:
   Result<void> run_session() override {
     if (!inputs_) {
+      TROUPE_TRY(check_role_devices(config_));
       TROUPE_TRY_SET(inputs_, load_supervised(config_));
     }
     const std::uint64_t steps = inputs_->steps;

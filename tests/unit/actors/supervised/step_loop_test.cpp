@@ -79,6 +79,15 @@ TEST(StepLoop, AStopEndsItAfterTheStepThatWasBegunWithItsEvaluationAndCheckpoint
   EXPECT_EQ(played({.steps = 2}, at(2, &StepSigns::stop)), "TTCF") << "it is over anyway";
 }
 
+TEST(StepLoop, AStopThatIsInAHurryOwesTheEvaluation) {
+  const Signs hurried = [](std::uint64_t done) {
+    return StepSigns{.stop = done == 2, .hurried = done == 2};
+  };
+  EXPECT_EQ(played({.steps = 5, .evaluates = true, .evaluation_steps = 2}, hurried), "ETTCS");
+  const Signs at_once = [](std::uint64_t) { return StepSigns{.stop = true, .hurried = true}; };
+  EXPECT_EQ(played({.steps = 1, .evaluates = true}, at_once), "ETECF") << "the last is made";
+}
+
 TEST(StepLoop, ASessionBeginsWithWhatItsCheckpointHas) {
   const StepRules rules{
       .steps = 6, .first = 4, .evaluates = true, .evaluation_steps = 2, .save_steps = 2};
