@@ -58,6 +58,7 @@ void RolePlacement::start_gangs(core::TimePoint now, std::vector<PlacedRole>& du
     gang.size = static_cast<std::uint32_t>(nodes.size());
     gang.whole = gang.whole || nodes.size() == gang.names.size();
     gang.short_since.reset();
+    gang.torn_since.reset();
     std::uint64_t last = core::first_epoch(generation_);
     for (const std::string& name : gang.names)
       last = std::max(last, roles_.at(name).epoch);
@@ -85,7 +86,7 @@ bool RolePlacement::gang_takes(const PlacedRole& rank, std::uint64_t epoch) cons
 }
 
 // Why the ranks that are left of a gang must be taken down; nothing while it is whole.
-std::optional<core::Error> RolePlacement::why_broken(const Gang& gang, core::TimePoint now) const {
+std::optional<core::Error> RolePlacement::why_broken(Gang& gang, core::TimePoint now) const {
   std::uint64_t epoch = 0;  // of the present start
   Nodes taken;
   for (const std::string& name : gang.names) {
@@ -95,22 +96,27 @@ std::optional<core::Error> RolePlacement::why_broken(const Gang& gang, core::Tim
     taken.push_back(rank.node);
   }
   if (epoch == 0) return std::nullopt;
+  bool torn = false;
   for (std::uint32_t number = 0; number < gang.size; ++number) {
     const PlacedRole& rank = roles_.at(gang.names[number]);
     const bool lost = rank.state == RoleState::kWanted && rank.epoch == epoch;
     if (lost || rank.state == RoleState::kStopping)
       return core::Error{core::ErrorCode::kPeerLost, rank.name + " is gone: " + rank.last_cause};
     // After a change of heads a rank may still come with its node, unless it could start anew.
-    const bool absent = rank.state == RoleState::kWanted && !place_for(rank, now, taken).empty();
-    if (absent)
+    if (rank.state != RoleState::kWanted) continue;
+    torn = true;
+    if (!gang.torn_since) gang.torn_since = now;
+    const bool late = now - *gang.torn_since >= limits::kGangWait;
+    if (late || !place_for(rank, now, taken).empty())
       return core::Error{core::ErrorCode::kPeerLost, rank.name + " did not outlive the last head"};
   }
+  if (!torn) gang.torn_since.reset();
   return std::nullopt;
 }
 
 std::vector<RolePlacement::Broken> RolePlacement::break_up(core::TimePoint now) {
   std::vector<Broken> all;
-  for (const auto& [kind, gang] : gangs_) {
+  for (auto& [kind, gang] : gangs_) {
     const auto cause = why_broken(gang, now);
     if (!cause) continue;
     for (const std::string& name : gang.names) {

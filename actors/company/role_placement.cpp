@@ -116,6 +116,7 @@ bool RolePlacement::adopt(const std::string& name, const std::string& node, std:
   if (!placed->bound.empty() && placed->bound != node) return false;
   if (core::generation_of(epoch) >= generation_ || epoch <= placed->epoch) return false;
   if (!gang_takes(*placed, epoch)) return false;
+  if (!placed->gang.empty()) gangs_.at(placed->gang).whole = true;  // it was, under that head
   placed->state = RoleState::kStarting;
   placed->node = node;
   placed->epoch = epoch;

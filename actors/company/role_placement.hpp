@@ -138,6 +138,7 @@ class RolePlacement {
     std::uint32_t size = 0;          // ranks of the present start, or last
     bool whole = false;              // it had all of its ranks once
     std::optional<core::TimePoint> short_since{};  // since when there is no place for some
+    std::optional<core::TimePoint> torn_since{};   // since when a rank of an earlier head is missing
   };
   using Nodes = std::vector<std::string>;
   const std::uint64_t generation_;
@@ -150,7 +151,7 @@ class RolePlacement {
   Nodes places_of(const Gang& gang, core::TimePoint now) const;
   bool are_enough(Gang& gang, const Nodes& nodes, core::TimePoint now) const;
   bool gang_takes(const PlacedRole& rank, std::uint64_t epoch) const;
-  std::optional<core::Error> why_broken(const Gang& gang, core::TimePoint now) const;
+  std::optional<core::Error> why_broken(Gang& gang, core::TimePoint now) const;
 
   std::map<std::string, PlacedRole> roles_;
   std::map<std::string, Gang> gangs_;  // by kind

@@ -205,6 +205,22 @@ TEST_F(RoleGangsOfTheNextHead, AreTakenDownWhenARankComesWithoutItsRole) {
   EXPECT_EQ(all_up(100), first_epoch(2) + 1);
 }
 
+TEST_F(RoleGangsOfTheNextHead, DoNotWaitForAHostThatStaysAway) {
+  ASSERT_TRUE(placement_.adopt("policy/0", "node/policy", kOld));
+  ASSERT_TRUE(placement_.adopt("policy/1", "node/policy-1", kOld));
+  EXPECT_TRUE(broken(0).empty()) << "rank 2 may still come";
+  const std::int64_t wait = std::chrono::milliseconds(limits::kGangWait).count();
+  EXPECT_TRUE(broken(wait - 1).empty());
+  EXPECT_EQ(broken(wait), (RankNames{"policy/0: policy/2 did not outlive the last head",
+                                     "policy/1: policy/2 did not outlive the last head"}));
+  ASSERT_TRUE(down("policy/0", kOld, wait));
+  ASSERT_TRUE(down("policy/1", kOld, wait));
+  EXPECT_TRUE(placement_.start_due(at(wait)).empty());
+  const auto due = placement_.start_due(at(2 * wait));
+  ASSERT_EQ(due.size(), 2u);
+  EXPECT_EQ(due.front().ranks, 2u);
+}
+
 TEST_F(RoleGangsOfTheNextHead, TakeNoRankOfAnotherStart) {
   ASSERT_TRUE(placement_.adopt("policy/0", "node/policy", kOld));
   EXPECT_FALSE(placement_.adopt("policy/1", "node/policy-1", kOld - 1));
