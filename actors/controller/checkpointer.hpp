@@ -49,9 +49,11 @@ class Checkpointer {
   core::Failure failure_of(core::Error error);
   // The failure of an update in which policy or critic failed. After an error that a restart of the
   // trainers may cure, another session begins, until the update has failed kUpdateFailures_max
-  // times. Other errors, such as a NaN loss, would only come again. `what` names it in messages; empty:
-  // its number does.
-  core::Failure update_failed(std::uint64_t update, const core::Error& error, std::string what = "");
+  // times. Other errors, such as a NaN loss, would only come again. `what` names it in messages;
+  // empty: its number does.
+  core::Failure update_failed(std::uint64_t update,
+                              const core::Error& error,
+                              std::string what = "");
 
  private:
   async::task<core::Result<void>> save_once(std::uint64_t done, bool models);

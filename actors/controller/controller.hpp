@@ -3,12 +3,12 @@
 // weights are new. It sees ids, versions and counts, never a token. With bound 0 the run is
 // synchronous.
 //
-// Runs on its strand. Its parts share the RunState of its base: the UpdateLoop drives training; beside it run the
-// TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one for each transfer
-// of weights) and the RewardService (changes of rewards). The Checkpointer saves. Pure classes make
-// the decisions (RunPlan, VersionStarts, TicketQueue, Router, FailureBook, RewardBoard), and a
-// RunListener reports what happens. The first error, with the name of its role, ends the run once
-// the loop has finished its update and the committed state is saved.
+// Runs on its strand. Its parts share the RunState of its base: the UpdateLoop drives training;
+// beside it run the TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one
+// for each transfer of weights) and the RewardService (changes of rewards). The Checkpointer saves.
+// Pure classes make the decisions (RunPlan, VersionStarts, TicketQueue, Router, FailureBook,
+// RewardBoard), and a RunListener reports what happens. The first error, with the name of its role,
+// ends the run once the loop has finished its update and the committed state is saved.
 #pragma once
 
 #include "actors/controller/conductor.hpp"

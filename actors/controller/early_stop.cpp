@@ -83,14 +83,14 @@ std::string EarlyStop::words() const {
   text += saved_ ? run_.plan.name_of(saved) + " is saved"
                  : "no checkpoint was written, the last has " + std::to_string(saved) + " " + unit +
                        "s";
-  text += run_.plan.logs_groups
-              ? "; what was sampled since is in the experience log, and the same command goes on from it"
-              : "; the same command goes on from it";
+  text += run_.plan.logs_groups ? "; what was sampled since is in the experience log, and the same "
+                                  "command goes on from it"
+                                : "; the same command goes on from it";
   if (last > saved) {
     text += ", learning again from ";
-    text += last == saved + 1 ? run_.plan.name_of(last)
-                              : unit + "s " + std::to_string(saved + 1) + " to " +
-                                    std::to_string(last);
+    text += last == saved + 1
+                ? run_.plan.name_of(last)
+                : unit + "s " + std::to_string(saved + 1) + " to " + std::to_string(last);
   }
   return text;
 }

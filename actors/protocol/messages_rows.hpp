@@ -1,6 +1,7 @@
-// The messages of supervised training, as plain values (messages.hpp has the other ones): the trainer
-// asks the data role for rows, page by page; the controller asks the trainer for evaluations.
-// A step is a TrainUpdate whose `groups` are rows. Bound: a page has kPage_bytes, or one row.
+// The messages of supervised training, as plain values (messages.hpp has the other ones): the
+// trainer asks the data role for rows, page by page; the controller asks the trainer for
+// evaluations. A step is a TrainUpdate whose `groups` are rows. Bound: a page has kPage_bytes, or
+// one row.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -42,8 +43,8 @@ struct FetchRows {
   std::uint32_t count = 0;
 };
 
-// Answers with the figures of the held-out rows under the weights after `steps` steps. `last`: of the
-// run; a reward model then keeps mean and deviation of its scores.
+// Answers with the figures of the held-out rows under the weights after `steps` steps. `last`: of
+// the run; a reward model then keeps mean and deviation of its scores.
 struct EvaluateRows {
   using Reply = Trained;
   std::uint64_t steps = 0;

@@ -1,8 +1,8 @@
-// The common base of the roles that train, policy and critic: runs a trainer on the device thread, counts its
-// updates, and saves and loads its state, never in the middle of an update. It keeps its answers
-// since the checkpoint before the last: a new head that goes on from there asks again for every
-// update since, and what is learned already is answered, not learned twice. A role derives from it
-// and runs on its strand. Bound: kAnswers_max answers.
+// The common base of the roles that train, policy and critic: runs a trainer on the device thread,
+// counts its updates, and saves and loads its state, never in the middle of an update. It keeps its
+// answers since the checkpoint before the last: a new head that goes on from there asks again for
+// every update since, and what is learned already is answered, not learned twice. A role derives
+// from it and runs on its strand. Bound: kAnswers_max answers.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -85,8 +85,8 @@ class TrainerRole {
 
  protected:
   // `name`: of the role in messages, and of its folder in a checkpoint. `tokenizer_from`: the
-  // folder whose tokenizer files go with a saved model. `disk`: where checkpoints are. `idle`: what it
-  // waits for between jobs.
+  // folder whose tokenizer files go with a saved model. `disk`: where checkpoints are. `idle`: what
+  // it waits for between jobs.
   TrainerRole(RoleContext context,
               std::unique_ptr<Trainer> trainer,
               std::string name,

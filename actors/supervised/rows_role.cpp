@@ -22,7 +22,8 @@ async::task<core::Result<RowsPage>> RowsRole::on(FetchRows request) {
     co_return core::fail(core::ErrorCode::kInvalidArgument,
                          "there is no held-out row " + std::to_string(request.first + 1));
   }
-  std::uint64_t left = request.count == 0 ? std::numeric_limits<std::uint64_t>::max() : request.count;
+  std::uint64_t left =
+      request.count == 0 ? std::numeric_limits<std::uint64_t>::max() : request.count;
   if (request.held_out) left = std::min(left, set->size() - request.first);
   RowsPage page;
   page.total = set->size();

@@ -70,7 +70,8 @@ async::task<core::Result<void>> StepController::loop() {
     const StepAct act = steps.next(signs);
     if (act == StepAct::kFinish) co_return core::Result<void>();
     if (act == StepAct::kStop) {
-      co_return core::fail(ErrorCode::kInterrupted, "stopped after " + run_.plan.name_of(run_.done) +
+      co_return core::fail(ErrorCode::kInterrupted, "stopped after " +
+                                                        run_.plan.name_of(run_.done) +
                                                         "; the same command goes on from there");
     }
     if (act == StepAct::kTrain) {
@@ -111,8 +112,8 @@ async::task<core::Result<void>> StepController::train() {
   std::function<async::task<core::Result<void>>()> step = [this, report] {
     return as_task(run_.listener.on_update(*report));
   };
-  TROUPE_CO_TRY(co_await patiently(&run_, "the metrics of " + run_.plan.name_of(run_.done),
-                                   std::move(step)));
+  TROUPE_CO_TRY(
+      co_await patiently(&run_, "the metrics of " + run_.plan.name_of(run_.done), std::move(step)));
   if (repeated) run_.grace.skip();
   run_.grace.end(run_.context.timers->now());
   co_return core::Result<void>();

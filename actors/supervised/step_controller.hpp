@@ -1,6 +1,6 @@
-// The controller of supervised training: has the policy role take the steps of the run and evaluate,
-// and saves. StepLoop decides what comes next. It sees step numbers and figures, never a row. Runs
-// on its strand.
+// The controller of supervised training: has the policy role take the steps of the run and
+// evaluate, and saves. StepLoop decides what comes next. It sees step numbers and figures, never a
+// row. Runs on its strand.
 #pragma once
 
 #include "actors/controller/conductor.hpp"
@@ -20,7 +20,8 @@ namespace troupe::actors {
 // `evaluation_groups` are the held-out rows.
 struct StepPlan {
   std::uint64_t epoch_rows = 1;  // places of one pass over the training rows
-  // Writes the rows of step `step` (from 0) to a file for the user; returns its path. On the strand.
+  // Writes the rows of step `step` (from 0) to a file for the user; returns its path. On the
+  // strand.
   std::function<core::Result<std::string>(std::uint64_t step)> dump_rows;
 };
 

@@ -1,11 +1,11 @@
-// The order of a supervised run: when to take a step, evaluate, save and stop. A pure state machine;
-// the caller says what happened and what it sees outside, and asks what comes next.
+// The order of a supervised run: when to take a step, evaluate, save and stop. A pure state
+// machine; the caller says what happened and what it sees outside, and asks what comes next.
 //
-// A run takes `steps` steps. It evaluates before the first, after every `evaluation_steps` and after
-// the last; it saves after every `save_steps`, after the last, when the time for it has come, after
-// the best evaluation so far, and when it is asked to stop. A checkpoint comes after the evaluation
-// of the same step, so that whoever goes on from it has that evaluation already. A step that was
-// begun is finished, also when a stop is asked for.
+// A run takes `steps` steps. It evaluates before the first, after every `evaluation_steps` and
+// after the last; it saves after every `save_steps`, after the last, when the time for it has come,
+// after the best evaluation so far, and when it is asked to stop. A checkpoint comes after the
+// evaluation of the same step, so that whoever goes on from it has that evaluation already. A step
+// that was begun is finished, also when a stop is asked for.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,11 @@ struct StepRules {
 
 // What the caller sees outside when it asks.
 struct StepSigns {
-  bool stop = false;     // the user asks to stop
-  bool hurried = false;  // and has set a time for it: an evaluation is left for when the run goes on
-  bool due = false;      // time alone calls for a checkpoint
-  bool best = false;     // the newest evaluation is the best so far
+  bool stop = false;  // the user asks to stop
+  bool hurried =
+      false;          // and has set a time for it: an evaluation is left for when the run goes on
+  bool due = false;   // time alone calls for a checkpoint
+  bool best = false;  // the newest evaluation is the best so far
 };
 
 class StepLoop {

@@ -29,7 +29,11 @@ SupervisedRole::SupervisedRole(RoleContext context,
                                std::filesystem::path tokenizer_from,
                                bool scores,
                                store::Disk& disk)
-    : TrainerRole(std::move(context), std::move(trainer), "policy", std::move(tokenizer_from), disk,
+    : TrainerRole(std::move(context),
+                  std::move(trainer),
+                  "policy",
+                  std::move(tokenizer_from),
+                  disk,
                   "waiting for a step"),
       data_peer_(std::move(data_peer)),
       scores_(scores) {}

@@ -32,8 +32,8 @@ class SupervisedRole : public TrainerRole<learn::SupervisedTrainer> {
   // A step over the rows at the places [update * groups, (update + 1) * groups) of the order. A
   // repeated request gets the same answer; no step is taken twice.
   async::task<core::Result<Trained>> on(TrainUpdate request);
-  // A repeated request gets the same answer. Error kInvalidArgument: the weights are no longer those
-  // after that many steps, and no answer is kept.
+  // A repeated request gets the same answer. Error kInvalidArgument: the weights are no longer
+  // those after that many steps, and no answer is kept.
   async::task<core::Result<Trained>> on(EvaluateRows request);
   async::task<core::Result<Ack>> on(SaveState request);
 
@@ -46,7 +46,7 @@ class SupervisedRole : public TrainerRole<learn::SupervisedTrainer> {
 
   const std::string data_peer_;
   const bool scores_;
-  Rows held_out_;  // null until the first evaluation
+  Rows held_out_;                                 // null until the first evaluation
   std::map<std::uint64_t, Trained> evaluations_;  // answers by steps
 };
 

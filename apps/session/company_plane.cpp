@@ -182,8 +182,7 @@ void CompanyPlane::role_up(const std::string& role) {
 void CompanyPlane::role_lost(const std::string& role, const core::Error& cause) {
   status_->role_lost(role);
   if (session_ == nullptr) return;
-  session_->tell(
-      [role, cause](actors::Conductor& conductor) { conductor.peer_lost(role, cause); });
+  session_->tell([role, cause](actors::Conductor& conductor) { conductor.peer_lost(role, cause); });
 }
 
 async::task<Result<void>> CompanyPlane::await_roles() {

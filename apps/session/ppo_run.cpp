@@ -22,7 +22,8 @@ using core::Result;
 // What the data role is made from.
 struct DataParts {
   actors::DataRoleOptions options;
-  std::unique_ptr<actors::PromptSource> prompts, evaluation;  // the second null without an evaluation
+  std::unique_ptr<actors::PromptSource> prompts,
+      evaluation;  // the second null without an evaluation
   std::unique_ptr<actors::GroupSink> sink;
 };
 
@@ -104,7 +105,9 @@ class PpoRun final : public RunLife {
   }
 
   static void tell_of_groups(actors::DataRoleOptions& options, RunReporter& reporter) {
-    options.watched = [&reporter](const actors::GroupCounts& counts) { reporter.on_groups(counts); };
+    options.watched = [&reporter](const actors::GroupCounts& counts) {
+      reporter.on_groups(counts);
+    };
     options.scoring.note = [&reporter](const std::string& text) { reporter.on_note(text); };
   }
 

@@ -1,7 +1,7 @@
 // One session of a run: hosts its data role and its conductor (controller/0), from the last
 // checkpoint (or the start) to an outcome. The control plane runs the other roles. If policy or
-// critic is lost, the run goes on in a new session. Owned by the `train` command, whose thread `run` blocks; the destructor
-// stops the session's roles, then those of the plane.
+// critic is lost, the run goes on in a new session. Owned by the `train` command, whose thread
+// `run` blocks; the destructor stops the session's roles, then those of the plane.
 #pragma once
 
 #include "actors/controller/conductor.hpp"
@@ -44,14 +44,14 @@ struct HostedConductor {
 
 template <class C>
 HostedConductor hosted(std::shared_ptr<C> conductor, const cluster::RoleServices& services) {
-  return {conductor, std::make_unique<actors::RoleAdapter<C>>(
-                         conductor, services.transport->identity().self)};
+  return {conductor,
+          std::make_unique<actors::RoleAdapter<C>>(conductor, services.transport->identity().self)};
 }
 
 // What a session is made from.
 struct SessionParts {
-  std::string checkpoint;              // to load first; "" starts from the model
-  cluster::RoleHost::Factory data;     // of data/0
+  std::string checkpoint;           // to load first; "" starts from the model
+  cluster::RoleHost::Factory data;  // of data/0
   // Makes controller/0; called once, on its strand.
   std::function<HostedConductor(const cluster::RoleServices&)> conductor;
   actors::RunListener* listener = nullptr;

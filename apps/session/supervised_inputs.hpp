@@ -18,9 +18,9 @@ namespace troupe::app {
 struct SupervisedInputs {
   std::shared_ptr<const data::SupervisedDataset> train;
   std::shared_ptr<const data::SupervisedDataset> evaluation;  // null without eval.dataset
-  std::optional<data::BlendOrder> order;                // in which training takes the rows
-  std::uint64_t steps = 0;                              // optimiser steps of the run
-  std::vector<std::string> notes;                       // what the user should know
+  std::optional<data::BlendOrder> order;                      // in which training takes the rows
+  std::uint64_t steps = 0;                                    // optimiser steps of the run
+  std::vector<std::string> notes;                             // what the user should know
 };
 
 // Errors name the key, or file and line.

@@ -81,8 +81,8 @@ class SupervisedRun final : public RunLife {
     actors::StepPlan of_steps;
     of_steps.epoch_rows = inputs_->order->rows();
     of_steps.dump_rows = RowDump(rows, plan.groups, start.folder.path());
-    parts.conductor = [plan, of_steps, told = reporter.get()](
-                          const cluster::RoleServices& services) {
+    parts.conductor = [plan, of_steps,
+                       told = reporter.get()](const cluster::RoleServices& services) {
       return hosted(std::make_shared<actors::StepController>(actors::context_of(services), plan,
                                                              of_steps, *told),
                     services);

@@ -41,8 +41,8 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
   return optim;
 }
 
-// Whether the run has a critic, or a role for a frozen reference model. (The reference of supervised
-// training is part of its trainer.)
+// Whether the run has a critic, or a role for a frozen reference model. (The reference of
+// supervised training is part of its trainer.)
 bool has_critic(const config::TrainConfig& config);
 bool has_reference(const config::TrainConfig& config);
 

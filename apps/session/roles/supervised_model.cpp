@@ -18,8 +18,7 @@ core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
     const config::TrainConfig& config) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   return model::load_model(
-      folder,
-      method_of_run(config).scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
+      folder, method_of_run(config).scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
       static_cast<std::uint64_t>(config.train.seed));
 }
 

@@ -1,5 +1,5 @@
-// Loads what the trainer of a supervised method is made from. Stateless; used by a run in one process
-// and by node processes alike.
+// Loads what the trainer of a supervised method is made from. Stateless; used by a run in one
+// process and by node processes alike.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -19,8 +19,8 @@ namespace troupe::app {
 core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
     const config::TrainConfig& config);
 
-// `params`: those of supervised_params. Its reference is ref.model_name_or_path, or `params` as they
-// are. `team` outlives the trainer. `ranks`: its gang, if it has one.
+// `params`: those of supervised_params. Its reference is ref.model_name_or_path, or `params` as
+// they are. `team` outlives the trainer. `ranks`: its gang, if it has one.
 core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
     const config::TrainConfig& config,
     std::uint64_t steps,

@@ -2,8 +2,8 @@
 // of a dataset, and evaluates the same losses on held-out rows. Rows are packed into micro-batches
 // of at most micro_tokens_max tokens. The loss is normalised over the whole step, so packing has no
 // effect beyond rounding (except on the load-balancing loss of experts); one plan gives the same
-// bits on any number of threads. Owned by the role that trains and used on its device thread; numeric
-// work on the team. Keeps the reference's log-probs of each row, 24 bytes or so.
+// bits on any number of threads. Owned by the role that trains and used on its device thread;
+// numeric work on the team. Keeps the reference's log-probs of each row, 24 bytes or so.
 #pragma once
 
 #include "runtime/core/ids.hpp"

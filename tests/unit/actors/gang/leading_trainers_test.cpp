@@ -137,7 +137,8 @@ TEST(LeadingSupervised, GivesAllRanksTheSameRows) {
   ASSERT_TRUE(leader->evaluate(data.all()));
   leader->set_score_scale(1, 2);
   ASSERT_TRUE(leader->save_model("/a", "/b"));
-  EXPECT_EQ(calls[1].made(), (Made{"step 2:2l2 0:0l2", "evaluate 0:0l2 1:1l2 2:2l2", "save_model /a"}));
+  EXPECT_EQ(calls[1].made(),
+            (Made{"step 2:2l2 0:0l2", "evaluate 0:0l2 1:1l2 2:2l2", "save_model /a"}));
   EXPECT_EQ(calls[0].made().size(), 4u) << "and the scale, which rank 0 alone has";
   ranks[0]->abort();
 }

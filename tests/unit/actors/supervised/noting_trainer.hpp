@@ -35,8 +35,7 @@ class NotingTrainer final : public learn::SupervisedTrainer {
   const model::ParamStore& master() const override { TROUPE_CHECK(false, "not asked for"); }
   core::Version version() const override { return version_; }
   void set_score_scale(double mean, double std) override {
-    static_cast<void>(
-        calls_.note("scale " + std::to_string(mean) + " " + std::to_string(std)));
+    static_cast<void>(calls_.note("scale " + std::to_string(mean) + " " + std::to_string(std)));
   }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path&) const override {

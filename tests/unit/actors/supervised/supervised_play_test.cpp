@@ -117,8 +117,8 @@ class SupervisedPlay : public ::testing::Test {
   }
   void host_data_and_trainer(bool scores = false) {
     TrainingRows rows{training_, order_of(*training_), held_out_};
-    host("data/0", factory_of<RowsRole>(
-                       [rows](RoleContext) { return std::make_shared<RowsRole>(rows); }));
+    host("data/0",
+         factory_of<RowsRole>([rows](RoleContext) { return std::make_shared<RowsRole>(rows); }));
     host("policy/0", factory_of<SupervisedRole>([this, scores](RoleContext context) {
            return std::make_shared<SupervisedRole>(std::move(context),
                                                    std::make_unique<NotingTrainer>(calls_),
@@ -229,8 +229,9 @@ TEST_F(SupervisedPlay, TakesTheRowsOfEachStepInTheSeededOrderAndSavesTheLast) {
   std::string names;
   for (const auto& [name, value] : listener_.reports[1].metrics)
     names += name + " ";
-  EXPECT_EQ(names,
-            "policy/loss train/epoch train/targets train/micro_batches perf/tokens_per_s time/step ");
+  EXPECT_EQ(
+      names,
+      "policy/loss train/epoch train/targets train/micro_batches perf/tokens_per_s time/step ");
   EXPECT_EQ(listener_.reports[1].metrics[1].second, 4.0 / 5.0);
   EXPECT_EQ(listener_.reports[2].metrics[0].second, 1.0 / 3.0);
 }
@@ -261,6 +262,28 @@ TEST_F(SupervisedPlay, AStopAsksForACheckpointWithoutAModel) {
   EXPECT_EQ(ended.error().code, core::ErrorCode::kInterrupted);
   EXPECT_EQ(ended.error().message, "stopped after step 2; the same command goes on from there");
   EXPECT_EQ(calls_.made(), (Texts{step_text(0), step_text(1)} + saved(2, false)));
+}
+
+// Its head is gone, the trainer is not: what it has learned and evaluated is told again, and
+// nothing is computed or saved twice.
+TEST_F(SupervisedPlay, AnotherControllerGoesOnWhereTheTrainerIs) {
+  held_out_ = sequences(50, 1);
+  plan_.evaluation_groups = plan_.evaluation_steps = 1;
+  listener_.stop_after = 2;
+  host_data_and_trainer();
+  EXPECT_FALSE(run());
+  io_.run(hosts_.back()->stop());
+  hosts_.pop_back();
+  const Texts before = calls_.made();
+  listener_.stop_after = 1000;
+  const auto first_life = std::exchange(listener_.reports, {});
+  const auto ended = run();
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(calls_.made(), (before + Texts{step_text(2), "evaluate 0:50l3"} + saved(3)));
+  ASSERT_EQ(listener_.reports.size(), 3u);
+  for (const std::size_t step : {0u, 1u})
+    EXPECT_EQ(listener_.reports[step].metrics[0], first_life[step].metrics[0]);
+  EXPECT_EQ(listener_.lines.size(), 3u + 4u);
 }
 
 TEST_F(SupervisedPlay, ASessionGoesOnAfterItsCheckpoint) {
@@ -342,7 +365,8 @@ TEST_F(SupervisedPlay, ARepeatedRequestIsAnsweredAndNothingIsLearnedTwice) {
   host_data_and_trainer();
   Answers answers;
   play([&](RoleContext context) { return ask_twice(context, &answers); });
-  EXPECT_EQ(calls_.made(), (Texts{step_text(0), "evaluate 0:50l3", step_text(1), "evaluate 0:50l3"}));
+  EXPECT_EQ(calls_.made(),
+            (Texts{step_text(0), "evaluate 0:50l3", step_text(1), "evaluate 0:50l3"}));
   ASSERT_EQ(answers.steps.size(), 4u);
   for (const std::size_t again : {1u, 3u}) {
     ASSERT_TRUE(answers.steps[again] && answers.evaluations[again]);

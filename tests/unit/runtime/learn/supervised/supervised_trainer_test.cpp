@@ -3,7 +3,6 @@
 #include "runtime/learn/supervised/supervised_trainer.hpp"
 
 #include "runtime/learn/supervised/row_checks.hpp"
-
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
