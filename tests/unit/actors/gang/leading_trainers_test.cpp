@@ -141,6 +141,8 @@ TEST(LeadingSupervised, GivesAllRanksTheSameRows) {
             (Made{"step 2:2l2 0:0l2", "evaluate 0:0l2 1:1l2 2:2l2", "save_model /a"}));
   EXPECT_EQ(calls[0].made().size(), 4u) << "and the scale, which rank 0 alone has";
   ranks[0]->abort();
+  leader.reset();
+  ranks.clear();
 }
 
 class StrayingRank : public LeadingTrainers {

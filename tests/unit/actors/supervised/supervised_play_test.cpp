@@ -268,7 +268,8 @@ TEST_F(SupervisedPlay, AStopAsksForACheckpointWithoutAModel) {
 // nothing is computed or saved twice.
 TEST_F(SupervisedPlay, AnotherControllerGoesOnWhereTheTrainerIs) {
   held_out_ = sequences(50, 1);
-  plan_.evaluation_groups = plan_.evaluation_steps = 1;
+  plan_.evaluation_groups = 1;
+  plan_.evaluation_steps = 1;
   listener_.stop_after = 2;
   host_data_and_trainer();
   EXPECT_FALSE(run());
