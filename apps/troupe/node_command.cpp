@@ -38,7 +38,7 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
       const std::string near(core::nearest_word(kind, kKinds));
       return core::fail(ErrorCode::kConfig,
                         "--roles: there is no role '" + kind +
-                            "', only generator, reward, reference, critic" +
+                            "', only generator, reward, reference, critic, policy" +
                             (near.empty() ? "" : "; did you mean " + near + "?"));
     }
     kinds.push_back(kind);
@@ -159,7 +159,7 @@ Result<void> run_node(Words words) {
   std::vector<Flag> flags = options.join.flags();
   flags[0].required = false;
   flags.push_back(
-      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
+      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic,policy"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
   // Only `troupe train` uses this flag, for the processes that it starts.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
@@ -184,15 +184,10 @@ Result<void> run_node(Words words) {
   }
   self.name = "node/" + options.name;
   if (!options.local.empty()) return run_local(options, self);
-  if (offers("policy")) {
-    return core::fail(ErrorCode::kConfig,
-                      "--roles: the policy runs where the run is started; offer generator, reward, "
-                      "reference or critic");
-  }
   if (options.join.join.empty()) {
     return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
   }
-  if (offers("critic")) TROUPE_TRY(learn::find_trainers());
+  if (offers("critic") || offers("policy")) TROUPE_TRY(learn::find_trainers());
   return run_remote(options, self);
 }
 

@@ -8,6 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace troupe::actors {
 namespace {
 
@@ -22,13 +25,16 @@ class StandingRole final : public cluster::Role {
   }
 };
 
-// Takes a tenth of a second, and counts.
+// Takes a tenth of a second, and counts. A rank of a gang waits for the others, who never come.
 class CountingMaker final : public RoleMaker {
  public:
-  explicit CountingMaker(async::Timers& timers) : timers_(timers) {}
+  explicit CountingMaker(async::Timers& timers) : timers_(timers), let_go_(timers) {}
   async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) override {
     made.push_back(spawn.epoch);
     co_await async::sleep_for(timers_, 100ms);
+    while (spawn.ranks > 1 && abandoned_ < spawn.epoch)
+      co_await let_go_.wait(async::Deadline::none());
+    if (spawn.ranks > 1) co_return core::fail(core::ErrorCode::kClosed, "let go");
     cluster::RoleRecipe recipe;
     recipe.factory =
         [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
@@ -36,10 +42,18 @@ class CountingMaker final : public RoleMaker {
     };
     co_return recipe;
   }
+  void abandon(const std::string&, std::uint64_t epoch) override { end_until(epoch); }
+  void abandon_starts() override { end_until(std::numeric_limits<std::uint64_t>::max()); }
   std::vector<std::uint64_t> made;  // epochs
 
  private:
+  void end_until(std::uint64_t epoch) {
+    abandoned_ = std::max(abandoned_, epoch);
+    let_go_.notify_all();
+  }
   async::Timers& timers_;
+  std::uint64_t abandoned_ = 0;
+  async::Notifier let_go_;
 };
 
 async::task<bool> stop_all(HostedRoles* roles,
@@ -50,6 +64,11 @@ async::task<bool> stop_all(HostedRoles* roles,
   co_await host->stop();
   node->reset();
   co_await asker->stop();
+  co_return true;
+}
+
+async::task<bool> settle(HostedRoles* roles) {
+  co_await roles->settle();
   co_return true;
 }
 
@@ -124,6 +143,30 @@ TEST_F(NodeRoles, ARepeatedStartChangesNothing) {
   EXPECT_TRUE(second.value());
   EXPECT_TRUE(asked(spawn_of(3)));
   EXPECT_EQ(maker_.made, Epochs{3});
+}
+
+// A stop does not wait for a start that waits for other processes.
+TEST_F(NodeRoles, ARankThatWaitsForItsGangIsLetGo) {
+  Spawn spawn = spawn_of(3);
+  spawn.ranks = 2;
+  auto started = begin(spawn);
+  run(1s);
+  EXPECT_FALSE(started.done()) << "the other rank is not there";
+  EXPECT_TRUE(asked(StopRole{"reward/0", 3}));
+  ASSERT_TRUE(started.done());
+  EXPECT_EQ(started.value().error().code, core::ErrorCode::kClosed);
+  EXPECT_TRUE(asked(spawn_of(4))) << "the next start is another one";
+}
+
+TEST_F(NodeRoles, ANodeWithoutACompanyLetsGoOfRanksThatNeedIt) {
+  Spawn spawn = spawn_of(3);
+  spawn.ranks = 2;
+  auto started = begin(spawn);
+  run(1s);
+  Later<bool> settled(time_.make_strand(), settle(roles_.get()));
+  run(1s);
+  EXPECT_TRUE(settled.done());
+  EXPECT_TRUE(started.done());
 }
 
 TEST_F(NodeRoles, ALaterEpochTakesTheRolesPlaceAndAnOlderOneDoesNot) {

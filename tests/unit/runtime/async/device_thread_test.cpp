@@ -64,6 +64,23 @@ TEST(DeviceThread, SaysWhenAJobTakesTooLong) {
   EXPECT_EQ(step, "a job of thread 'test' (step) has run for 0 s and may run for 0 s");
   EXPECT_NE(look(DeviceQueue::kLoad).find("(load)"), std::string::npos);
   EXPECT_EQ(look("train"), "") << "the first of its kind";
+  EXPECT_EQ(look(DeviceQueue::kWait), "");
+  const core::SteadyClock clock{};
+  for (const char* kind : {"train", DeviceQueue::kWait}) {  // much longer than the first
+    std::string wedged;
+    const core::TimePoint end = clock.now() + 200ms;
+    Running<Result<int>> job(context, run_kind(
+                                          &device,
+                                          [&]() -> Result<int> {
+                                            while (clock.now() < end) continue;
+                                            wedged = device.wedged(0s);
+                                            return 1;
+                                          },
+                                          kind));
+    context.restart();
+    context.run();
+    EXPECT_EQ(wedged.empty(), kind == DeviceQueue::kWait) << wedged;
+  }
   EXPECT_EQ(device.wedged(0s), "") << "nothing runs";
 }
 
