@@ -116,6 +116,22 @@ TEST_F(SupervisedRanks, ARunGoesOnWithAnotherNumberOfRanks) {
   expect_as_calm(one);
 }
 
+TEST_F(SupervisedRanks, ARankThatJoinsNeedsNoFileOfTheDataset) {
+  calm(sft_);
+  CompanyRun run(files_ / "run", words(sft_, "run",
+                                       {"--actor.ranks", "2", "--cluster.local_ranks", "1",
+                                        "--cluster.trusted_network", "127.0.0.0/8"}));
+  ASSERT_TRUE(within(30, [&] {
+    return run.log().find("waiting for nodes that play policy") != std::string::npos;
+  })) << run.output();
+  fs::rename(files_ / sft_.file, files_ / "out_of_sight");
+  Background node(Words{troupe_program(), "node", "--join", (files_ / "run").string(), "--roles",
+                        "policy", "--name", "one"},
+                  files_ / "node.log");
+  expect_as_calm(run);
+  EXPECT_EQ(node.wait(10), 0) << node.text();
+}
+
 TEST_F(SupervisedRanks, OneRankStartsNoProcess) {
   CompanyRun run(files_ / "run", files_.words(sft_, "run", 100000));
   ASSERT_TRUE(run.await_steps(3)) << run.output();
