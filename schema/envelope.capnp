@@ -10,6 +10,7 @@ using Reward = import "/schema/reward.capnp";
 using Reference = import "/schema/reference.capnp";
 using Policy = import "/schema/policy.capnp";
 using Critic = import "/schema/critic.capnp";
+using Rows = import "/schema/rows.capnp";
 using Node = import "/schema/node.capnp";
 
 struct Header {
@@ -123,5 +124,8 @@ struct Envelope {
     putLog @60 :Node.PutLog;
     meetGang @61 :Node.MeetGang;
     gangMet @62 :Node.GangMet;
+    fetchRows @63 :Rows.FetchRows;
+    rowsPage @64 :Rows.RowsPage;
+    evaluateRows @65 :Rows.EvaluateRows;
   }
 }

@@ -58,6 +58,22 @@ core::Failure Checkpointer::misfit(std::uint64_t known) {
                         std::to_string(run_.plan.first_update + 1) + " on");
 }
 
+core::Failure Checkpointer::update_failed(std::uint64_t update,
+                                          const core::Error& error,
+                                          std::string what) {
+  const bool passes = reaction_to(AskedFor::kUpdate, error.code) == Reaction::kResumed;
+  if (!run_.plan.restarts || !passes || is_loss(error.code)) return failure_of(error);
+  FailedUpdate failed{update, 1};
+  if (run_.plan.failed.update == update) failed.times += run_.plan.failed.times;
+  run_.listener.on_failed_update(failed);
+  if (what.empty()) what = run_.plan.name_of(update + 1);
+  what += " failed (" + std::to_string(failed.times) + " of " +
+          std::to_string(limits::kUpdateFailures_max) + ")";
+  if (failed.times >= limits::kUpdateFailures_max) return core::fail(error.within(what));
+  lose_state();
+  return core::fail(ErrorCode::kPeerLost, what + ": " + error.message);
+}
+
 async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool models) {
   std::function<async::task<core::Result<void>>()> step = [this, done, models] {
     return save_once(done, models);
@@ -117,7 +133,7 @@ async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
     save_failed_ = false;
   }
   if (!unsaved() || save_failed_) co_return core::fail(std::move(error));
-  const std::string update = "update " + std::to_string(run_.committed);
+  const std::string update = run_.plan.name_of(run_.committed);
   if (run_.committed != run_.done) {
     error.message += "; " + update +
                      " cannot be saved: the one after it is learned from and not "

@@ -47,6 +47,13 @@ class Checkpointer {
   void lose_state() noexcept { state_lost_ = true; }
   // Turns the error of a call to such a role into a failure; records the role's loss.
   core::Failure failure_of(core::Error error);
+  // The failure of an update in which policy or critic failed. After an error that a restart of the
+  // trainers may cure, another session begins, until the update has failed kUpdateFailures_max
+  // times. Other errors, such as a NaN loss, would only come again. `what` names it in messages;
+  // empty: its number does.
+  core::Failure update_failed(std::uint64_t update,
+                              const core::Error& error,
+                              std::string what = "");
 
  private:
   async::task<core::Result<void>> save_once(std::uint64_t done, bool models);

@@ -1,101 +1,46 @@
 #include "actors/controller/controller.hpp"
 
 #include "actors/limits.hpp"
-#include "runtime/core/at_exit.hpp"
 
 namespace troupe::actors {
 
 Controller::Controller(RoleContext context, RunPlan plan, RunListener& listener)
-    : run_(std::move(context), std::move(plan), listener),
+    : Conductor(std::move(context), std::move(plan), listener),
       fleet_(run_,
              [this](const experience::Ticket& ticket) {
                run_.scope->spawn("", issuer_.reissue_retired(ticket));
              }),
       rewards_(run_),
       issuer_(run_, fleet_, rewards_),
-      checkpointer_(run_),
-      stop_(run_, fleet_, rewards_, checkpointer_),
+      stop_(run_, checkpointer_, [this] { return alone(); }),
       updates_(run_, fleet_, issuer_, checkpointer_, stop_) {}
 
-async::task<core::Result<void>> Controller::run() {
-  core::Result<void> ended;
-  if (early_) {
-    ended = core::fail(*early_);
-  } else {
-    ended = co_await async::with_scope(&Controller::live, this);
-  }
-  if (ended) co_return ended;
-  co_return co_await checkpointer_.save_last(ended.error());
+void Controller::begin_beside() {
+  fleet_.begin();
+  run_.scope->spawn("", issuer_.run());
+  run_.scope->spawn("", stop_.watch());
+  run_.scope->spawn("", rewards_.await_absent());
 }
 
-async::task<core::Result<void>> Controller::live(async::Scope& scope, Controller* self) {
-  scope.spawn("", self->company());
-  while (self->run_.scope == nullptr && !self->updates_.ending())
-    co_await self->run_.changed.wait(async::Deadline::none());
-  TROUPE_CO_TRY(co_await self->updates_.run());
-  scope.cancel();  // ends transfers of weights that are still under way, and timers
-  co_return core::Result<void>();
-}
-
-// Runs everything beside the update loop. An error here ends the run only after the loop has
-// finished its update, so that what the policy learned is also committed and can be saved.
-async::task<core::Result<void>> Controller::company() {
-  core::Result<void> ended;
-  {
-    // Nothing may use the company's scope after this block.
-    const core::AtExit leave([this] {
-      updates_.stop_watching();
-      run_.scope = nullptr;
-    });
-    ended = co_await async::with_scope(&Controller::begin_company, this);
-  }
-  if (!ended) updates_.end_after_update(ended.error());
-  while (!ended && run_.whole_steps > 0 && !checkpointer_.state_lost() && !run_.given_up)
-    co_await run_.changed.wait(async::Deadline::none());
-  co_return ended;
-}
-
-async::task<core::Result<void>> Controller::begin_company(async::Scope& scope, Controller* self) {
-  self->run_.scope = &scope;
-  self->fleet_.begin();
-  scope.spawn("", self->issuer_.run());
-  scope.spawn("", self->stop_.watch());
-  scope.spawn("", self->rewards_.await_absent());
-  self->run_.changed.notify_all();
-  co_return core::Result<void>();
-}
-
-void Controller::end(core::Error error) {
-  if (run_.scope == nullptr) {
-    if (!early_) early_ = std::move(error);
-    return;
-  }
-  run_.scope->spawn("", fail_with(std::move(error)));
-}
-
-async::task<core::Result<void>> Controller::fail_with(core::Error error) {
-  co_return core::fail(std::move(error));
+// Nobody is there to finish the update or the evaluation with.
+bool Controller::alone() const {
+  const bool sampling = run_.awaited || run_.grace.under_way() == Grace::Step::kEvaluate;
+  return (sampling && fleet_.generators_able() == 0) ||
+         (run_.issued == run_.done && rewards_.awaits());
 }
 
 void Controller::peer_up(const std::string& name, std::uint64_t epoch) {
-  if (name.starts_with("generator/")) {
-    fleet_.up(name, epoch);
-  } else {
-    run_.listener.on_peer(name, true, "");
-    rewards_.up(name);
-  }
+  if (name.starts_with("generator/")) return fleet_.up(name, epoch);
+  Conductor::peer_up(name, epoch);
+  rewards_.up(name);
 }
 
 void Controller::peer_lost(const std::string& name, const core::Error& error) {
   if (fleet_.knows(name)) return fleet_.lost(name, error.message);
-  run_.listener.on_peer(name, false, error.message);
-  if (checkpointer_.holds_state(name)) {
-    checkpointer_.lose_state();
-    const bool named = error.message.find(name) != std::string::npos;
-    end({core::ErrorCode::kPeerLost, named ? error.message : name + ": " + error.message});
-  } else if (rewards_.is_attached(name) && run_.scope != nullptr) {
+  Conductor::peer_lost(name, error);
+  if (checkpointer_.holds_state(name)) return;
+  if (rewards_.is_attached(name) && run_.scope != nullptr)
     run_.scope->spawn("", rewards_.lose(name, error.message));
-  }
 }
 
 async::task<core::Result<Ack>> Controller::on(DrainGenerator request) {

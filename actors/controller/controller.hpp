@@ -3,19 +3,18 @@
 // weights are new. It sees ids, versions and counts, never a token. With bound 0 the run is
 // synchronous.
 //
-// Runs on its strand. Its parts share a RunState: the UpdateLoop drives training; beside it run the
-// TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one for each transfer
-// of weights) and the RewardService (changes of rewards). The Checkpointer saves. Pure classes make
-// the decisions (RunPlan, VersionStarts, TicketQueue, Router, FailureBook, RewardBoard), and a
-// RunListener reports what happens. The first error, with the name of its role, ends the run once
-// the loop has finished its update and the committed state is saved.
+// Runs on its strand. Its parts share the RunState of its base: the UpdateLoop drives training;
+// beside it run the TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one
+// for each transfer of weights) and the RewardService (changes of rewards). The Checkpointer saves.
+// Pure classes make the decisions (RunPlan, VersionStarts, TicketQueue, Router, FailureBook,
+// RewardBoard), and a RunListener reports what happens. The first error, with the name of its role,
+// ends the run once the loop has finished its update and the committed state is saved.
 #pragma once
 
-#include "actors/controller/checkpointer.hpp"
+#include "actors/controller/conductor.hpp"
 #include "actors/controller/early_stop.hpp"
 #include "actors/controller/fleet.hpp"
 #include "actors/controller/reward_service.hpp"
-#include "actors/controller/run_state.hpp"
 #include "actors/controller/snapshot.hpp"
 #include "actors/controller/ticket_issuer.hpp"
 #include "actors/controller/update_loop.hpp"
@@ -25,36 +24,17 @@
 #include "runtime/wire/role_report.hpp"
 
 #include <functional>
-#include <optional>
 #include <string>
 
 namespace troupe::actors {
 
-class Controller {
+class Controller final : public Conductor {
  public:
   Controller(RoleContext context, RunPlan plan, RunListener& listener);
-  Controller(const Controller&) = delete;
-  Controller& operator=(const Controller&) = delete;
 
-  // Does the whole run. A run that ends early first saves the last committed update, unless the
-  // policy has learned beyond it; the error says where, or why not. kInterrupted: asked to stop.
-  // kPeerLost: policy, critic or data is gone; the run can go on from its last checkpoint.
-  // kDeadline: another role stayed away for too long.
-  async::task<core::Result<void>> run();
-
-  // Ends the run for an error that happened outside the controller. On the strand.
-  void end(core::Error error);
-
-  // Has the roles load the state of a checkpoint. Before `run`.
-  async::task<core::Result<void>> load(std::string folder) {
-    return checkpointer_.load(std::move(folder));
-  }
-
-  // The company reports here that another role came up or was lost; on the strand, at any time. The
-  // run ends when policy, critic or data is lost; generators and attached rewards may come and go.
-  // `epoch`: the role's, as the company counts it.
-  void peer_up(const std::string& name, std::uint64_t epoch = 0);
-  void peer_lost(const std::string& name, const core::Error& error);
+  void peer_up(const std::string& name, std::uint64_t epoch = 0) override;
+  // Generators and attached rewards may be lost.
+  void peer_lost(const std::string& name, const core::Error& error) override;
 
   // Refuses a name that is attached. A reward that a resumed run waits for returns to its set.
   async::task<core::Result<RewardsChanged>> on(AttachReward request) {
@@ -97,19 +77,16 @@ class Controller {
   }
 
  private:
-  static async::task<core::Result<void>> live(async::Scope& scope, Controller* self);
-  static async::task<core::Result<void>> begin_company(async::Scope& scope, Controller* self);
-  async::task<core::Result<void>> company();
-  static async::task<core::Result<void>> fail_with(core::Error error);
+  void begin_beside() override;
+  void leave_scope() override { updates_.stop_watching(); }
+  async::task<core::Result<void>> loop() override { return updates_.run(); }
+  bool alone() const;
 
-  RunState run_;
   Fleet fleet_;
   RewardService rewards_;
   TicketIssuer issuer_;
-  Checkpointer checkpointer_;
   EarlyStop stop_;
   UpdateLoop updates_;
-  std::optional<core::Error> early_;  // an error from before the run began
 };
 
 }  // namespace troupe::actors

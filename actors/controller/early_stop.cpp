@@ -6,13 +6,6 @@ namespace troupe::actors {
 
 using Step = Grace::Step;
 
-// Nobody is there to finish the update or the evaluation with.
-bool EarlyStop::alone() const {
-  const bool sampling = run_.awaited || run_.grace.under_way() == Step::kEvaluate;
-  return (sampling && fleet_.generators_able() == 0) ||
-         (run_.issued == run_.done && rewards_.awaits());
-}
-
 // Not in the middle of an update. The last update of a run is saved with its evaluation and model.
 bool EarlyStop::may_save() const {
   return run_.whole_steps == 0 && checkpointer_.unsaved() && run_.committed < run_.plan.updates;
@@ -45,7 +38,7 @@ async::task<core::Result<void>> EarlyStop::watch() {
   for (;;) {
     co_await async::sleep_for(*run_.context.timers, limits::kLookEvery);
     if (!run_.listener.stop_requested()) continue;
-    if (alone() || ending_ || short_of_time()) break;
+    if (alone_() || ending_ || short_of_time()) break;
   }
   ending_ = true;
   const auto until = run_.listener.stop_deadline();
@@ -85,15 +78,19 @@ std::string EarlyStop::words() const {
   const std::uint64_t saved = checkpointer_.saved().value_or(run_.plan.first_update);
   const bool inside = run_.grace.under_way() == Step::kTrain && run_.done == run_.committed;
   const std::uint64_t last = run_.done + (inside ? 1 : 0);
+  const std::string& unit = run_.plan.unit;
   std::string text = "stopped within run.grace_s: ";
-  text += saved_ ? "update " + std::to_string(saved) + " is saved"
-                 : "no checkpoint was written, the last has " + std::to_string(saved) + " updates";
-  text += "; what was sampled since is in the experience log, and the same command goes on from it";
+  text += saved_ ? run_.plan.name_of(saved) + " is saved"
+                 : "no checkpoint was written, the last has " + std::to_string(saved) + " " + unit +
+                       "s";
+  text += run_.plan.logs_groups ? "; what was sampled since is in the experience log, and the same "
+                                  "command goes on from it"
+                                : "; the same command goes on from it";
   if (last > saved) {
     text += ", learning again from ";
     text += last == saved + 1
-                ? "update " + std::to_string(last)
-                : "updates " + std::to_string(saved + 1) + " to " + std::to_string(last);
+                ? run_.plan.name_of(last)
+                : unit + "s " + std::to_string(saved + 1) + " to " + std::to_string(last);
   }
   return text;
 }

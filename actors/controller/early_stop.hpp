@@ -4,10 +4,9 @@
 #pragma once
 
 #include "actors/controller/checkpointer.hpp"
-#include "actors/controller/fleet.hpp"
-#include "actors/controller/reward_service.hpp"
 #include "actors/controller/run_state.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,9 +14,9 @@ namespace troupe::actors {
 
 class EarlyStop {
  public:
-  // All outlive it.
-  EarlyStop(RunState& run, Fleet& fleet, RewardService& rewards, Checkpointer& checkpointer)
-      : run_(run), fleet_(fleet), rewards_(rewards), checkpointer_(checkpointer) {}
+  // All outlive it. `alone`: nobody is there to finish the update or the evaluation with.
+  EarlyStop(RunState& run, Checkpointer& checkpointer, std::function<bool()> alone)
+      : run_(run), checkpointer_(checkpointer), alone_(std::move(alone)) {}
 
   // Waits until a stop is asked for that the update loop cannot reach by itself; then saves, and
   // fails with kInterrupted.
@@ -30,7 +29,6 @@ class EarlyStop {
   bool short_of_time();
 
  private:
-  bool alone() const;
   bool may_save() const;
   core::Duration reserve(core::TimePoint until) const;
   async::task<core::Result<void>> save();
@@ -38,9 +36,8 @@ class EarlyStop {
   std::string words() const;
 
   RunState& run_;
-  Fleet& fleet_;
-  RewardService& rewards_;
   Checkpointer& checkpointer_;
+  const std::function<bool()> alone_;
   std::optional<core::TimePoint> asked_;  // when a stop with a limit was first seen
   bool ending_ = false;
   std::optional<core::Result<void>> saved_;  // how saving ended

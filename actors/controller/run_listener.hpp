@@ -67,6 +67,12 @@ class RunListener {
   virtual void on_groups(const GroupCounts& /*counts*/) {}
   virtual core::Result<void> on_update(const UpdateReport& report) = 0;
   virtual core::Result<void> on_evaluation(const EvaluationReport& report) = 0;
+  // Figures measured after `done` updates, and the line that shows them to the user.
+  virtual core::Result<void> on_figures(std::uint64_t /*done*/,
+                                        const Metrics& /*figures*/,
+                                        const std::string& /*line*/) {
+    return {};
+  }
   // `begin_checkpoint` returns the folder that the roles write the checkpoint of `done` updates
   // into; `commit_checkpoint` makes it valid and returns its final place. A commit hashes all
   // files, so it is a coroutine that does not block the strand.

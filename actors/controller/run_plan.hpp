@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace troupe::actors {
@@ -31,9 +32,11 @@ struct RunPlan {
   // The versions at the start of updates before the first, as far as the log knows them: tokens of
   // logged groups may be that old.
   std::map<std::uint64_t, core::Version> earlier_starts{};
-  std::uint64_t updates = 0;  // of the whole run
-  std::uint32_t groups = 1;   // of one update
-  std::int32_t samples = 1;   // of one group
+  std::uint64_t updates = 0;    // of the whole run
+  std::string unit = "update";  // what messages call one
+  bool logs_groups = true;      // what was sampled is in the experience log
+  std::uint32_t groups = 1;     // of one update
+  std::int32_t samples = 1;     // of one group
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;   // 0 = by time and at the end
@@ -64,6 +67,8 @@ struct RunPlan {
   std::vector<RewardMember> rewards;     // the run's own: set 0 of the data role
   std::vector<SetRewards> earlier_sets;  // the sets of the checkpoint beyond set 0, by number
 
+  // The n-th update, from 1: "update 3".
+  std::string name_of(std::uint64_t n) const { return unit + " " + std::to_string(n); }
   bool may_issue(std::uint64_t update, std::uint64_t done) const {
     return update < updates && update <= done + staleness_max;
   }

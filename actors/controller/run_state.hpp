@@ -42,10 +42,11 @@ struct RunState {
   std::uint64_t next_issue = plan.first_update;  // first update whose tickets are not requested yet
   std::uint64_t issued = plan.first_update;      // updates whose tickets are out
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
-  async::Scope* scope = nullptr;  // for coroutines beside the update loop; null without one
-  int whole_steps = 0;            // steps under way that must not be broken off
-  Grace grace;                    // which step is under way, and how long it takes
-  bool given_up = false;          // there is no time to wait for them, or to save
+  async::Scope* scope = nullptr;      // for coroutines beside the update loop; null without one
+  int whole_steps = 0;                // steps under way that must not be broken off
+  Grace grace;                        // which step is under way, and how long it takes
+  std::optional<core::Error> ending;  // the loop ends with it once it has finished its update
+  bool given_up = false;              // there is no time to wait for them, or to save
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
 
   // Marks a step that must not be broken off: while the returned object lives, an error beside the

@@ -47,7 +47,7 @@ async::task<core::Result<void>> UpdateLoop::run() {
   issuer_.release(run_.done);
   while (run_.done < run_.plan.updates) {
     TROUPE_CO_TRY(co_await one_update(run_.done));
-    if (ending_) co_return core::fail(*ending_);
+    if (run_.ending) co_return core::fail(*run_.ending);
     TROUPE_CO_TRY_ASSIGN(stop, co_await after_update(run_.done));
     if (stop && run_.done < run_.plan.updates) {
       co_return core::fail(core::ErrorCode::kInterrupted,
@@ -84,7 +84,7 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   if (!statuses) co_return statuses.failure();
   const core::TimePoint generated = run_.context.timers->now();
 
-  if (ending_) co_return core::fail(*ending_);
+  if (run_.ending) co_return core::fail(*run_.ending);
   co_await stop_.pass();
   if (issuer_.sampled_again()) {
     co_return checkpointer_.misfit(run_.known);
@@ -96,7 +96,7 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   run_.grace.begin(Grace::Step::kTrain, generated);
   TrainUpdate train{update, run_.plan.groups};
   auto trained = co_await ask(run_.context, kPolicyRole, train);
-  if (!trained) co_return update_failed(update, trained.error());
+  if (!trained) co_return checkpointer_.update_failed(update, trained.error());
   const core::TimePoint after_train = run_.context.timers->now();
 
   run_.listener.on_phase("publish");
@@ -149,22 +149,6 @@ async::task<core::Result<void>> UpdateLoop::write_down(std::uint64_t update, Upd
   };
   co_return co_await patiently(&run_, "the metrics of " + experience::name_of_update(update),
                                std::move(step));
-}
-
-// After an error that a restart of the trainers may cure, another session begins, until the update
-// has failed kUpdateFailures_max times. Other errors, such as a NaN loss, would only come again.
-core::Failure UpdateLoop::update_failed(std::uint64_t update, const core::Error& error) {
-  const bool passes = reaction_to(AskedFor::kUpdate, error.code) == Reaction::kResumed;
-  if (!run_.plan.restarts || !passes || is_loss(error.code)) return checkpointer_.failure_of(error);
-  FailedUpdate failed{update, 1};
-  if (run_.plan.failed.update == update) failed.times += run_.plan.failed.times;
-  run_.listener.on_failed_update(failed);
-  const std::string what = experience::name_of_update(update) + " failed (" +
-                           std::to_string(failed.times) + " of " +
-                           std::to_string(limits::kUpdateFailures_max) + ")";
-  if (failed.times >= limits::kUpdateFailures_max) return core::fail(error.within(what));
-  checkpointer_.lose_state();
-  return core::fail(core::ErrorCode::kPeerLost, what + ": " + error.message);
 }
 
 void UpdateLoop::report_groups(const GroupStatuses& statuses, UpdateReport& report) {

@@ -27,9 +27,6 @@ class UpdateLoop {
 
   // Runs until the last update is done. kInterrupted: a stop was asked for.
   async::task<core::Result<void>> run();
-  // Ends the loop with this error once it has finished its update.
-  void end_after_update(core::Error error) { ending_ = std::move(error); }
-  const std::optional<core::Error>& ending() const noexcept { return ending_; }
   // Stops cutting stragglers.
   void stop_watching() { straggler_timer_.disarm(); }
 
@@ -43,7 +40,6 @@ class UpdateLoop {
  private:
   async::task<core::Result<void>> one_update(std::uint64_t update);
   async::task<core::Result<GroupStatuses>> collect(std::uint64_t update);
-  core::Failure update_failed(std::uint64_t update, const core::Error& error);
   async::task<core::Result<void>> write_down(std::uint64_t update, UpdateReport report);
   async::task<core::Result<void>> commit(std::uint64_t update);
   async::task<core::Result<void>> publish(std::uint64_t update);
@@ -60,7 +56,6 @@ class UpdateLoop {
   Evaluator evaluator_;
   async::Notifier news_;  // a newer version was published
   std::function<void(const Published&)> told_;
-  std::optional<core::Error> ending_;
   async::Timer straggler_timer_;
   std::vector<std::uint64_t> staleness_;
 };

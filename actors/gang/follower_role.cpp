@@ -1,5 +1,7 @@
 #include "actors/gang/follower_role.hpp"
 
+#include "actors/protocol/training_rows.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -10,7 +12,7 @@ core::Failure no_call(GangCall call) {
                                           std::to_string(static_cast<std::uint32_t>(call)));
 }
 
-// The calls that both trainers have.
+// The calls that all trainers have.
 template <class Trainer>
 core::Result<void> obey_files(Trainer& trainer, const GangCommand& command) {
   switch (command.call) {
@@ -54,7 +56,26 @@ core::Result<void> obey_critic(learn::CriticTrainer& trainer, const GangCommand&
   }
 }
 
+core::Result<void> obey_supervised(learn::SupervisedTrainer& trainer, const GangCommand& command) {
+  switch (command.call) {
+    case GangCall::kStep:
+      TROUPE_TRY(trainer.step(views_of(command.rows)));
+      return {};
+    case GangCall::kEvaluate:
+      TROUPE_TRY(trainer.evaluate(views_of(command.rows)));
+      return {};
+    default:
+      return obey_files(trainer, command);
+  }
+}
+
 }  // namespace
+
+Obey obeying(std::shared_ptr<learn::SupervisedTrainer> trainer) {
+  return [trainer = std::move(trainer)](GangCommand command) {
+    return obey_supervised(*trainer, command);
+  };
+}
 
 Obey obeying(std::shared_ptr<learn::PolicyTrainer> trainer) {
   return [trainer = std::move(trainer)](GangCommand command) {

@@ -1,12 +1,13 @@
 // A rank of a gang that is not rank 0. It answers no requests: it does with its trainer what rank 0
-// tells it, and says how that went, until the gang is over. Then it waits to be stopped. Runs on its
-// strand; the trainer runs on the device thread.
+// tells it, and says how that went, until the gang is over. Then it waits to be stopped. Runs on
+// its strand; the trainer runs on the device thread.
 #pragma once
 
 #include "actors/gang/gang_command.hpp"
 #include "actors/gang/gang_link.hpp"
 #include "actors/protocol/device_work.hpp"
 #include "runtime/cluster/role_host.hpp"
+#include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
 
 #include <functional>
@@ -20,6 +21,7 @@ namespace troupe::actors {
 using Obey = std::function<core::Result<void>(GangCommand command)>;
 Obey obeying(std::shared_ptr<learn::PolicyTrainer> trainer);
 Obey obeying(std::shared_ptr<learn::CriticTrainer> trainer);
+Obey obeying(std::shared_ptr<learn::SupervisedTrainer> trainer);
 
 class FollowerRole final : public cluster::Role {
  public:

@@ -98,8 +98,8 @@ class Reader {
 }  // namespace
 
 const char* word_of(GangCall call) {
-  constexpr const char* kWords[kGangCalls] = {"prepare", "train", "publish", "value",
-                                              "train",   "save",  "load",    "save"};
+  constexpr const char* kWords[kGangCalls] = {"prepare", "train", "publish", "value", "train",
+                                              "save",    "load",  "save",    "train", "evaluate"};
   return kWords[static_cast<std::size_t>(call)];
 }
 
@@ -116,6 +116,12 @@ core::Result<std::vector<std::byte>> to_bytes(const GangCommand& command) {
   }
   TROUPE_TRY(out.values(command.old));
   TROUPE_TRY(out.values(command.returns));
+  out.number(command.rows.size());
+  for (const TrainingRow& row : command.rows) {
+    RowsPage page;
+    page.rows.push_back(row);
+    TROUPE_TRY(out.message(page));
+  }
   return out.take();
 }
 
@@ -135,6 +141,12 @@ core::Result<GangCommand> command_of(std::span<const std::byte> bytes) {
   }
   TROUPE_TRY_SET(command.old, in.values());
   TROUPE_TRY_SET(command.returns, in.values());
+  TROUPE_TRY_ASSIGN(rows, in.count());
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    TROUPE_TRY_ASSIGN(page, in.message<RowsPage>());
+    if (page.rows.size() != 1) return Reader::broken();
+    command.rows.push_back(std::move(page.rows.front()));
+  }
   if (!in.at_end()) return Reader::broken();
   return command;
 }

@@ -1,6 +1,7 @@
 #include "actors/gang/leading_trainers.hpp"
 
 #include "actors/gang/gang_command.hpp"
+#include "actors/protocol/training_rows.hpp"
 
 #include <type_traits>
 #include <utility>
@@ -10,7 +11,7 @@ namespace {
 
 using core::Result;
 
-// What both trainers have in common.
+// What all trainers have in common.
 template <class Trainer>
 class Leading : public Trainer {
  public:
@@ -88,7 +89,33 @@ class LeadingCritic final : public Leading<learn::CriticTrainer> {
   }
 };
 
+class LeadingSupervised final : public Leading<learn::SupervisedTrainer> {
+ public:
+  using Leading::Leading;
+
+  Result<learn::SupervisedStep> step(std::span<const data::SupervisedRow> rows) override {
+    return together(with_rows(GangCall::kStep, rows), [&] { return own_->step(rows); });
+  }
+  Result<learn::SupervisedEvaluation> evaluate(std::span<const data::SupervisedRow> rows) override {
+    return together(with_rows(GangCall::kEvaluate, rows), [&] { return own_->evaluate(rows); });
+  }
+  void set_score_scale(double mean, double std) override { own_->set_score_scale(mean, std); }
+
+ private:
+  static GangCommand with_rows(GangCall call, std::span<const data::SupervisedRow> rows) {
+    GangCommand command{call};
+    for (const data::SupervisedRow& row : rows)
+      command.rows.push_back(stored(row));
+    return command;
+  }
+};
+
 }  // namespace
+
+std::unique_ptr<learn::SupervisedTrainer> leading_supervised(
+    std::unique_ptr<learn::SupervisedTrainer> own, std::shared_ptr<GangLink> gang) {
+  return std::make_unique<LeadingSupervised>(std::move(own), std::move(gang));
+}
 
 std::unique_ptr<learn::PolicyTrainer> leading_policy(std::unique_ptr<learn::PolicyTrainer> own,
                                                      std::shared_ptr<GangLink> gang) {

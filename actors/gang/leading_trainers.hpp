@@ -1,11 +1,12 @@
 // The trainers of rank 0 of a gang. Each call of theirs that changes the trainer, or that all ranks
 // take part in, is first told to the other ranks, then done here, then agreed on. A role that has
-// such a trainer does not know that it leads a gang. Used where the trainer is: on the role's device
-// thread. Errors of every such call, beside the trainer's own: those of GangLink.
+// such a trainer does not know that it leads a gang. Used where the trainer is: on the role's
+// device thread. Errors of every such call, beside the trainer's own: those of GangLink.
 #pragma once
 
 #include "actors/gang/gang_link.hpp"
 #include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
 
 #include <memory>
@@ -17,5 +18,9 @@ std::unique_ptr<learn::PolicyTrainer> leading_policy(std::unique_ptr<learn::Poli
 
 std::unique_ptr<learn::CriticTrainer> leading_critic(std::unique_ptr<learn::CriticTrainer> own,
                                                      std::shared_ptr<GangLink> gang);
+
+// The scale of scores is kept by rank 0 alone, which writes the model.
+std::unique_ptr<learn::SupervisedTrainer> leading_supervised(
+    std::unique_ptr<learn::SupervisedTrainer> own, std::shared_ptr<GangLink> gang);
 
 }  // namespace troupe::actors

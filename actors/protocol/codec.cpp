@@ -4,6 +4,7 @@
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
+#include "actors/protocol/messages_rows.hpp"
 #include "runtime/wire/envelope.hpp"
 #include "runtime/wire/layout.hpp"
 

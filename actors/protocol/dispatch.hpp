@@ -7,6 +7,7 @@
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
+#include "actors/protocol/messages_rows.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/cluster/transport.hpp"
 

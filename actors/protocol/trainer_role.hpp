@@ -1,8 +1,8 @@
-// The common base of the policy and critic roles: runs a trainer on the device thread, counts its
-// updates, and saves and loads its state, never in the middle of an update. It keeps its answers
-// since the checkpoint before the last: a new head that goes on from there asks again for every
-// update since, and what is learned already is answered, not learned twice. A role derives from it
-// and runs on its strand. Bound: kAnswers_max answers.
+// The common base of the roles that train, policy and critic: runs a trainer on the device thread,
+// counts its updates, and saves and loads its state, never in the middle of an update. It keeps its
+// answers since the checkpoint before the last: a new head that goes on from there asks again for
+// every update since, and what is learned already is answered, not learned twice. A role derives
+// from it and runs on its strand. Bound: kAnswers_max answers.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -85,21 +85,27 @@ class TrainerRole {
 
  protected:
   // `name`: of the role in messages, and of its folder in a checkpoint. `tokenizer_from`: the
-  // folder whose tokenizer files go with a saved model. `disk`: where checkpoints are.
+  // folder whose tokenizer files go with a saved model. `disk`: where checkpoints are. `idle`: what
+  // it waits for between jobs.
   TrainerRole(RoleContext context,
               std::unique_ptr<Trainer> trainer,
               std::string name,
               std::filesystem::path tokenizer_from,
-              store::Disk& disk)
+              store::Disk& disk,
+              std::string idle = "waiting for groups")
       : context_(std::move(context)),
         trainer_(std::move(trainer)),
         name_(std::move(name)),
         tokenizer_from_(std::move(tokenizer_from)),
         disk_(disk),
         turns_(*context_.timers),
-        work_(context_, "waiting for groups") {}
+        work_(context_, std::move(idle)) {}
   ~TrainerRole() = default;
 
+  // The update that it learns from next.
+  std::uint64_t next() const { return answers_.empty() ? from_ : answers_.rbegin()->first + 1; }
+  // Updates before the first whose answer is kept.
+  std::uint64_t first_kept() const { return from_; }
   // The answer given when this update was trained on; nothing when it was not yet. Error
   // kInvalidArgument: it was, too long ago for the answer to be kept.
   core::Result<std::optional<Trained>> answered(std::uint64_t update) const {
@@ -145,7 +151,6 @@ class TrainerRole {
   core::Version version_ = 0;
 
  private:
-  std::uint64_t next() const { return answers_.empty() ? from_ : answers_.rbegin()->first + 1; }
   void forget_before(std::uint64_t updates) {
     while (!answers_.empty() && answers_.begin()->first < updates) {
       from_ = answers_.begin()->first + 1;

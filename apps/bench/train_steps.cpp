@@ -8,6 +8,7 @@
 #include "runtime/collective/collectives.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/micro_batch.hpp"
+#include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/learn/update_context.hpp"
 #include "runtime/model/group_plan.hpp"
@@ -322,13 +323,13 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   settings.total_steps = 100;
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   TROUPE_TRY_ASSIGN(trainer, trainers->supervised(std::move(master), nullptr, settings, team));
-  TROUPE_TRY(trainer->check(rows));
+  TROUPE_TRY(learn::check_rows(rows, settings));
   std::int64_t micro_batches = 0;
   const auto nothing = [](int) -> core::Result<void> { return {}; };
   const auto step = [&](int i) -> core::Result<void> {
     std::vector<std::uint64_t> chosen(static_cast<std::size_t>(job.prompts));
     std::iota(chosen.begin(), chosen.end(), static_cast<std::uint64_t>(i * job.prompts));
-    TROUPE_TRY_ASSIGN(report, trainer->step(rows, chosen));
+    TROUPE_TRY_ASSIGN(report, trainer->step(rows.rows(chosen)));
     micro_batches = report.micro_batches;
     return {};
   };

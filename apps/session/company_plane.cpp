@@ -4,6 +4,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
@@ -173,20 +174,20 @@ void CompanyPlane::role_up(const std::string& role) {
   if (role == actors::kPolicyRole || role == actors::kCriticRole)
     exchange_->introduce(actors::kPolicyRole, actors::kCriticRole);
   if (session_ == nullptr) return;
-  session_->tell([role, epoch = company_->epoch_of(role)](actors::Controller& controller) {
-    controller.peer_up(role, epoch);
+  session_->tell([role, epoch = company_->epoch_of(role)](actors::Conductor& conductor) {
+    conductor.peer_up(role, epoch);
   });
 }
 
 void CompanyPlane::role_lost(const std::string& role, const core::Error& cause) {
   status_->role_lost(role);
   if (session_ == nullptr) return;
-  session_->tell(
-      [role, cause](actors::Controller& controller) { controller.peer_lost(role, cause); });
+  session_->tell([role, cause](actors::Conductor& conductor) { conductor.peer_lost(role, cause); });
 }
 
 async::task<Result<void>> CompanyPlane::await_roles() {
-  std::vector<std::string> kinds = {"policy", "reward"};
+  std::vector<std::string> kinds = {"policy"};
+  if (!reward_parts(options_.config).empty()) kinds.push_back("reward");
   if (has_critic(options_.config)) kinds.push_back("critic");
   if (has_reference(options_.config)) kinds.push_back("reference");
   company_->begin_run();

@@ -29,7 +29,8 @@ class ControlPlane {
   // The class of arithmetic that the policy computes in (runtime/model/arithmetic.hpp), once
   // `start_roles` has succeeded.
   virtual std::string arithmetic() const = 0;
-  // Sets up the session's new controller before it starts. Called on the controller's strand.
+  // Sets up the controller of a new session before it starts. Called on the controller's strand;
+  // not for supervised training, whose controller needs nothing of the plane.
   virtual void prepare(actors::Controller& controller) = 0;
   // From now on tells `session` which roles come and go, and of an error that must end it.
   virtual void attach(RunSession& session) = 0;

@@ -41,6 +41,12 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   const std::string gpus = devices_text(config), devices = gpus.empty() ? "" : "; " + gpus;
   CorePlan plan;
   plan.text = std::to_string(cores) + (cores == 1 ? " core: " : " cores: ");
+  if (config.method != config::kPpo) {
+    plan.threads["policy"] = gpu("policy") ? 1 : cores;
+    plan.text += "all to the policy" + devices;
+    divide_among_ranks(config, critic, plan);
+    return plan;
+  }
   if (config.train.staleness_max <= 0) {
     for (const char* kind : {"policy", "critic", "generator", "reference", "reward"})
       plan.threads[kind] = gpu(kind) ? 1 : cores;

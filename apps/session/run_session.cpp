@@ -1,7 +1,6 @@
 #include "apps/session/run_session.hpp"
 
 #include "actors/limits.hpp"
-#include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "runtime/async/run_on.hpp"
 
@@ -14,28 +13,30 @@ using core::Result;
 
 constexpr std::uint64_t kPlaceLooks = 5;  // every so many looks the run folder is looked at
 
-// The controller as a role: when it ends, so does the session.
-class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
+// The conductor as a role: when it ends, so does the session.
+class ConductorRole final : public cluster::Role {
  public:
-  ControllerRole(std::shared_ptr<actors::Controller> controller,
-                 std::string checkpoint,
-                 Outcome& outcome,
-                 std::string self)
-      : RoleAdapter(controller, std::move(self)),
-        controller_(std::move(controller)),
-        checkpoint_(std::move(checkpoint)),
-        outcome_(outcome) {}
+  ConductorRole(HostedConductor hosted, std::string checkpoint, Outcome& outcome)
+      : hosted_(std::move(hosted)), checkpoint_(std::move(checkpoint)), outcome_(outcome) {}
 
+  async::task<Result<wire::Frame>> handle(wire::Frame request) override {
+    return hosted_.role->handle(std::move(request));
+  }
   async::task<Result<void>> run() override {
-    auto loaded = controller_->load(checkpoint_);
+    auto loaded = hosted_.conductor->load(checkpoint_);
     Result<void> ended = co_await std::move(loaded);
-    if (ended) ended = co_await controller_->run();
+    if (ended) {
+      auto body = hosted_.conductor->run();
+      ended = co_await std::move(body);
+    }
     outcome_.set(std::move(ended));
     co_return Result<void>();
   }
+  std::string state() const override { return hosted_.role->state(); }
+  wire::Amounts amounts() const override { return hosted_.role->amounts(); }
 
  private:
-  std::shared_ptr<actors::Controller> controller_;
+  HostedConductor hosted_;
   std::string checkpoint_;
   Outcome& outcome_;
 };
@@ -81,22 +82,11 @@ void RunSession::look_at_place() {
 }
 
 async::task<Result<void>> RunSession::start() {
-  parts_.data.watched = [listener = parts_.listener](const actors::GroupCounts& counts) {
-    listener->on_groups(counts);
+  TROUPE_CO_TRY(co_await host(actors::kDataRole, std::move(parts_.data), &data_host_));
+  cluster::RoleHost::Factory conductor = [this](const cluster::RoleServices& services) {
+    return make_conductor(services);
   };
-  parts_.data.scoring.note = [listener = parts_.listener](const std::string& text) {
-    listener->on_note(text);
-  };
-  auto data = actors::factory_of<actors::DataRole>([this](actors::RoleContext context) {
-    return std::make_shared<actors::DataRole>(std::move(context), std::move(parts_.data),
-                                              std::move(parts_.prompts),
-                                              std::move(parts_.evaluation), std::move(parts_.sink));
-  });
-  TROUPE_CO_TRY(co_await host(actors::kDataRole, std::move(data), &data_host_));
-  cluster::RoleHost::Factory controller = [this](const cluster::RoleServices& services) {
-    return make_controller(services);
-  };
-  co_return co_await host("controller/0", std::move(controller), &controller_host_);
+  co_return co_await host("controller/0", std::move(conductor), &controller_host_);
 }
 
 async::task<Result<void>> RunSession::host(std::string name,
@@ -115,19 +105,16 @@ async::task<Result<void>> RunSession::host(std::string name,
   co_return Result<void>();
 }
 
-Result<std::unique_ptr<cluster::Role>> RunSession::make_controller(
+Result<std::unique_ptr<cluster::Role>> RunSession::make_conductor(
     const cluster::RoleServices& services) {
-  auto controller = std::make_shared<actors::Controller>(actors::context_of(services), parts_.plan,
-                                                         *parts_.listener);
-  plane_.prepare(*controller);
+  HostedConductor made = parts_.conductor(services);
   {
     const std::lock_guard lock(mutex_);
-    controller_ = controller;
-    controller_strand_ = services.executor;
+    conductor_ = made.conductor;
+    conductor_strand_ = services.executor;
   }
   return std::unique_ptr<cluster::Role>(
-      std::make_unique<ControllerRole>(std::move(controller), std::move(parts_.checkpoint),
-                                       outcome_, services.transport->identity().self));
+      std::make_unique<ConductorRole>(std::move(made), std::move(parts_.checkpoint), outcome_));
 }
 
 // Turns kPeerLost into kDeadline, because kPeerLost would start a new session: only the controller
@@ -136,16 +123,16 @@ void RunSession::end(core::Error error) {
   if (error.code == core::ErrorCode::kPeerLost) error.code = core::ErrorCode::kDeadline;
   {
     const std::lock_guard lock(mutex_);
-    if (!controller_strand_) return outcome_.set(core::fail(std::move(error)));
+    if (!conductor_strand_) return outcome_.set(core::fail(std::move(error)));
   }
-  tell([error](actors::Controller& controller) { controller.end(error); });
+  tell([error](actors::Conductor& conductor) { conductor.end(error); });
 }
 
-void RunSession::tell(std::function<void(actors::Controller&)> what) {
+void RunSession::tell(std::function<void(actors::Conductor&)> what) {
   const std::lock_guard lock(mutex_);
-  if (!controller_strand_) return;
-  async::post(controller_strand_, [told = controller_, what = std::move(what)] {
-    if (const auto controller = told.lock()) what(*controller);
+  if (!conductor_strand_) return;
+  async::post(conductor_strand_, [told = conductor_, what = std::move(what)] {
+    if (const auto conductor = told.lock()) what(*conductor);
   });
 }
 

@@ -1,11 +1,11 @@
-// One session of a run: hosts its data role and controller, from the last checkpoint (or the start)
-// to an outcome. The control plane runs the other roles. If policy or critic is lost, the run goes
-// on in a new session. Owned by the `train` command, whose thread `run` blocks; the destructor
-// stops the session's roles, then those of the plane.
+// One session of a run: hosts its data role and its conductor (controller/0), from the last
+// checkpoint (or the start) to an outcome. The control plane runs the other roles. If policy or
+// critic is lost, the run goes on in a new session. Owned by the `train` command, whose thread
+// `run` blocks; the destructor stops the session's roles, then those of the plane.
 #pragma once
 
-#include "actors/controller/controller.hpp"
-#include "actors/data/data_role.hpp"
+#include "actors/controller/conductor.hpp"
+#include "actors/protocol/role_adapter.hpp"
 #include "apps/session/control_plane.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/cluster/role_host.hpp"
@@ -36,14 +36,24 @@ class Outcome {
   std::future<core::Result<void>> future_ = promise_.get_future();
 };
 
-// What a session is made from. The session sets the callbacks of `data`, which notify `listener`.
+// A conductor, and how it answers requests.
+struct HostedConductor {
+  std::shared_ptr<actors::Conductor> conductor;
+  std::unique_ptr<cluster::Role> role;
+};
+
+template <class C>
+HostedConductor hosted(std::shared_ptr<C> conductor, const cluster::RoleServices& services) {
+  return {conductor,
+          std::make_unique<actors::RoleAdapter<C>>(conductor, services.transport->identity().self)};
+}
+
+// What a session is made from.
 struct SessionParts {
-  actors::RunPlan plan;
-  std::string checkpoint;  // to load first; "" starts from the model
-  actors::DataRoleOptions data;
-  std::unique_ptr<actors::PromptSource> prompts;
-  std::unique_ptr<actors::PromptSource> evaluation;  // null without held-out prompts
-  std::unique_ptr<actors::GroupSink> sink;
+  std::string checkpoint;           // to load first; "" starts from the model
+  cluster::RoleHost::Factory data;  // of data/0
+  // Makes controller/0; called once, on its strand.
+  std::function<HostedConductor(const cluster::RoleServices&)> conductor;
   actors::RunListener* listener = nullptr;
   // Called on the thread of `run` when the roles are up, with the class of arithmetic that they
   // compute in; its error ends the session. May be null.
@@ -65,8 +75,8 @@ class RunSession {
   // Any thread. Ends the session with an error of another role, after a checkpoint if there is
   // anything to save.
   void end(core::Error error);
-  // Any thread. Posts `what` to the controller's strand; does nothing without a controller.
-  void tell(std::function<void(actors::Controller&)> what);
+  // Any thread. Posts `what` to the conductor's strand; does nothing without a conductor.
+  void tell(std::function<void(actors::Conductor&)> what);
 
  private:
   async::task<core::Result<void>> start();
@@ -75,7 +85,7 @@ class RunSession {
                                        std::unique_ptr<cluster::RoleHost>* place);
   async::task<void> stop();
   void look_at_place();
-  core::Result<std::unique_ptr<cluster::Role>> make_controller(
+  core::Result<std::unique_ptr<cluster::Role>> make_conductor(
       const cluster::RoleServices& services);
 
   ControlPlane& plane_;
@@ -85,8 +95,8 @@ class RunSession {
   bool over_ = false;
   std::unique_ptr<cluster::RoleHost> data_host_, controller_host_;
   std::mutex mutex_;  // protects the two below
-  std::weak_ptr<actors::Controller> controller_;
-  async::Executor controller_strand_;
+  std::weak_ptr<actors::Conductor> conductor_;
+  async::Executor conductor_strand_;
 };
 
 }  // namespace troupe::app

@@ -163,8 +163,26 @@ void print_lost(std::string& page, const json& lost) {
   }
 }
 
+void print_counts(std::string& page, const json& run) {
+  for (const auto& [cause, count] : run["counts"].items()) {
+    print(page, "%s: %llu\n", cause.c_str(),
+          static_cast<unsigned long long>(count.get<std::uint64_t>()));
+  }
+}
+
+// Of a supervised run, which samples and scores nothing.
+bool only_steps(const json& run) {
+  const auto none = [&run](const char* name) { return run[name].empty(); };
+  return none("generators") && none("rewards") && none("staleness_tokens");
+}
+
 void print_run(std::string& page, const json& run) {
   if (!run.is_object()) return;
+  if (only_steps(run)) {
+    print(page, "\nsteps done %llu\n",
+          static_cast<unsigned long long>(run.value("updates_done", 0ull)));
+    return print_counts(page, run);
+  }
   print(page, "\nupdates done %llu, tickets out for %llu, waiting %llu; weights version %llu\n",
         static_cast<unsigned long long>(run.value("updates_done", 0ull)),
         static_cast<unsigned long long>(run.value("updates_issued", 0ull)),
@@ -181,10 +199,7 @@ void print_run(std::string& page, const json& run) {
           member.value("peer", "").c_str());
   }
   page += "\n";
-  for (const auto& [cause, count] : run["counts"].items()) {
-    print(page, "%s: %llu\n", cause.c_str(),
-          static_cast<unsigned long long>(count.get<std::uint64_t>()));
-  }
+  print_counts(page, run);
 }
 
 }  // namespace

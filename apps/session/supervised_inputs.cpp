@@ -2,6 +2,7 @@
 
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/method.hpp"
+#include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
@@ -27,12 +28,13 @@ data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
   return columns;
 }
 
-core::Result<std::unique_ptr<data::SupervisedDataset>> load_rows(const config::TrainConfig& config,
-                                                                 const model::ModelSpec& spec,
-                                                                 const text::Tokenizer& tokenizer,
-                                                                 const text::ChatTemplate* chat,
-                                                                 bool training,
-                                                                 std::vector<std::string>& notes) {
+core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
+    const config::TrainConfig& config,
+    const model::ModelSpec& spec,
+    const text::Tokenizer& tokenizer,
+    const text::ChatTemplate* chat,
+    bool training,
+    std::vector<std::string>& notes) {
   data::SupervisedLimits limits;
   limits.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   limits.tokens_max = config.data.max_len;
@@ -53,7 +55,7 @@ core::Result<std::unique_ptr<data::SupervisedDataset>> load_rows(const config::T
     note += "; " + std::to_string(rows.dropped()) + " longer than --data.max_len left out";
   }
   notes.push_back(std::move(note));
-  return std::make_unique<data::SupervisedDataset>(std::move(rows));
+  return std::make_shared<const data::SupervisedDataset>(std::move(rows));
 }
 
 }  // namespace
@@ -65,8 +67,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                       "train.batch_size: kto compares each answer with those of other rows of its "
                       "step; give at least 2");
   }
-  TROUPE_TRY_SET(inputs.model_folder, model::resolve_model(config.actor.model_name_or_path));
-  const std::filesystem::path& folder = inputs.model_folder;
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
@@ -79,7 +80,6 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                             ", the trained model has " + std::to_string(spec.vocab) +
                             "; both need the same tokenizer");
     }
-    inputs.reference_folder = std::move(reference);
   }
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
@@ -93,6 +93,10 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                  data::BlendOrder::create(inputs.train->file_rows(), config.data.probs,
                                           static_cast<std::uint64_t>(config.train.seed)));
   TROUPE_TRY_SET(inputs.steps, updates_of_run(config, inputs.train->size()));
+  const learn::SupervisedSettings settings = supervised_settings(config, inputs.steps);
+  TROUPE_TRY(learn::check_settings(settings));
+  TROUPE_TRY(learn::check_rows(*inputs.train, settings));
+  if (inputs.evaluation) TROUPE_TRY(learn::check_rows(*inputs.evaluation, settings));
   return inputs;
 }
 

@@ -8,7 +8,6 @@
 #include "runtime/data/supervised_dataset.hpp"
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,13 +16,11 @@
 namespace troupe::app {
 
 struct SupervisedInputs {
-  std::filesystem::path model_folder;
-  std::filesystem::path reference_folder;  // empty: the model as it was before training
-  std::unique_ptr<data::SupervisedDataset> train;
-  std::unique_ptr<data::SupervisedDataset> evaluation;  // null without eval.dataset
-  std::optional<data::BlendOrder> order;                // in which training takes the rows
-  std::uint64_t steps = 0;                              // optimiser steps of the run
-  std::vector<std::string> notes;                       // what the user should know
+  std::shared_ptr<const data::SupervisedDataset> train;
+  std::shared_ptr<const data::SupervisedDataset> evaluation;  // null without eval.dataset
+  std::optional<data::BlendOrder> order;                      // in which training takes the rows
+  std::uint64_t steps = 0;                                    // optimiser steps of the run
+  std::vector<std::string> notes;                             // what the user should know
 };
 
 // Errors name the key, or file and line.

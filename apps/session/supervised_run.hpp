@@ -1,7 +1,7 @@
-// Runs `troupe train sft|pretrain|rm|dpo|ipo|cdpo|kto` in one process: optimiser steps over rows in
-// a seeded order, evaluations, checkpoints, and the model at the end. The run folder has the layout
-// of PPO runs (docs/run_folder.md). Runs on the command's thread. Memory beside the model: the
-// tokens of all rows, and one step's batch.
+// Runs `troupe train sft|pretrain|rm|dpo|ipo|cdpo|kto`: optimiser steps over rows in a seeded
+// order, evaluations, checkpoints, and the model at the end. The roles are those of any run (ADR
+// 0027), in one process unless the trainer has several ranks or a `cluster` key asks for a company.
+// The run folder has the layout of PPO runs (docs/run_folder.md).
 #pragma once
 
 #include "runtime/config/builder.hpp"
@@ -9,8 +9,8 @@
 
 namespace troupe::app {
 
-// Trains from the model or the last checkpoint to the end. An error after the first step says where
-// the last whole step is saved, or why it is not.
+// Trains from the model or the last checkpoint to the end, on the thread of the command. An error
+// after the first step says where the last whole step is saved, or why it is not.
 core::Result<void> run_supervised(config::TrainConfig config, config::Origins origins);
 
 }  // namespace troupe::app

@@ -36,6 +36,7 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
   };
   add_ranks("policy", actors::kPolicyRole, config.actor.ranks);
   if (has_critic(config)) add_ranks("critic", actors::kCriticRole, config.critic.ranks);
+  if (config.method != config::kPpo) return roles;
   for (const RewardPart& part : reward_parts(config)) {
     const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
     add("reward", part.role, node);
@@ -60,10 +61,11 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   };
   const std::int64_t here = config.cluster.local_ranks;
   const auto elsewhere = [here](std::int64_t ranks) { return here > 0 && ranks > here; };
-  add("generator", true);
+  const bool ppo = config.method == config::kPpo;
+  if (ppo) add("generator", true);
   if (elsewhere(config.actor.ranks)) kinds += (kinds.empty() ? "" : ",") + std::string("policy");
   add("critic", has_critic(config), elsewhere(config.critic.ranks));
-  add("reward", true);
+  if (ppo) add("reward", true);
   add("reference", has_reference(config));
   return kinds;
 }

@@ -39,10 +39,24 @@ core::Result<void> Builder::set_all(std::span<const Setting> settings) {
   return wrong.result();
 }
 
+namespace {
+
+// A supervised run is a company of processes when its trainer has several ranks, or something is
+// said about the company.
+bool asks_for_company(const TrainConfig& config, const Origins& origins) {
+  const auto first = origins.lower_bound("cluster.");
+  return config.actor.ranks > 1 ||
+         (first != origins.end() && std::string_view(first->first).starts_with("cluster."));
+}
+
+}  // namespace
+
 core::Result<TrainConfig> Builder::finish() const {
   TrainConfig config = config_;
   if (!origins_.contains("train.lanes"))
     config.train.lanes = std::max({config.train.lanes, config.actor.ranks, config.critic.ranks});
+  if (!origins_.contains("cluster.transport") && asks_for_company(config, origins_))
+    config.cluster.transport = Transport::kCaf;
   TROUPE_TRY(check(config, *table_, origins_));
   return config;
 }

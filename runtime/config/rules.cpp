@@ -69,6 +69,7 @@ constexpr std::string_view kOneRank =
     "a run in one process has one rank of a role; give 1, or leave --cluster.transport caf";
 
 std::int64_t samples_of_step(const TrainConfig& c) {
+  if (c.method != kPpo) return c.train.batch_size;
   return c.samples_per_update() / std::max<std::int64_t>(c.mini_batches(), 1);
 }
 std::string too_few_samples(const TrainConfig& c, std::int64_t ranks) {
@@ -76,9 +77,9 @@ std::string too_few_samples(const TrainConfig& c, std::int64_t ranks) {
                 " samples; give fewer, or a larger --train.batch_size");
 }
 std::string too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
-  return joined(ranks, " ranks, but train.lanes is ", c.train.lanes,
-                " and a rank plays at least one lane; give fewer, or start a run with --train.lanes ",
-                ranks);
+  return joined(
+      ranks, " ranks, but train.lanes is ", c.train.lanes,
+      " and a rank plays at least one lane; give fewer, or start a run with --train.lanes ", ranks);
 }
 
 bool ranks_elsewhere(const TrainConfig& c) {

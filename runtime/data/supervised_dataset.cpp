@@ -164,13 +164,29 @@ SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
   }
   row.margin = place.margin;
   row.desirable = place.desirable;
+  row.file = files_[place.file];
+  row.line = place.line;
   return row;
 }
 
-std::string SupervisedDataset::where(std::uint64_t index) const {
-  const Place& place = rows_[index];
-  const std::string& file = files_[place.file];
-  return file + (file.ends_with(".json") ? " item " : ":") + std::to_string(place.line);
+std::vector<SupervisedRow> SupervisedDataset::rows(std::span<const std::uint64_t> indices) const {
+  std::vector<SupervisedRow> rows;
+  rows.reserve(indices.size());
+  for (const std::uint64_t index : indices)
+    rows.push_back(row(index));
+  return rows;
+}
+
+std::vector<SupervisedRow> SupervisedDataset::all() const {
+  std::vector<SupervisedRow> rows;
+  rows.reserve(size());
+  for (std::uint64_t index = 0; index < size(); ++index)
+    rows.push_back(row(index));
+  return rows;
+}
+
+std::string SupervisedRow::where() const {
+  return std::string(file) + (file.ends_with(".json") ? " item " : ":") + std::to_string(line);
 }
 
 }  // namespace troupe::data

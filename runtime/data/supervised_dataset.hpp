@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::data {
@@ -48,10 +49,13 @@ struct SupervisedRow {
   std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token is learned
   double margin = 0;
   bool desirable = true;
+  std::string_view file;   // that the row is from
+  std::uint64_t line = 0;  // in it; for .json its item
 
   std::int64_t tokens() const {
     return static_cast<std::int64_t>(prompt.size() + answer.size() + rejected.size());
   }
+  std::string where() const;  // "train.jsonl:12"
 };
 
 // A row that is tokenised already: a sequence (`answer` alone, all but its first token learned), or
@@ -79,7 +83,9 @@ class SupervisedDataset {
 
   std::uint64_t size() const { return rows_.size(); }
   SupervisedRow row(std::uint64_t index) const;
-  std::string where(std::uint64_t index) const;       // "train.jsonl:12"
+  std::vector<SupervisedRow> rows(std::span<const std::uint64_t> indices) const;
+  std::vector<SupervisedRow> all() const;
+  std::string where(std::uint64_t index) const { return row(index).where(); }
   std::uint64_t dropped() const { return dropped_; }  // rows left out because they are too long
   // Notes for users about rows that were read by their format, not by the settings: one per format.
   const std::vector<std::string>& notes() const { return notes_; }

@@ -37,9 +37,11 @@ class CompanyRun {
   CompanyRun(const TinyRun& files,
              const std::string& name,
              const std::vector<std::string>& more = {})
-      : folder_(files / name),
-        program_(std::vector<std::string>{troupe_program()} + files.words(name) + more,
-                 files / (name + ".out")) {}
+      : CompanyRun(files / name, files.words(name) + more) {}
+  // `folder`: the run folder that `words` name; what the program says goes beside it.
+  CompanyRun(std::filesystem::path folder, const std::vector<std::string>& words)
+      : folder_(std::move(folder)),
+        program_(std::vector<std::string>{troupe_program()} + words, folder_.string() + ".out") {}
   CompanyRun(const CompanyRun&) = delete;
   CompanyRun& operator=(const CompanyRun&) = delete;
   ~CompanyRun() {

@@ -253,6 +253,10 @@ ppo("lanes.ranks_with_critic_and_lora", LANES, CRITIC, CAF,
     like="lanes.critic_and_lora")
 supervised("lanes.sft", "sft", ANSWERS, {"train.lanes": 3})
 supervised("lanes.dpo", "dpo", PAIRS, {"train.lanes": 2, "train.batch_size": 6})
+supervised("lanes.sft_ranks", "sft", ANSWERS, {"train.lanes": 3, "actor.ranks": 3}, like="lanes.sft")
+supervised("lanes.dpo_ranks", "dpo", PAIRS,
+           {"train.lanes": 2, "train.batch_size": 6, "actor.ranks": 2, "train.zero_stage": 1},
+           like="lanes.dpo")
 
 # --- several processes: the same bits as one ----------------------------------------------------------------
 ppo("processes.grpo.one", KL, EVAL)

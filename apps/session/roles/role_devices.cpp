@@ -47,7 +47,7 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   };
   add("policy", "actor.device", config.actor.device);
   if (has_critic(config)) add("critic", "critic.device", config.critic.device);
-  add("generator", "rollout.device", config.rollout.device);
+  if (config.method == config::kPpo) add("generator", "rollout.device", config.rollout.device);
   if (has_reference(config)) devices.push_back(device_of(config, "reference"));
   if (!config.reward.model_name_or_path.empty()) devices.push_back(device_of(config, "reward"));
   return devices;
@@ -75,7 +75,7 @@ std::string devices_text(const config::TrainConfig& config) {
     if (in_turn && role.kind == last) {
       text += " and " + role.device.text();
     } else {
-      const std::string who = !in_turn                  ? role.kind
+      const std::string who = !in_turn                   ? role.kind
                               : role.kind == "generator" ? "generators in turn"
                                                          : "ranks of the " + role.kind;
       text += (text.empty() ? "" : ", ") + who + " on " + role.device.text();

@@ -11,12 +11,14 @@
 #include "actors/reward/python_reward.hpp"
 #include "actors/reward/reward_role.hpp"
 #include "actors/reward/rule_reward.hpp"
+#include "actors/supervised/supervised_role.hpp"
 #include "apps/cli/end_tokens.hpp"
 #include "apps/cli/words.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/supervised_model.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -195,6 +197,7 @@ Result<RoleRecipe> RoleLoader::follower(std::unique_ptr<Trainer> trainer,
 
 Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   const config::TrainConfig& config = order.config;
+  if (config.method != config::kPpo) return load_supervised(order);
   TROUPE_TRY_ASSIGN(team, team_of(order));
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
@@ -227,13 +230,38 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   return RoleRecipe{std::move(factory), &compute_, team};
 }
 
+// The policy of a supervised method.
+Result<RoleRecipe> RoleLoader::load_supervised(const Order& order) {
+  const config::TrainConfig& config = order.config;
+  TROUPE_TRY_ASSIGN(team, team_of(order));
+  TROUPE_TRY_ASSIGN(steps, number_setting(order.spawn, "updates"));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  auto params = std::move(shared_.params);
+  if (!params) {
+    TROUPE_TRY_SET(params, supervised_params(config));
+  }
+  const bool scores = params->spec().head == model::HeadKind::kScore;
+  TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
+  TROUPE_TRY_ASSIGN(
+      trainer, make_supervised(config, steps, std::move(params), *team, ranks_of(gang, config)));
+  if (order.spawn.rank > 0) return follower(std::move(trainer), std::move(gang), team);
+  if (gang) trainer = actors::leading_supervised(std::move(trainer), link_of(std::move(gang)));
+  auto factory = actors::factory_of<actors::SupervisedRole>(
+      [trainer = std::move(trainer), folder, scores](RoleContext context) mutable {
+        return std::make_shared<actors::SupervisedRole>(std::move(context), std::move(trainer),
+                                                        "data/0", folder, scores);
+      });
+  return RoleRecipe{std::move(factory), &compute_, team};
+}
+
 Result<RoleRecipe> RoleLoader::load_critic(const Order& order) {
   TROUPE_TRY_ASSIGN(team, team_of(order));
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
   TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team, ranks_of(gang, order.config)));
   if (order.spawn.rank > 0) return follower(std::move(made.trainer), std::move(gang), team);
-  if (gang) made.trainer = actors::leading_critic(std::move(made.trainer), link_of(std::move(gang)));
+  if (gang)
+    made.trainer = actors::leading_critic(std::move(made.trainer), link_of(std::move(gang)));
   auto factory =
       actors::factory_of<actors::CriticRole>([made = std::move(made)](RoleContext context) mutable {
         return std::make_shared<actors::CriticRole>(std::move(context), std::move(made.trainer),

@@ -61,6 +61,7 @@ class RoleLoader final : public actors::RoleMaker {
   Recipe load(const actors::Spawn& spawn);
   Recipe load_kind(const Order& order);
   Recipe load_policy(const Order& order);
+  Recipe load_supervised(const Order& order);
   Recipe load_generator(const Order& order);
   Recipe load_reference(const Order& order);
   Recipe load_critic(const Order& order);

@@ -88,11 +88,12 @@ const config::Table& run_table() {
 }
 
 bool has_critic(const config::TrainConfig& config) {
-  return learn::Chosen<learn::Estimator>(config.algo.advantage.estimator)->has_critic;
+  return config.method == config::kPpo &&
+         learn::Chosen<learn::Estimator>(config.algo.advantage.estimator)->has_critic;
 }
 
 bool has_reference(const config::TrainConfig& config) {
-  return algo_settings(config).needs_reference();
+  return config.method == config::kPpo && algo_settings(config).needs_reference();
 }
 
 learn::OptimSettings optim_settings(const config::TrainConfig& config) {
@@ -170,6 +171,7 @@ learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
   settings.optim = optim_settings(config);
   settings.micro_tokens_max = config.train.micro_tokens_max;
   settings.total_steps = static_cast<std::int64_t>(steps);
+  settings.model = config.actor.model_name_or_path;
   return settings;
 }
 
@@ -258,6 +260,21 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
   plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
   plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
+  plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
+  return plan;
+}
+
+actors::RunPlan step_plan(const config::TrainConfig& config,
+                          std::uint64_t steps,
+                          std::uint64_t evaluation_rows) {
+  actors::RunPlan plan;
+  plan.unit = "step";
+  plan.logs_groups = false;
+  plan.updates = plan.logged_until = steps;  // every step can be taken again
+  plan.groups = static_cast<std::uint32_t>(config.train.batch_size);
+  plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
+  plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
+  plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_rows);
   plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
   return plan;
 }

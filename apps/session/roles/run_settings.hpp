@@ -41,7 +41,8 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
   return optim;
 }
 
-// Whether the run has a critic, or a frozen reference model.
+// Whether the run has a critic, or a role for a frozen reference model. (The reference of
+// supervised training is part of its trainer.)
 bool has_critic(const config::TrainConfig& config);
 bool has_reference(const config::TrainConfig& config);
 
@@ -91,5 +92,10 @@ core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
                          std::uint64_t evaluation_prompts);
+
+// The same for a supervised method: its updates are steps, its groups rows.
+actors::RunPlan step_plan(const config::TrainConfig& config,
+                          std::uint64_t steps,
+                          std::uint64_t evaluation_rows);
 
 }  // namespace troupe::app

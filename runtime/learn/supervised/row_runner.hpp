@@ -10,6 +10,7 @@
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/supervised/loss.hpp"
+#include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/sequence_plan.hpp"
 #include "runtime/model/train_logprobs.hpp"
@@ -38,10 +39,7 @@ class RowRunner {
 
   // Number of tokens of the data row that go through the model.
   std::int64_t cost(const data::SupervisedRow& row) const {
-    if (settings_.method->sequences()) {
-      return model::rows_of(model::Sequence{row.answer, row.learn});
-    }
-    return model::rows_of(group_of(row), group_rows());
+    return row_cost(*settings_.method, row);
   }
 
   // The loss inputs that come from the rows alone; reference log-probs are left empty.

@@ -6,6 +6,7 @@
 #include "runtime/learn/supervised/methods.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace troupe::learn {
 
@@ -24,6 +25,7 @@ struct SupervisedSettings {
   OptimSettings optim;
   std::int64_t micro_tokens_max = 2048;  // rows of one micro-batch
   std::int64_t total_steps = 0;          // optimiser steps of the whole run, for the schedule
+  std::string model;                     // as configured; adapters name it as their base
 };
 
 }  // namespace troupe::learn

@@ -5,14 +5,15 @@
 #include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/supervised/packing.hpp"
+#include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/trainable_model.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe::learn {
@@ -44,15 +45,6 @@ struct SupervisedFigures {
   RowFigures rows;
 };
 
-Result<void> check_settings(const SupervisedSettings& settings) {
-  const LossSettings& loss = settings.loss;
-  const Method& method = *loss.method;
-  TROUPE_TRY(require(!method.reference || loss.beta > 0, std::string(method.beta), "above 0"));
-  TROUPE_TRY(require(loss.label_smoothing >= 0 && loss.label_smoothing < 0.5, "dpo.label_smoothing",
-                     "at least 0 and below 0.5"));
-  return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");
-}
-
 class SupervisedTrainerImpl final : public SupervisedTrainer {
  public:
   SupervisedTrainerImpl(std::unique_ptr<TrainableModel> model,
@@ -63,34 +55,16 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
         runner_(settings_.loss, model_->team(), model_->forward()),
         reference_(std::move(reference)) {}
 
-  Result<void> check(const data::SupervisedDataset& data) const override {
-    for (std::uint64_t i = 0; i < data.size(); ++i) {
-      const std::int64_t rows = runner_.cost(data.row(i));
-      if (rows <= settings_.micro_tokens_max) continue;
-      return core::fail(ErrorCode::kConfig,
-                        data.where(i) + " needs " + std::to_string(rows) +
-                            " rows at once, a micro-batch holds " +
-                            std::to_string(settings_.micro_tokens_max) +
-                            "; raise --train.micro_tokens_max or lower --data.max_len with "
-                            "--data.drop_too_long true");
-    }
-    return {};
-  }
-
-  Result<SupervisedStep> step(const data::SupervisedDataset& data,
-                              std::span<const std::uint64_t> indices) override {
-    TROUPE_CHECK(!indices.empty(), "a step needs rows");
+  Result<SupervisedStep> step(std::span<const data::SupervisedRow> rows) override {
+    TROUPE_CHECK(!rows.empty(), "a step needs rows");
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
-    Rows rows;
-    for (const std::uint64_t index : indices)
-      rows.push_back(data.row(index));
     if (RankGroup* const ranks = model_->ranks()) {
       InputCrc given;
       for (const data::SupervisedRow& row : rows)
         given.add(row.prompt).add(row.answer).add(row.rejected).add(row.learn);
       TROUPE_TRY(ranks->all_same(given.value()));
     }
-    TROUPE_TRY_ASSIGN(all, facts(data, rows));
+    TROUPE_TRY_ASSIGN(all, facts(rows, kept_));
     TROUPE_TRY_ASSIGN(total, totals(all, rows));
     const auto micro_batches = pack(rows, model_->lanes());
     RowFigures figures;
@@ -118,11 +92,12 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       return figures.loss;
     };
     const auto describe = [&] {
-      const std::string first = data.where(indices.front()), last = data.where(indices.back());
-      return "rows " + first + (indices.size() > 1 ? " to " + last : "");
+      const std::string first = rows.front().where(), last = rows.back().where();
+      return "rows " + first + (rows.size() > 1 ? " to " + last : "");
     };
     TROUPE_TRY_ASSIGN(report, model_->step(accumulate, describe));
     SupervisedStep out;
+    out.version = model_->version();
     out.applied = report.applied;
     out.micro_batches = std::ssize(micro_batches);
     for (const data::SupervisedRow& row : rows)
@@ -143,12 +118,9 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) override {
+  Result<SupervisedEvaluation> evaluate(std::span<const data::SupervisedRow> rows) override {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
-    Rows rows;
-    for (std::uint64_t i = 0; i < data.size(); ++i)
-      rows.push_back(data.row(i));
-    TROUPE_TRY_ASSIGN(all, facts(data, rows));
+    TROUPE_TRY_ASSIGN(all, facts(rows, kept_held_out_));
     TROUPE_TRY_ASSIGN(total, totals(all, rows));
     const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
@@ -181,10 +153,14 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
   void set_score_scale(double mean, double std) override { model_->set_score_scale(mean, std); }
-  bool has_adapter() const override { return model_->has_adapter(); }
-  core::Result<void> save_adapter(const std::filesystem::path& folder,
-                                  const std::string& base) const override {
-    return model_->write_once([&] { return model_->save_adapter(folder, base); });
+  core::Result<void> save_model(const std::filesystem::path& folder,
+                                const std::filesystem::path& tokenizer_from) const override {
+    return model_->write_once([&]() -> core::Result<void> {
+      TROUPE_TRY(
+          model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from));
+      if (!model_->has_adapter()) return {};
+      return model_->save_adapter(folder.parent_path() / "adapter", settings_.model);
+    });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     return model_->save_state(folder);
@@ -198,8 +174,8 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   // A data row's log-probs under the frozen reference, computed once.
   struct Kept {
     double first = 0, second = 0;
-    bool known = false;
   };
+  using KeptRows = std::unordered_map<std::uint64_t, Kept>;  // by the row's id
 
   Result<RowValues> score(const model::PackedWeights& weights,
                           std::span<const data::SupervisedRow> rows) {
@@ -232,28 +208,27 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  Result<RowFacts> facts(const data::SupervisedDataset& data, const Rows& rows) {
+  Result<RowFacts> facts(std::span<const data::SupervisedRow> rows, KeptRows& kept) {
     RowFacts out = runner_.facts_of(rows);
     if (!settings_.loss.method->reference) return out;
-    std::vector<Kept>& kept = kept_[&data];
-    kept.resize(data.size());
     Rows fresh;
     for (const data::SupervisedRow& row : rows) {
-      if (!kept[row.id].known) fresh.push_back(row);
+      if (!kept.contains(row.id)) fresh.push_back(row);
     }
     if (!fresh.empty()) {
       TROUPE_TRY_ASSIGN(values, score(*reference_, fresh));
       for (std::size_t i = 0; i < fresh.size(); ++i)
-        kept[fresh[i].id] = {values.first[i], values.second.empty() ? 0 : values.second[i], true};
+        kept[fresh[i].id] = {values.first[i], values.second.empty() ? 0 : values.second[i]};
     }
     for (const data::SupervisedRow& row : rows) {
-      out.reference_first.push_back(kept[row.id].first);
-      out.reference_second.push_back(kept[row.id].second);
+      const Kept& known = kept.at(row.id);
+      out.reference_first.push_back(known.first);
+      out.reference_second.push_back(known.second);
     }
     return out;
   }
 
-  Result<StepTotals> totals(const RowFacts& facts, const Rows& rows) {
+  Result<StepTotals> totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) {
     StepTotals out;
     out.rows = static_cast<double>(rows.size());
     out.first_tokens = sum_of(facts.first_tokens);
@@ -266,7 +241,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
 
   // The mean of sum(l - l_ref) over mismatched pairs, from which KTO's z is made: each prompt with
   // the next row's answer, cut to what a micro-batch and the context hold. Without gradients.
-  Result<double> mismatched_kl(const Rows& rows) {
+  Result<double> mismatched_kl(std::span<const data::SupervisedRow> rows) {
     const std::int64_t longest = std::min(settings_.micro_tokens_max, model_->spec().context);
     Rows pairs;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -307,7 +282,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   std::unique_ptr<TrainableModel> model_;
   RowRunner runner_;
   std::shared_ptr<const model::PackedWeights> reference_;  // null: the method has none
-  std::map<const data::SupervisedDataset*, std::vector<Kept>> kept_;
+  KeptRows kept_, kept_held_out_;
 };
 
 }  // namespace

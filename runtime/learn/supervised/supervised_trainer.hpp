@@ -2,8 +2,8 @@
 // of a dataset, and evaluates the same losses on held-out rows. Rows are packed into micro-batches
 // of at most micro_tokens_max tokens. The loss is normalised over the whole step, so packing has no
 // effect beyond rounding (except on the load-balancing loss of experts); one plan gives the same
-// bits on any number of threads. Owned by the command that trains and used on its thread; numeric
-// work on the team.
+// bits on any number of threads. Owned by the role that trains and used on its device thread;
+// numeric work on the team. Keeps the reference's log-probs of each row, 24 bytes or so.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -24,7 +24,8 @@
 namespace troupe::learn {
 
 struct SupervisedStep {
-  bool applied = false;  // false: skipped, something was not finite
+  core::Version version = 0;  // optimiser steps, skipped ones included
+  bool applied = false;       // false: skipped, something was not finite
   std::int64_t micro_batches = 0;
   std::int64_t tokens = 0;   // prompt and answer tokens of the rows
   std::int64_t targets = 0;  // tokens that the loss reads
@@ -47,18 +48,14 @@ class SupervisedTrainer {
       core::TeamRunner& team);
   virtual ~SupervisedTrainer() = default;
 
-  // Call it for each dataset before its first step or evaluation. Error kConfig, naming the row: a
-  // row does not fit into a micro-batch.
-  virtual core::Result<void> check(const data::SupervisedDataset& data) const = 0;
+  // Takes one optimiser step over rows of the training set, which an id tells apart; each fits into
+  // a micro-batch (check_rows). If the loss or gradient is not finite, skips the step; more than
+  // nonfinite_steps_max skipped in a row is kNumeric.
+  virtual core::Result<SupervisedStep> step(std::span<const data::SupervisedRow> rows) = 0;
 
-  // Takes one optimiser step over the rows of `data` with the indices `rows`. `data` outlives this
-  // object. If the loss or gradient is not finite, skips the step; more than nonfinite_steps_max
-  // skipped in a row is kNumeric.
-  virtual core::Result<SupervisedStep> step(const data::SupervisedDataset& data,
-                                            std::span<const std::uint64_t> rows) = 0;
-
-  // Loss and metrics over all rows under the current weights; `data` outlives this object.
-  virtual core::Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) = 0;
+  // Loss and metrics over the rows of the held-out set under the current weights.
+  virtual core::Result<SupervisedEvaluation> evaluate(
+      std::span<const data::SupervisedRow> rows) = 0;
 
   // Ranks at stage 3: master() is whole until the next call that learns or scores
   // (ranks/ranks.hpp).
@@ -68,9 +65,9 @@ class SupervisedTrainer {
 
   // As in TrainableModel and PolicyTrainer.
   virtual void set_score_scale(double mean, double std) = 0;
-  virtual bool has_adapter() const = 0;
-  virtual core::Result<void> save_adapter(const std::filesystem::path& folder,
-                                          const std::string& base) const = 0;
+  // With an adapter, that too, in the folder `adapter` beside it.
+  virtual core::Result<void> save_model(const std::filesystem::path& folder,
+                                        const std::filesystem::path& tokenizer_from) const = 0;
   virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;
   virtual core::Result<void> load_state(const std::filesystem::path& folder) = 0;
 };

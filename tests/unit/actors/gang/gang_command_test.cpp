@@ -32,6 +32,8 @@ GangCommand full_command() {
     command.old.push_back({{0.5f, -0.0f}, {}});
     command.returns.push_back({{1.0f, std::numeric_limits<float>::quiet_NaN()}, {2.0f}});
   }
+  command.rows = {{4, {1}, {2, 3}, {-4}, {}, 0.1, true, "a.jsonl", 7},
+                  {5, {}, {2, 3}, {}, {0, 1}, -0.0, false, "b.json", 1}};
   return command;
 }
 
@@ -52,6 +54,9 @@ TEST(GangCommand, ArrivesWithAllItsBits) {
   EXPECT_EQ(sample.text, command.groups[2].samples[0].text);
   EXPECT_EQ(sample.score, 0.1);
   EXPECT_FALSE(read->groups[2].samples[1].score.has_value());
+  ASSERT_EQ(read->rows.size(), 2u);
+  EXPECT_EQ(read->rows[1].learn, command.rows[1].learn);
+  EXPECT_EQ(read->rows[0].file, "a.jsonl");
   const auto again = to_bytes(*read);
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, *bytes) << "every field and bit";

@@ -5,6 +5,7 @@
 #include "actors/gang/follower_role.hpp"
 #include "tests/unit/actors/gang/gang_threads.hpp"
 #include "tests/unit/actors/gang/recording_trainer.hpp"
+#include "tests/unit/actors/supervised/noting_trainer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -110,6 +111,38 @@ TEST_F(LeadingTrainers, ARankThatIsGoneIsALossForWhoeverAsks) {
   ASSERT_FALSE(learned);
   EXPECT_EQ(learned.error().code, ErrorCode::kPeerLost) << learned.error().message;
   EXPECT_EQ(leader_->save_state("/a").error().code, ErrorCode::kPeerLost);
+}
+
+TEST(LeadingSupervised, GivesAllRanksTheSameRows) {
+  Calls calls[2];
+  auto ranks = connected(2);
+  std::jthread follower([&, link = std::make_shared<CollectiveLink>(ranks[1])] {
+    const Obey obey = obeying(std::make_shared<NotingTrainer>(calls[1]));
+    while (auto heard = link->hear()) {
+      auto command = command_of(*heard);
+      ASSERT_TRUE(command);
+      static_cast<void>(link->agree(obey(std::move(*command))));
+    }
+  });
+  std::vector<data::TokenRow> rows(3);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].answer = {static_cast<std::int32_t>(i), 5};
+  const auto data = data::SupervisedDataset::of_tokens(rows);
+  auto leader = leading_supervised(std::make_unique<NotingTrainer>(calls[0]),
+                                   std::make_shared<CollectiveLink>(ranks[0]));
+  const std::vector<std::uint64_t> indices = {2, 0};
+  const auto step = leader->step(data.rows(indices));
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->version, 1u);
+  ASSERT_TRUE(leader->evaluate(data.all()));
+  leader->set_score_scale(1, 2);
+  ASSERT_TRUE(leader->save_model("/a", "/b"));
+  EXPECT_EQ(calls[1].made(),
+            (Made{"step 2:2l2 0:0l2", "evaluate 0:0l2 1:1l2 2:2l2", "save_model /a"}));
+  EXPECT_EQ(calls[0].made().size(), 4u) << "and the scale, which rank 0 alone has";
+  ranks[0]->abort();
+  leader.reset();
+  ranks.clear();
 }
 
 class StrayingRank : public LeadingTrainers {

@@ -4,6 +4,7 @@
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
+#include "actors/protocol/messages_rows.hpp"
 #include "runtime/wire/envelope.hpp"
 
 #include <gtest/gtest.h>
@@ -345,4 +346,39 @@ TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
 }
 
 }  // namespace
+TEST(Codec, RowsOfADatasetArriveWithAllTheirFields) {
+  RowsPage page;
+  page.total = 77;
+  page.rows = {{4, {1, -2}, {3}, {5, 6}, {}, 0.25, false, "a.jsonl", 12},
+               {9, {}, {7, 8}, {}, {0, 1}, 0, true, "b.json", 1}};
+  const RowsPage read = through_a_frame(page);
+  EXPECT_EQ(read.total, 77u);
+  ASSERT_EQ(read.rows.size(), 2u);
+  EXPECT_EQ(read.rows[0].id, 4u);
+  EXPECT_EQ(read.rows[0].prompt, page.rows[0].prompt);
+  EXPECT_EQ(read.rows[0].answer, page.rows[0].answer);
+  EXPECT_EQ(read.rows[0].rejected, page.rows[0].rejected);
+  EXPECT_EQ(read.rows[0].margin, 0.25);
+  EXPECT_FALSE(read.rows[0].desirable);
+  EXPECT_EQ(read.rows[0].file, "a.jsonl");
+  EXPECT_EQ(read.rows[0].line, 12u);
+  EXPECT_EQ(read.rows[1].learn, page.rows[1].learn);
+  const FetchRows fetch = through_a_frame(FetchRows{true, 3, 4});
+  EXPECT_TRUE(fetch.held_out);
+  EXPECT_EQ(fetch.first, 3u);
+  EXPECT_EQ(fetch.count, 4u);
+  EXPECT_TRUE(through_a_frame(EvaluateRows{6, true}).last);
+  EXPECT_EQ(through_a_frame(EvaluateRows{6, true}).steps, 6u);
+}
+
+TEST(Codec, ARowWithFlagsForOtherTokensIsRefused) {
+  RowsPage page;
+  page.rows = {{9, {}, {7, 8}, {}, {1}, 0, true, "b.json", 1}};
+  auto frame = to_frame(wire::Header{}, page);
+  ASSERT_TRUE(frame);
+  const auto read = from_frame<RowsPage>(std::move(*frame));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, core::ErrorCode::kData);
+}
+
 }  // namespace troupe::actors

@@ -10,6 +10,9 @@
 #include "actors/protocol/dispatch.hpp"
 #include "actors/reference/reference_role.hpp"
 #include "actors/reward/reward_role.hpp"
+#include "actors/supervised/rows_role.hpp"
+#include "actors/supervised/step_controller.hpp"
+#include "actors/supervised/supervised_role.hpp"
 
 namespace troupe::actors {
 
@@ -24,14 +27,18 @@ template <class Role, class... Requests>
 constexpr bool takes_all = (Takes<Role, Requests> && ...);
 
 #define MESSAGE(Name, arm)                                                                       \
-  static_assert(!IsRequest<Name> ||                                                              \
-                    taken_by_any<Name, Company, Controller, CriticRole, DataRole, GeneratorRole, \
-                                 NodeRole, PolicyRole, ReferenceRole, RewardRole>,               \
-                "no role has an on(" #Name ")");
+  static_assert(                                                                                 \
+      !IsRequest<Name> ||                                                                        \
+          taken_by_any<Name, Company, Controller, CriticRole, DataRole, GeneratorRole, NodeRole, \
+                       PolicyRole, ReferenceRole, RewardRole, RowsRole, SupervisedRole>,         \
+      "no role has an on(" #Name ")");
 #include "schema/messages.inc"
 #undef MESSAGE
 
 static_assert(takes_all<PolicyRole, SaveState, LoadState, SaveModel>);
+static_assert(takes_all<SupervisedRole, TrainUpdate, SaveState, LoadState, SaveModel>);
+static_assert(takes_all<RowsRole, SaveState, LoadState>);
+static_assert(takes_all<StepController, QueryStatus>);
 static_assert(takes_all<CriticRole, SaveState, LoadState, SaveModel>);
 static_assert(takes_all<DataRole, SaveState, LoadState>);
 static_assert(takes_all<Company, AttachReward, ReweightReward, DetachReward, QueryStatus>);

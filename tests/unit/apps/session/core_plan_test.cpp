@@ -23,6 +23,16 @@ TEST(CorePlan, ASynchronousRunLeasesAllCoresInTurn) {
   EXPECT_EQ(plan.text, "8 cores: all to each role in turn (synchronous)");
 }
 
+TEST(CorePlan, TheTrainerOfASupervisedRunHasAllCores) {
+  config::TrainConfig config;
+  config.method = config::kSft;
+  EXPECT_EQ(plan_cores(config, 8).text, "8 cores: all to the policy");
+  config.actor.ranks = 2;
+  const CorePlan plan = plan_cores(config, 8);
+  EXPECT_EQ(plan.text, "8 cores: all to the policy; 2 ranks of the policy with 4 threads each");
+  EXPECT_EQ(plan.threads, (std::map<std::string, std::uint32_t>{{"policy", 4}}));
+}
+
 TEST(CorePlan, ARoleOnAGpuNeedsOneCore) {
   config::TrainConfig config;
   config.rollout.device = {{true, 1}};
@@ -88,9 +98,10 @@ TEST(CorePlan, RanksShareTheCoresOfTheirRole) {
   CorePlan plan = plan_cores(config, 10);
   EXPECT_EQ(plan.threads.at("policy"), 2u);
   EXPECT_EQ(plan.threads.at("generator"), 10u);
-  EXPECT_EQ(plan.text,
-            "10 cores: all to each role in turn (synchronous); 4 ranks of the policy with 2 threads "
-            "each");
+  EXPECT_EQ(
+      plan.text,
+      "10 cores: all to each role in turn (synchronous); 4 ranks of the policy with 2 threads "
+      "each");
   config.cluster.local_ranks = 1;  // the others have cores of their own
   EXPECT_EQ(plan_cores(config, 10).threads.at("policy"), 10u);
   config.cluster.local_ranks = 0;

@@ -1,6 +1,8 @@
 // What the status shows of nodes that are frozen or lost, of engines, and of roles that are sick.
 #include "apps/session/status_text.hpp"
 
+#include "actors/controller/snapshot.hpp"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -152,6 +154,21 @@ TEST(StatusText, TextThatIsNotUtf8DoesNotEndTheStatus) {
   StatusFacts facts = one_engine();
   facts.company.roles[0].last_cause = "\xff\xfe";
   EXPECT_TRUE(json::accept(status_json(facts)));
+}
+
+TEST(StatusText, ASupervisedRunHasStepsAndSpeaksOfNothingElse) {
+  actors::ControllerSnapshot run;
+  run.done = 12;
+  run.counts["disk full"] = 2;
+  StatusFacts facts = one_engine();
+  facts.controller = actors::snapshot_json(run);
+  const std::string page = status_page(status_json(facts));
+  EXPECT_NE(page.find("\nsteps done 12\ndisk full: 2\n"), std::string::npos) << page;
+  EXPECT_EQ(page.find("tickets"), std::string::npos) << page;
+  EXPECT_EQ(page.find("reward"), std::string::npos) << page;
+  run.rewards = {{"rule", "reward/0", 1}};
+  facts.controller = actors::snapshot_json(run);
+  EXPECT_NE(status_page(status_json(facts)).find("updates done 12"), std::string::npos);
 }
 
 }  // namespace

@@ -41,9 +41,9 @@ TEST(WantedRoles, RanksHaveNodesOfTheirOwnAndMayBeElsewhere) {
   config::TrainConfig config = with_rule();
   config.cluster.transport = config::Transport::kCaf;
   config.actor.ranks = 3;
-  EXPECT_EQ(lines_of(config),
-            (Lines{"policy/0 at node/policy", "policy/1 at node/policy-1", "policy/2 at node/policy-2",
-                   "reward/0 at node/reward", "generator/0 at node/generator-0"}));
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "policy/1 at node/policy-1",
+                                     "policy/2 at node/policy-2", "reward/0 at node/reward",
+                                     "generator/0 at node/generator-0"}));
   for (const actors::WantedRole& role : wanted_roles(config))
     EXPECT_EQ(role.ranked, role.kind == "policy") << role.name;
   EXPECT_EQ(awaited_kinds(config), "");
@@ -53,6 +53,18 @@ TEST(WantedRoles, RanksHaveNodesOfTheirOwnAndMayBeElsewhere) {
   EXPECT_EQ(awaited_kinds(config), "policy");
   config.actor.ranks = 1;
   EXPECT_FALSE(wanted_roles(config).front().ranked) << "one rank is no gang";
+}
+
+TEST(WantedRoles, ASupervisedRunHasATrainerAlone) {
+  config::TrainConfig config;
+  config.method = config::kDpo;
+  config.cluster.transport = config::Transport::kLoopback;
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy"}));
+  config.cluster.transport = config::Transport::kCaf;
+  config.cluster.local_roles = {"policy"};
+  config.actor.ranks = 2;
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "policy/1 at node/policy-1"}));
+  EXPECT_EQ(awaited_kinds(config), "") << "no generator, no reward, no reference";
 }
 
 TEST(WantedRoles, WhatDoesNotRunHereIsAwaited) {

@@ -236,6 +236,24 @@ TEST(Builder, LanesFollowTheRanksUnlessGiven) {
   EXPECT_EQ(lanes({{"actor.ranks", "3"}, {"train.lanes", "6"}}), 6);
 }
 
+TEST(Builder, ASupervisedRunIsACompanyWhenItHasRanksOrAWordAboutIt) {
+  const auto transport = [](std::vector<std::pair<const char*, const char*>> pairs) {
+    Builder builder(keys(), kSft);
+    EXPECT_TRUE(set(builder, "actor.model_name_or_path", "model"));
+    EXPECT_TRUE(set(builder, "data.dataset", "rows.jsonl"));
+    for (const auto& [name, value] : pairs)
+      EXPECT_TRUE(set(builder, name, value)) << name;
+    const auto config = builder.finish();
+    EXPECT_TRUE(config) << config.error().message;
+    return config->cluster.transport;
+  };
+  EXPECT_EQ(transport({}), Transport::kLoopback);
+  EXPECT_EQ(transport({{"actor.ranks", "2"}}), Transport::kCaf);
+  EXPECT_EQ(transport({{"cluster.listen", "127.0.0.1:7000"}}), Transport::kCaf);
+  EXPECT_EQ(transport({{"cluster.transport", "loopback"}, {"cluster.head_wait_s", "0"}}),
+            Transport::kLoopback);
+}
+
 TEST(Builder, AGroupThatIsLongerThanOneMayBeIsRefused) {
   const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
     Builder builder = minimal();

@@ -341,7 +341,7 @@ TEST_F(LanesInTraining, ASupervisedGradientIsTheTreeOverItsMicroBatches) {
       EXPECT_EQ(std::ssize(parts) % lanes, 0);
       auto made = SupervisedTrainer::create(weights(), nullptr, settings, team);
       ASSERT_TRUE(made) << made.error().message;
-      const auto step = (*made)->step(data, indices);
+      const auto step = (*made)->step(data.rows(indices));
       ASSERT_TRUE(step);
       EXPECT_EQ(step->micro_batches, std::ssize(parts));
       expect_gradient(**made, alone, parts, lanes);

@@ -192,13 +192,13 @@ struct SupervisedRun {
     const std::vector<std::vector<std::uint64_t>> steps = {
         {3, 0, 5, 1, 4, 2, 9, 8, 7, 6}, {12, 11, 10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
     for (const auto& indices : steps) {
-      const auto step = (*made)->step(data, indices);
+      const auto step = (*made)->step(data.rows(indices));
       ASSERT_TRUE(step) << step.error().message;
       append(out.figures, step->metrics);
       append(out.figures, {{"applied", step->applied ? 1.0 : 0.0},
                            {"micro", static_cast<double>(step->micro_batches)}});
     }
-    const auto evaluation = (*made)->evaluate(data);
+    const auto evaluation = (*made)->evaluate(data.all());
     ASSERT_TRUE(evaluation) << evaluation.error().message;
     append(out.figures, evaluation->metrics);
     ASSERT_TRUE((*made)->save_state(folder));

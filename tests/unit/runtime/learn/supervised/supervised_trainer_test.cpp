@@ -2,6 +2,7 @@
 // state comes back, and a loss that is not finite is skipped.
 #include "runtime/learn/supervised/supervised_trainer.hpp"
 
+#include "runtime/learn/supervised/row_checks.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
@@ -116,7 +117,7 @@ TEST_P(SupervisedTrainerTest, PackingDoesNotChangeWhatIsLearned) {
   core::SerialTeam team;
   const auto whole = trainer(GetParam(), team), cut = trainer(GetParam(), team, 45);
   for (int step = 0; step < 3; ++step) {
-    const auto a = whole->step(data, kAll), b = cut->step(data, kAll);
+    const auto a = whole->step(data.rows(kAll)), b = cut->step(data.rows(kAll));
     ASSERT_TRUE(a && b);
     EXPECT_EQ(a->micro_batches, 1);
     EXPECT_GT(b->micro_batches, 2);
@@ -154,8 +155,8 @@ TEST_P(SupervisedTrainerTest, ExpertsAreBalancedBesideTheLoss) {
     return -1.0;
   };
   const auto plain = make(one, 0, 45), a = make(one, 0.25, 45), b = make(three, 0.25, 45);
-  const auto without = plain->step(data, kAll), first = a->step(data, kAll);
-  ASSERT_TRUE(without && first && b->step(data, kAll));
+  const auto without = plain->step(data.rows(kAll)), first = a->step(data.rows(kAll));
+  ASSERT_TRUE(without && first && b->step(data.rows(kAll)));
   EXPECT_GT(first->micro_batches, 2);
   EXPECT_EQ(metric(*without, "policy/aux_loss"), -1);
   const double aux = metric(*first, "policy/aux_loss");
@@ -175,14 +176,14 @@ TEST_P(SupervisedTrainerTest, ThreadsDoNotChangeABitAndStateComesBack) {
   fs::create_directories(state);
   const auto c = trainer(GetParam(), one, 60);
   for (int step = 0; step < 4; ++step) {
-    ASSERT_TRUE(a->step(data, kAll));
-    ASSERT_TRUE(b->step(data, kAll));
+    ASSERT_TRUE(a->step(data.rows(kAll)));
+    ASSERT_TRUE(b->step(data.rows(kAll)));
     if (step == 1) {
       ASSERT_TRUE(a->save_state(state));
       ASSERT_TRUE(c->load_state(state));
     }
     if (step >= 2) {
-      ASSERT_TRUE(c->step(data, kAll));
+      ASSERT_TRUE(c->step(data.rows(kAll)));
     }
   }
   EXPECT_EQ(weights(*a), weights(*b));
@@ -200,14 +201,13 @@ TEST_P(SupervisedTrainerTest, ADeviceLearnsTheHostsBits) {
     const auto here = trainer(GetParam(), host, 60, lora_rank);
     const auto there = trainer(GetParam(), *device, 60, lora_rank);
     for (int step = 0; step < (lora_rank > 0 ? 1 : 3); ++step) {
-      const auto a = here->step(data, kAll), b = there->step(data, kAll);
+      const auto a = here->step(data.rows(kAll)), b = there->step(data.rows(kAll));
       ASSERT_TRUE(a && b);
       EXPECT_EQ(b->metrics, a->metrics);
     }
-    EXPECT_EQ(there->has_adapter(), lora_rank > 0);
     EXPECT_EQ(weights(*there), weights(*here));
     if (lora_rank > 0) continue;
-    const auto a = here->evaluate(data), b = there->evaluate(data);
+    const auto a = here->evaluate(data.all()), b = there->evaluate(data.all());
     ASSERT_TRUE(a && b);
     EXPECT_EQ(b->metrics, a->metrics);
   }
@@ -217,10 +217,10 @@ TEST_P(SupervisedTrainerTest, TheLossFallsOnTheRowsItLearns) {
   const auto data = rows(GetParam());
   core::SerialTeam team;
   const auto trained = trainer(GetParam(), team);
-  const auto before = trained->evaluate(data);
+  const auto before = trained->evaluate(data.all());
   for (int step = 0; step < 8; ++step)
-    ASSERT_TRUE(trained->step(data, kAll));
-  const auto after = trained->evaluate(data);
+    ASSERT_TRUE(trained->step(data.rows(kAll)));
+  const auto after = trained->evaluate(data.all());
   ASSERT_TRUE(before && after);
   EXPECT_EQ(before->metrics[0].first, "eval/loss");
   EXPECT_LT(after->metrics[0].second, before->metrics[0].second);
@@ -239,7 +239,7 @@ using SupervisedSteps = SupervisedTrainerTest;
 TEST_F(SupervisedSteps, TheFirstStepOfDpoKnowsNoPreference) {
   const auto data = rows("dpo");
   core::SerialTeam team;
-  const auto step = trainer("dpo", team)->step(data, kAll);
+  const auto step = trainer("dpo", team)->step(data.rows(kAll));
   ASSERT_TRUE(step);
   EXPECT_NEAR(step->metrics[0].second, std::log(2.0), 1e-12)
       << "policy and reference are the same bits";
@@ -247,8 +247,10 @@ TEST_F(SupervisedSteps, TheFirstStepOfDpoKnowsNoPreference) {
 
 TEST_F(SupervisedSteps, ARowThatNoMicroBatchHoldsIsNamed) {
   const auto data = rows("dpo");
-  core::SerialTeam team;
-  const auto checked = trainer("dpo", team, 10)->check(data);
+  SupervisedSettings settings;
+  settings.loss.method = Chosen<Method>("dpo");
+  settings.micro_tokens_max = 10;
+  const auto checked = check_rows(data, settings);
   ASSERT_FALSE(checked);
   EXPECT_NE(checked.error().message.find("rows.jsonl:1 needs"), std::string::npos);
   EXPECT_NE(checked.error().message.find("--train.micro_tokens_max"), std::string::npos);
@@ -264,10 +266,10 @@ TEST_F(SupervisedSteps, ANonFiniteStepIsSkippedAndTheSecondEndsTheRun) {
   settings.total_steps = 10;
   auto made = SupervisedTrainer::create(std::move(broken), nullptr, settings, team);
   ASSERT_TRUE(made);
-  const auto first = (*made)->step(data, kAll);
+  const auto first = (*made)->step(data.rows(kAll));
   ASSERT_TRUE(first);
   EXPECT_FALSE(first->applied);
-  const auto second = (*made)->step(data, kAll);
+  const auto second = (*made)->step(data.rows(kAll));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, core::ErrorCode::kNumeric);
   EXPECT_NE(second.error().message.find("rows.jsonl:4 to "), std::string::npos)

@@ -1,0 +1,48 @@
+#include "apps/session/roles/supervised_model.hpp"
+
+#include "apps/session/roles/run_settings.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/learn/trainers.hpp"
+#include "runtime/model/packed.hpp"
+
+namespace troupe::app {
+namespace {
+
+const learn::Method& method_of_run(const config::TrainConfig& config) {
+  return *learn::Chosen<learn::Method>(config::method_names(config.method));
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
+    const config::TrainConfig& config) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  return model::load_model(
+      folder, method_of_run(config).scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
+      static_cast<std::uint64_t>(config.train.seed));
+}
+
+core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
+    const config::TrainConfig& config,
+    std::uint64_t steps,
+    std::unique_ptr<model::ParamStore> params,
+    core::TeamRunner& team,
+    learn::Ranks ranks) {
+  learn::SupervisedSettings settings = supervised_settings(config, steps);
+  settings.optim.ranks = ranks;
+  std::shared_ptr<model::PackedWeights> reference;
+  if (settings.loss.method->reference && !config.ref.model_name_or_path.empty()) {
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.ref.model_name_or_path));
+    TROUPE_TRY_ASSIGN(frozen, model::load_model(folder));
+    reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels,
+                                                       team.memory());
+    team.run([&](core::Team member) {
+      kernels::flush_denormals();
+      reference->fill(member, *frozen, 0);
+    });
+  }
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  return trainers->supervised(std::move(params), std::move(reference), settings, team);
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,143 @@
+#include "apps/session/run_life.hpp"
+
+#include "actors/limits.hpp"
+#include "apps/cli/stop_signal.hpp"
+#include "apps/cli/system_facts.hpp"
+#include "apps/session/company_plane.hpp"
+#include "apps/session/core_plan.hpp"
+#include "apps/session/loopback_plane.hpp"
+#include "apps/session/roles/role_devices.hpp"
+#include "apps/session/wanted_roles.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+namespace troupe::app {
+
+using core::ErrorCode;
+using core::Result;
+
+Result<void> RunLife::run() {
+  room_pause_ = actors::limits::kDiskPause_min;
+  for (std::uint64_t losses = 0;;) {
+    const std::uint64_t done_before = done_;
+    auto outcome = run_session();
+    if (begun_ && !loopback() && wait_for_room(outcome)) continue;
+    if (outcome || outcome.error().code != ErrorCode::kPeerLost || loopback()) return outcome;
+    losses = done_ > done_before ? 1 : losses + 1;
+    if (losses > actors::limits::kRestarts_max) return outcome;
+    note(outcome.error().message + "; going on from the last checkpoint");
+    config_.resume = "auto";
+  }
+}
+
+// If a session ended because the disk is full, waits a while, says so the first time, and returns
+// true. False when that was not the cause, or when the user asks to stop.
+bool RunLife::wait_for_room(const Result<void>& outcome) {
+  const bool full = !outcome && outcome.error().code == ErrorCode::kDiskFull;
+  if (!full) room_pause_ = actors::limits::kDiskPause_min;
+  if (!full || stop_requested()) return false;
+  if (room_pause_ == actors::limits::kDiskPause_min)
+    note(outcome.error().message + "; the run goes on when there is room");
+  const core::TimePoint end = clock_.now() + room_pause_;
+  while (clock_.now() < end && !stop_requested())
+    std::this_thread::sleep_for(actors::limits::kLookEvery);
+  room_pause_ = std::min<core::Duration>(2 * room_pause_, actors::limits::kDiskPause_max);
+  config_.resume = "auto";
+  return true;
+}
+
+void RunLife::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (reporter_ != nullptr) return reporter_->on_note(text);
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void RunLife::report_to(RunReporter* reporter) {
+  const std::lock_guard lock(mutex_);
+  reporter_ = reporter;
+}
+
+Result<store::RunStart> RunLife::open_folder() {
+  if (!contents_) {
+    TROUPE_TRY_ASSIGN(contents, contents_of(config_));
+    contents_.emplace(std::move(contents));
+  }
+  return start_run(config_, origins_, *contents_);
+}
+
+void RunLife::resume(const store::RunStart& start, SessionParts& parts, actors::RunPlan& plan) {
+  plan.restarts = !loopback();
+  plan.failed = failed_;
+  if (!start.checkpoint) return;
+  parts.checkpoint = start.checkpoint->folder.string();
+  plan.first_update = done_ = start.checkpoint->step;
+}
+
+Result<std::unique_ptr<RunReporter>> RunLife::open_reporter(const store::RunStart& start,
+                                                            std::uint64_t updates,
+                                                            const std::vector<std::string>& notes) {
+  auto reporter = RunReporter::open(config_, start, updates, clock_, *contents_, notes);
+  if (!reporter) return reporter;
+  report_to(reporter->get());
+  begun_ = true;
+  return reporter;
+}
+
+Result<void> RunLife::conduct(SessionParts parts,
+                              Preloaded preloaded,
+                              std::uint64_t updates,
+                              const store::RunStart& start,
+                              RunReporter& reporter) {
+  parts.listener = &reporter;
+  parts.roles_up = [&start, &reporter](const std::string& arithmetic) {
+    return begin_in(arithmetic, start, reporter);
+  };
+  parts.check_place = [&start] { return start.folder.check_here(); };
+  if (!plane_ && loopback()) {
+    if (const std::string gpus = devices_text(config_); !gpus.empty()) note(gpus);
+    plane_ = std::make_unique<LoopbackPlane>(config_, updates, std::move(preloaded.params),
+                                             std::move(preloaded.reward));
+  } else if (!plane_) {
+    TROUPE_TRY(open_company(updates, start.folder));
+  }
+  if (load_s_ == 0) load_s_ = std::chrono::duration<double>(clock_.now() - begin_).count();
+  RunSession session(*plane_, std::move(parts));
+  return session.run();
+}
+
+bool RunLife::settle(const Result<void>& ended, RunReporter& reporter) {
+  const bool over = ended || ended.error().code == ErrorCode::kInterrupted;
+  if (over) plane_.reset();  // dismisses the nodes while a reporter can show it
+  report_to(nullptr);
+  failed_ = reporter.failed_update();
+  return over;
+}
+
+Result<void> RunLife::open_company(std::uint64_t updates, const store::RunFolder& folder) {
+  CompanyPlaneOptions options;
+  options.config = config_;
+  options.updates = updates;
+  options.run_id = folder.generation().run_id();
+  options.generation = folder.generation().number();
+  options.run_folder = folder.path();
+  options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
+  options.ours = [generation = folder.generation()] { return generation.check().has_value(); };
+  options.contents = [this] { return contents_->get(); };
+  options.note = [this](const std::string& text) { note(text); };
+  note(options.cores.text);
+  TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
+  const std::string address = company->address();
+  note("join with --join " + address + ", or --join " + folder.path().string() +
+       " on this machine" + company->status_text());
+  plane_ = std::move(company);
+  const std::string missing = awaited_kinds(config_);
+  if (!missing.empty()) {
+    note("waiting for nodes that play " + missing + ": troupe node --join " + address +
+         " --roles " + missing);
+  }
+  return {};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,43 @@
+#include "runtime/learn/supervised/row_checks.hpp"
+
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/sequence_plan.hpp"
+
+#include <string>
+
+namespace troupe::learn {
+
+std::int64_t row_cost(const Method& method, const data::SupervisedRow& row) {
+  if (method.sequences()) return model::rows_of(model::Sequence{row.answer, row.learn});
+  model::SampleGroup group{row.prompt, {row.answer}};
+  if (!row.rejected.empty()) group.responses.push_back(row.rejected);
+  // Scores are read at an answer's last token, log-probs wherever a token of it is predicted.
+  return model::rows_of(group,
+                        method.scores ? model::GroupRows::kLast : model::GroupRows::kPredicting);
+}
+
+core::Result<void> check_rows(const data::SupervisedDataset& data,
+                              const SupervisedSettings& settings) {
+  for (std::uint64_t i = 0; i < data.size(); ++i) {
+    const std::int64_t rows = row_cost(*settings.loss.method, data.row(i));
+    if (rows <= settings.micro_tokens_max) continue;
+    return core::fail(core::ErrorCode::kConfig,
+                      data.where(i) + " needs " + std::to_string(rows) +
+                          " rows at once, a micro-batch holds " +
+                          std::to_string(settings.micro_tokens_max) +
+                          "; raise --train.micro_tokens_max or lower --data.max_len with "
+                          "--data.drop_too_long true");
+  }
+  return {};
+}
+
+core::Result<void> check_settings(const SupervisedSettings& settings) {
+  const LossSettings& loss = settings.loss;
+  const Method& method = *loss.method;
+  TROUPE_TRY(require(!method.reference || loss.beta > 0, std::string(method.beta), "above 0"));
+  TROUPE_TRY(require(loss.label_smoothing >= 0 && loss.label_smoothing < 0.5, "dpo.label_smoothing",
+                     "at least 0 and below 0.5"));
+  return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");
+}
+
+}  // namespace troupe::learn

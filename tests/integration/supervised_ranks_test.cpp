@@ -1,0 +1,159 @@
+// The supervised methods as a company: a trainer of several ranks has the bits of one process,
+// whatever becomes of a rank or of the head; one rank without a word about the company starts no
+// process.
+#include "company_support.hpp"
+#include "supervised_support.hpp"
+
+namespace troupe::test {
+namespace {
+
+using Words = std::vector<std::string>;
+namespace fs = std::filesystem;
+
+constexpr int kLastStep = 9;
+
+class SupervisedRanks : public ::testing::Test {
+ protected:
+  Words words(const Method& method, const std::string& run, const Words& more = {}) const {
+    return files_.words(method, run, kLastStep) + more;
+  }
+  // A run in one process with two lanes.
+  fs::path calm(const Method& method, const Words& more = {}) {
+    const ProgramRun run = run_troupe(words(method, "calm", Words{"--train.lanes", "2"} + more));
+    EXPECT_EQ(run.status, 0) << run.output;
+    return files_ / "calm";
+  }
+  void expect_as_calm(CompanyRun& run) {
+    ASSERT_EQ(run.wait(), 0) << run.output() << run.log();
+    EXPECT_TRUE(run.all_nodes_gone());
+    EXPECT_EQ(lines_of(files_ / "calm"), lines_of(run.folder()));
+    const std::string last = "ckpt/" + checkpoint_name(kLastStep);
+    const auto hashes = hashes_of(files_ / "calm" / last);
+    EXPECT_TRUE(hashes.contains("policy/weights.safetensors"));
+    EXPECT_TRUE(hashes.contains("model/model.safetensors"));
+    EXPECT_EQ(hashes, hashes_of(run.folder() / last));
+  }
+  void expect_survives(const Method& method, const std::string& node, const Words& more = {}) {
+    calm(method, more);
+    CompanyRun run(files_ / "struck", words(method, "struck", Words{"--actor.ranks", "2"} + more));
+    const pid_t pid = run.node_after(node, 4);
+    ASSERT_GT(pid, 0) << run.output();
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+    expect_as_calm(run);
+    EXPECT_NE(run.log().find("going on from "), std::string::npos) << run.log();
+  }
+  // Held-out rows by the hundred: most of the run's time is spent on them.
+  Words long_evaluations(const Method& method) const {
+    std::ofstream many(files_.file("many.jsonl"));
+    const std::string rows = text_of(files_ / method.file);
+    for (int i = 0; i < 40; ++i)
+      many << rows;
+    return {"--eval.dataset", files_.file("many.jsonl"), "--eval.steps", "1"};
+  }
+  const Method &sft_ = methods()[0], &rm_ = methods()[2], &dpo_ = methods()[3];
+  const TinySupervised files_;
+};
+
+}  // namespace
+
+TEST_F(SupervisedRanks, TwoRanksHaveTheBitsOfOneProcess) {
+  for (const Method* method : {&sft_, &rm_, &dpo_}) {
+    calm(*method);
+    CompanyRun two(files_ / "two", words(*method, "two", {"--actor.ranks", "2"}));
+    expect_as_calm(two);
+    EXPECT_NE(two.log().find("2 ranks of the policy"), std::string::npos) << two.log();
+    fs::remove_all(files_ / "calm");
+    fs::remove_all(files_ / "two");
+  }
+}
+
+TEST_F(SupervisedRanks, AStageOfZeroHasTheSameBits) {
+  calm(dpo_);
+  CompanyRun run(files_ / "run",
+                 words(dpo_, "run", {"--actor.ranks", "2", "--train.zero_stage", "1"}));
+  expect_as_calm(run);
+}
+
+TEST_F(SupervisedRanks, ARankThatIsKilledInAStepChangesNoBit) {
+  expect_survives(sft_, "policy-1", {"--ckpt.save_steps", "2"});
+}
+TEST_F(SupervisedRanks, RankZeroThatIsKilledChangesNoBit) {
+  expect_survives(dpo_, "policy");
+}
+TEST_F(SupervisedRanks, ARankThatIsKilledInAnEvaluationChangesNoBit) {
+  expect_survives(sft_, "policy-1", long_evaluations(sft_));
+}
+
+TEST_F(SupervisedRanks, ATrainerInAProcessOfItsOwnIsStartedAgain) {
+  const ProgramRun whole = run_troupe(words(dpo_, "calm"));
+  ASSERT_EQ(whole.status, 0) << whole.output;
+  CompanyRun run(files_ / "run", words(dpo_, "run", {"--cluster.transport", "caf"}));
+  const pid_t pid = run.node_after("policy", 4);
+  ASSERT_GT(pid, 0) << run.output();
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  expect_as_calm(run);
+}
+
+TEST_F(SupervisedRanks, TheNextHeadTakesTheTrainerOver) {
+  calm(sft_, {"--ckpt.save_steps", "4"});
+  const Words more = {"--actor.ranks", "2", "--ckpt.save_steps", "4"};
+  CompanyRun first(files_ / "run", words(sft_, "run", more));
+  ASSERT_TRUE(first.await_steps(3)) << first.output();
+  first.signal(SIGKILL);
+  EXPECT_EQ(first.wait(), 128 + SIGKILL);
+  CompanyRun next(files_ / "run", words(sft_, "run", more));
+  expect_as_calm(next);
+}
+
+TEST_F(SupervisedRanks, ARunGoesOnWithAnotherNumberOfRanks) {
+  calm(sft_);
+  CompanyRun two(files_ / "run",
+                 words(sft_, "run", {"--actor.ranks", "2", "--cluster.head_wait_s", "0"}));
+  ASSERT_TRUE(two.await_steps(4)) << two.output();
+  two.signal(SIGKILL);
+  EXPECT_EQ(two.wait(), 128 + SIGKILL);
+  CompanyRun one(files_ / "run", words(sft_, "run"));
+  expect_as_calm(one);
+}
+
+TEST_F(SupervisedRanks, ARankThatJoinsNeedsNoFileOfTheDataset) {
+  calm(sft_);
+  CompanyRun run(files_ / "run", words(sft_, "run",
+                                       {"--actor.ranks", "2", "--cluster.local_ranks", "1",
+                                        "--cluster.trusted_network", "127.0.0.0/8"}));
+  ASSERT_TRUE(within(30, [&] {
+    return run.log().find("waiting for nodes that play policy") != std::string::npos;
+  })) << run.output();
+  fs::rename(files_ / sft_.file, files_ / "out_of_sight");
+  Background node(Words{troupe_program(), "node", "--join", (files_ / "run").string(), "--roles",
+                        "policy", "--name", "one"},
+                  files_ / "node.log");
+  expect_as_calm(run);
+  EXPECT_EQ(node.wait(10), 0) << node.text();
+}
+
+TEST_F(SupervisedRanks, OneRankStartsNoProcess) {
+  CompanyRun run(files_ / "run", files_.words(sft_, "run", 100000));
+  ASSERT_TRUE(run.await_steps(3)) << run.output();
+  EXPECT_TRUE(run.nodes().empty());
+  EXPECT_FALSE(fs::exists(run.folder() / "nodes"));
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.wait(), 130) << run.output();
+}
+
+TEST_F(SupervisedRanks, WrongNumbersAreRefusedWithAWayOut) {
+  const auto refused = [&](const Words& more, const Words& parts) {
+    const Ended ended = troupe_ends(words(sft_, "none", more), files_ / "none.out", 60);
+    EXPECT_EQ(ended.status, 2) << ended.text;
+    for (const std::string& part : parts)
+      EXPECT_NE(ended.text.find(part), std::string::npos) << part << "\n" << ended.text;
+    EXPECT_FALSE(fs::exists(files_ / "none"));
+  };
+  refused({"--actor.ranks", "3", "--train.lanes", "2"},
+          {"actor.ranks", "3 ranks, but train.lanes is 2", "--train.lanes 3"});
+  refused({"--actor.ranks", "5"}, {"actor.ranks", "5 ranks", "only 4 samples"});
+  refused({"--actor.ranks", "2", "--cluster.transport", "loopback"},
+          {"actor.ranks", "--cluster.transport caf"});
+}
+
+}  // namespace troupe::test
