@@ -90,12 +90,12 @@ class Roles {
   bool shares_panels() const {
     const auto& engines = config_.rollout.device;
     const config::Device& policy = config_.actor.device.front();
-    const bool together = cluster_.nodes == 1 && flags_.actor_ranks == 1 &&
+    const bool together = cluster_.nodes == 1 && config_.actor.ranks == 1 &&
                           std::all_of(engines.begin(), engines.end(),
                                       [&](const config::Device& device) { return device == policy; });
     return one_process() && (cluster_.on_host() || (together && policy.gpu));
   }
-  plan::Ranks ranks(std::int64_t count) const { return {count, flags_.zero_stage, flags_.offload}; }
+  plan::Ranks ranks(std::int64_t count) const { return {count, config_.train.zero_stage, flags_.offload}; }
 
   // A role on a GPU that the configuration names; only one node has names for its devices.
   void put_on(plan::Role& role, const std::string& kind) const {
@@ -120,7 +120,7 @@ class Roles {
     facts.checkpointing = config_.actor.gradient_checkpointing_enable;
     facts.rows = config_.train.micro_tokens_max;
     facts.lanes = lanes;
-    facts.ranks = ranks(flags_.actor_ranks);
+    facts.ranks = ranks(config_.actor.ranks);
     return facts;
   }
 
@@ -137,7 +137,7 @@ class Roles {
                                  model::HeadKind::kLanguage));
     }
     facts.scores = method.reference || !config_.eval.dataset.empty();
-    add({"policy", facts, flags_.actor_ranks, "--actor-ranks", {}, {}}, "policy");
+    add({"policy", facts, config_.actor.ranks, "--actor.ranks", {}, {}}, "policy");
     return {};
   }
 
@@ -147,7 +147,7 @@ class Roles {
     facts.average = config_.train.enable_ema;
     facts.publishes = !one_process();
     facts.shares_panels = shares_panels();
-    add({"policy", facts, flags_.actor_ranks, "--actor-ranks", {}, {}}, "policy");
+    add({"policy", facts, config_.actor.ranks, "--actor.ranks", {}, {}}, "policy");
     return {};
   }
 
@@ -164,10 +164,10 @@ class Roles {
     facts.panels = learn::OptimSettings{}.panels;
     facts.rows = config_.train.micro_tokens_max;
     facts.lanes = lanes;
-    facts.ranks = ranks(flags_.critic_ranks);
+    facts.ranks = ranks(config_.critic.ranks);
     facts.scores = true;
     facts.fixed = true;
-    add({"critic", facts, flags_.critic_ranks, "--critic-ranks", {}, {}}, "critic");
+    add({"critic", facts, config_.critic.ranks, "--critic.ranks", {}, {}}, "critic");
     return {};
   }
 
@@ -276,14 +276,14 @@ Result<plan::RunFacts> plan_facts(const config::TrainConfig& config,
   facts.place = {facts.cluster.on_host(), cores_for(config.train.threads)};
   facts.lanes_set = origins.contains("train.lanes");
   const std::int64_t set = config.train.lanes;
-  const std::int64_t lanes = facts.lanes_set ? set : flags.actor_ranks;
-  const std::int64_t critic_lanes = facts.lanes_set ? set : flags.critic_ranks;
+  const std::int64_t lanes = facts.lanes_set ? set : config.actor.ranks;
+  const std::int64_t critic_lanes = facts.lanes_set ? set : config.critic.ranks;
   TROUPE_TRY_SET(facts.roles, Roles(config, flags, facts.cluster).all(lanes, critic_lanes));
   facts.batch = config.method == config::kPpo ? prompt_batch(config) : row_batch(config);
   facts.batch.passes = config.train.max_epochs;
   facts.batch.rows_max = config.train.micro_tokens_max;
   facts.batch.lanes = lanes;
-  facts.batch.ranks = flags.actor_ranks;
+  facts.batch.ranks = config.actor.ranks;
   return facts;
 }
 

@@ -8,7 +8,6 @@
 namespace troupe::app {
 namespace {
 
-constexpr double kRanksPlanned_max = 1024;  // as many as lanes
 constexpr double kEnginesPlanned_max = 100'000;
 constexpr double kHostGb_max = 1e6;
 
@@ -16,12 +15,6 @@ std::vector<Flag> flags_for(PlanFlags& flags) {
   return {
       {"--cluster", &flags.cluster,
        "NODESxDEVICESxCARD-GB, such as 8x8xH100-80; without it processors of one host"},
-      {"--actor-ranks", &flags.actor_ranks, "processes of the trained model, one device each",
-       false, 1, kRanksPlanned_max},
-      {"--critic-ranks", &flags.critic_ranks, "the same of the critic", false, 1,
-       kRanksPlanned_max},
-      {"--zero-stage", &flags.zero_stage,
-       "what ranks share: 1 moments, 2 gradients too, 3 weights too", false, 0, 3},
       {"--offload", &flags.offload, "master weights and moments lie in the host's memory"},
       {"--engines", &flags.engines, "generation engines; -1: rollout.generators", false, -1,
        kEnginesPlanned_max},

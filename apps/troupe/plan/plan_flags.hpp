@@ -14,8 +14,6 @@ namespace troupe::app {
 
 struct PlanFlags {
   std::string cluster;  // "8x8xH100-80"; empty: the processors of one host
-  std::int64_t actor_ranks = 1, critic_ranks = 1;
-  std::int64_t zero_stage = 0;
   bool offload = false;
   std::int64_t engines = -1;  // -1: rollout.generators
   double host_gb = 0;         // memory of a node's host; 0: unknown
