@@ -17,7 +17,7 @@ TEST(PlanMemory, OfARunInOneProcessIsWhatItTakes) {
 }
 
 TEST(PlanMemory, OfThePolicysOwnProcessIsWhatItTakes) {
-  DrawnRun run = draw_run("ppo", 4);
+  DrawnRun run = draw_run("ppo", 20);
   run.own_processes = true;
   expect_plan_holds(run);
 }
