@@ -35,9 +35,8 @@ core::Result<void> obey_policy(learn::PolicyTrainer& trainer, GangCommand comman
     case GangCall::kLearn:
       TROUPE_TRY(trainer.learn());
       return {};
-    case GangCall::kPack:
-      trainer.packed();
-      return {};
+    case GangCall::kGather:
+      return trainer.gather();
     default:
       return obey_files(trainer, command);
   }

@@ -60,11 +60,9 @@ class LeadingPolicy final : public Leading<learn::PolicyTrainer> {
   Result<learn::UpdateReport> learn() override {
     return together({GangCall::kLearn}, [&] { return own_->learn(); });
   }
-  // Null when the gang is over, which the next call reports.
-  std::shared_ptr<const model::PackedWeights> packed() override {
-    using Packed = std::shared_ptr<const model::PackedWeights>;
-    auto packed = together({GangCall::kPack}, [&] { return Result<Packed>(own_->packed()); });
-    return packed ? *packed : nullptr;
+  std::shared_ptr<const model::PackedWeights> packed() override { return own_->packed(); }
+  Result<void> gather() override {
+    return together({GangCall::kGather}, [&] { return own_->gather(); });
   }
   const model::ParamStore* average() const override { return own_->average(); }
 };

@@ -103,6 +103,7 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
 async::task<core::Result<Published>> PolicyRole::on(PublishWeights request) {
   TROUPE_CO_TRY_ASSIGN(version, version_after(request.updates));
   auto job = [trainer = trainer_, publisher = publisher_]() -> core::Result<Published> {
+    TROUPE_TRY(trainer->gather());
     weights::Offer offer;
     offer.version = trainer->version();
     offer.master = &trainer->master();

@@ -64,13 +64,14 @@ TEST_F(LeadingTrainers, HaveAllRanksDoTheSame) {
   const auto learned = leader_->learn();
   ASSERT_TRUE(learned);
   EXPECT_EQ(learned->version, 1u);
-  leader_->packed();
+  ASSERT_TRUE(leader_->gather());
   ASSERT_TRUE(leader_->save_state("/a"));
   ASSERT_TRUE(leader_->save_model("/b", "/c"));
   ASSERT_TRUE(leader_->load_state("/d"));
   const Made made = calls_[0].made();
   ASSERT_EQ(made.size(), 6u);
   EXPECT_EQ(made[1], "learn");
+  EXPECT_EQ(made[2], "gather");
   EXPECT_EQ(made[3], "save_state /a");
   EXPECT_EQ(made[4], "save_model /b /c");
   EXPECT_EQ(calls_[1].made(), made);

@@ -53,10 +53,8 @@ class RecordingTrainer final : public learn::PolicyTrainer {
     report.version = ++version_;
     return report;
   }
-  std::shared_ptr<const model::PackedWeights> packed() override {
-    static_cast<void>(calls_.note("packed"));
-    return nullptr;
-  }
+  std::shared_ptr<const model::PackedWeights> packed() override { return nullptr; }
+  core::Result<void> gather() override { return calls_.note("gather"); }
   const model::ParamStore& master() const override { TROUPE_CHECK(false, "not asked for"); }
   const model::ParamStore* average() const override { return nullptr; }
   core::Version version() const override { return version_; }
