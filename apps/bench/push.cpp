@@ -315,7 +315,7 @@ Result<void> bench_push(Words words) {
           {{"--model", &job.model, "model folder; without it a random model of --bytes"},
            {"--bytes", &job.bytes, "about, of a random model", false, 1e6, 1e12},
            {"--device", &job.device, "where both sides compute: cpu, cuda or cuda:N (GPU N)"},
-           {"--dtype", &job.dtype, kDtypeHelp},
+           {"--dtype", &job.dtype, "in which weights are sent and kept: f32, bf16 or bf16-compute"},
            {"--path", &job.path,
             "shm, tcp (on loopback) or local (one process); with a GPU device (its memory, the "
             "default) or tcp"},
@@ -330,7 +330,12 @@ Result<void> bench_push(Words words) {
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_path(job));
-  TROUPE_TRY(panel_dtype("troupe bench push", job.dtype, job.device));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench push", job.dtype, job.device));
+  if (dtype == kernels::PanelDtype::kInt8) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe bench push: --dtype int8; the check computes log-probs, for which "
+                      "there are f32, bf16 and bf16-compute");
+  }
   if (job.threads == 0) job.threads = usable_cores();
   if (job.engine_threads == 0) job.engine_threads = std::max(usable_cores() - 1, 1);
   TROUPE_TRY_ASSIGN(base, base_weights(job));
