@@ -154,7 +154,7 @@ TEST(Yaml, FlagsAndFilesTellAllThatIsWrong) {
   const std::string& name = file.name();
   EXPECT_EQ(starts,
             (std::vector<std::string>{
-                "the command line: 'zero_stage' belongs to DeepSpeed, which Troupe does not use",
+                "the command line: 'zero_stage' is called 'train.zero_stage' here",
                 name + ":2: unknown key 'train.sed'", name + ":4: unknown key 'nothing.a'",
                 name + ":3: train.seed ", "the command line: train.threads ",
                 "the command line: reward.normalize "}))
