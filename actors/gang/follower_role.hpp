@@ -1,6 +1,6 @@
 // A rank of a gang that is not rank 0. It answers no requests: it does with its trainer what rank 0
-// tells it, and says how that went, until the gang is over. Then it waits to be stopped. Runs on its
-// strand; the trainer runs on the device thread.
+// tells it, and says how that went, until the gang is over. Then it waits to be stopped. Runs on
+// its strand; the trainer runs on the device thread.
 #pragma once
 
 #include "actors/gang/gang_command.hpp"

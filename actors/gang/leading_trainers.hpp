@@ -1,7 +1,7 @@
 // The trainers of rank 0 of a gang. Each call of theirs that changes the trainer, or that all ranks
 // take part in, is first told to the other ranks, then done here, then agreed on. A role that has
-// such a trainer does not know that it leads a gang. Used where the trainer is: on the role's device
-// thread. Errors of every such call, beside the trainer's own: those of GangLink.
+// such a trainer does not know that it leads a gang. Used where the trainer is: on the role's
+// device thread. Errors of every such call, beside the trainer's own: those of GangLink.
 #pragma once
 
 #include "actors/gang/gang_link.hpp"

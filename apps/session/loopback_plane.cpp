@@ -31,7 +31,8 @@ OneProcess shared_by_roles(const config::TrainConfig& config,
   const auto& engines = config.rollout.device;
   const bool one_memory = std::ranges::all_of(
       engines, [&](const config::Device& device) { return device == config.actor.device.front(); });
-  const bool by_pointer = one_memory && (!config.actor.device.front().gpu || !shared.generator_threads);
+  const bool by_pointer =
+      one_memory && (!config.actor.device.front().gpu || !shared.generator_threads);
   const auto channel = by_pointer
                            ? std::make_shared<weights::LocalWeightChannel>()
                            : std::make_shared<weights::LocalWeightChannel>(forward_dtype(config));

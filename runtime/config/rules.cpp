@@ -76,9 +76,9 @@ std::string too_few_samples(const TrainConfig& c, std::int64_t ranks) {
                 " samples; give fewer, or a larger --train.batch_size");
 }
 std::string too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
-  return joined(ranks, " ranks, but train.lanes is ", c.train.lanes,
-                " and a rank plays at least one lane; give fewer, or start a run with --train.lanes ",
-                ranks);
+  return joined(
+      ranks, " ranks, but train.lanes is ", c.train.lanes,
+      " and a rank plays at least one lane; give fewer, or start a run with --train.lanes ", ranks);
 }
 
 bool ranks_elsewhere(const TrainConfig& c) {

@@ -75,7 +75,7 @@ std::string devices_text(const config::TrainConfig& config) {
     if (in_turn && role.kind == last) {
       text += " and " + role.device.text();
     } else {
-      const std::string who = !in_turn                  ? role.kind
+      const std::string who = !in_turn                   ? role.kind
                               : role.kind == "generator" ? "generators in turn"
                                                          : "ranks of the " + role.kind;
       text += (text.empty() ? "" : ", ") + who + " on " + role.device.text();

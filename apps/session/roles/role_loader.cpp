@@ -230,7 +230,8 @@ Result<RoleRecipe> RoleLoader::load_critic(const Order& order) {
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
   TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team, ranks_of(gang, order.config)));
   if (order.spawn.rank > 0) return follower(std::move(made.trainer), std::move(gang), team);
-  if (gang) made.trainer = actors::leading_critic(std::move(made.trainer), link_of(std::move(gang)));
+  if (gang)
+    made.trainer = actors::leading_critic(std::move(made.trainer), link_of(std::move(gang)));
   auto factory =
       actors::factory_of<actors::CriticRole>([made = std::move(made)](RoleContext context) mutable {
         return std::make_shared<actors::CriticRole>(std::move(context), std::move(made.trainer),

@@ -88,9 +88,10 @@ TEST(CorePlan, RanksShareTheCoresOfTheirRole) {
   CorePlan plan = plan_cores(config, 10);
   EXPECT_EQ(plan.threads.at("policy"), 2u);
   EXPECT_EQ(plan.threads.at("generator"), 10u);
-  EXPECT_EQ(plan.text,
-            "10 cores: all to each role in turn (synchronous); 4 ranks of the policy with 2 threads "
-            "each");
+  EXPECT_EQ(
+      plan.text,
+      "10 cores: all to each role in turn (synchronous); 4 ranks of the policy with 2 threads "
+      "each");
   config.cluster.local_ranks = 1;  // the others have cores of their own
   EXPECT_EQ(plan_cores(config, 10).threads.at("policy"), 10u);
   config.cluster.local_ranks = 0;

@@ -41,9 +41,9 @@ TEST(WantedRoles, RanksHaveNodesOfTheirOwnAndMayBeElsewhere) {
   config::TrainConfig config = with_rule();
   config.cluster.transport = config::Transport::kCaf;
   config.actor.ranks = 3;
-  EXPECT_EQ(lines_of(config),
-            (Lines{"policy/0 at node/policy", "policy/1 at node/policy-1", "policy/2 at node/policy-2",
-                   "reward/0 at node/reward", "generator/0 at node/generator-0"}));
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "policy/1 at node/policy-1",
+                                     "policy/2 at node/policy-2", "reward/0 at node/reward",
+                                     "generator/0 at node/generator-0"}));
   for (const actors::WantedRole& role : wanted_roles(config))
     EXPECT_EQ(role.ranked, role.kind == "policy") << role.name;
   EXPECT_EQ(awaited_kinds(config), "");

@@ -46,7 +46,8 @@ TEST(RankGroup, SharedPartsComeInTheirOrder) {
           return {};
         });
     ASSERT_TRUE(all);
-    EXPECT_EQ(*all, (std::vector<int>{0, 1, 2, 20, 30, 31, 32, 33, 40, 41, 50, 51, 52, 53, 54, 60}));
+    EXPECT_EQ(*all,
+              (std::vector<int>{0, 1, 2, 20, 30, 31, 32, 33, 40, 41, 50, 51, 52, 53, 54, 60}));
   });
   EXPECT_EQ(ran, std::vector<int>(counts.size(), 1));
 }
