@@ -11,8 +11,8 @@ void Company::mend_gangs() {
   if (!all.empty()) changed_.notify_all();  // ranks that wait for a meeting
   for (RolePlacement::Broken& broken : all) {
     const std::string what = "take down " + broken.rank.name;
-    context_.scope->spawn(
-        what, take_down(broken.rank.name, broken.rank.epoch, std::move(broken.cause)));
+    context_.scope->spawn(what,
+                          take_down(broken.rank.name, broken.rank.epoch, std::move(broken.cause)));
   }
 }
 
@@ -22,8 +22,8 @@ void Company::note_size(const PlacedRole& placed) const {
   const std::uint32_t wanted = placement_.ranks_wanted(placed.gang);
   if (placed.ranks == wanted) return;
   hooks_.note(placed.gang + " goes on with " + std::to_string(placed.ranks) + " of its " +
-              std::to_string(wanted) + " ranks: there is no node for the others; it takes them in at " +
-              "its next start");
+              std::to_string(wanted) +
+              " ranks: there is no node for the others; it takes them in at " + "its next start");
 }
 
 // A rank that did not stop may be stuck with its device: its process is ended, if it is one of this

@@ -31,8 +31,8 @@ core::Result<void> GangMeetings::come(const PlacedRole& rank, const MeetGang& re
 
 std::optional<GangMet> GangMeetings::met(const PlacedRole& rank) const {
   const Meeting* const meeting = core::find_value(meetings_, rank.gang);
-  const bool all = meeting != nullptr && meeting->epoch == rank.epoch &&
-                   meeting->ranks.size() == rank.ranks;
+  const bool all =
+      meeting != nullptr && meeting->epoch == rank.epoch && meeting->ranks.size() == rank.ranks;
   if (!all) return std::nullopt;
   GangMet met{meeting->key, {}};
   for (const auto& [number, one] : meeting->ranks)

@@ -40,8 +40,8 @@ RolePlacement::Nodes RolePlacement::places_of(const Gang& gang, core::TimePoint 
 bool RolePlacement::are_enough(Gang& gang, const Nodes& nodes, core::TimePoint now) const {
   const bool all = nodes.size() == gang.names.size();
   // A node of this host comes back; nobody knows whether another host does.
-  const bool waits = !all && (nodes.empty() || !gang.whole ||
-                              !roles_.at(gang.names[nodes.size()]).bound.empty());
+  const bool waits =
+      !all && (nodes.empty() || !gang.whole || !roles_.at(gang.names[nodes.size()]).bound.empty());
   if (all || waits) {
     gang.short_since.reset();
     return all;

@@ -50,8 +50,8 @@ struct PlacedRole {
   bool sick = false;            // it was last taken down as sick, and has not been up since
   bool moves = false;           // it is being taken down to start elsewhere
   std::string last_cause{};
-  std::string gang{};      // the kind, for a rank of a gang; "" for others
-  std::uint32_t rank = 0;  // its number
+  std::string gang{};       // the kind, for a rank of a gang; "" for others
+  std::uint32_t rank = 0;   // its number
   std::uint32_t ranks = 1;  // of the gang's present start, or last
 };
 
@@ -134,11 +134,11 @@ class RolePlacement {
 
  private:
   struct Gang {
-    std::vector<std::string> names;  // by rank
-    std::uint32_t size = 0;          // ranks of the present start, or last
-    bool whole = false;              // it had all of its ranks once
+    std::vector<std::string> names;                // by rank
+    std::uint32_t size = 0;                        // ranks of the present start, or last
+    bool whole = false;                            // it had all of its ranks once
     std::optional<core::TimePoint> short_since{};  // since when there is no place for some
-    std::optional<core::TimePoint> torn_since{};   // since when a rank of an earlier head is missing
+    std::optional<core::TimePoint> torn_since{};  // since when a rank of an earlier head is missing
   };
   using Nodes = std::vector<std::string>;
   const std::uint64_t generation_;
@@ -154,7 +154,7 @@ class RolePlacement {
   std::optional<core::Error> why_broken(Gang& gang, core::TimePoint now) const;
 
   std::map<std::string, PlacedRole> roles_;
-  std::map<std::string, Gang> gangs_;  // by kind
+  std::map<std::string, Gang> gangs_;                      // by kind
   std::map<std::string, std::vector<std::string>> nodes_;  // offered kinds by node
   // Until when a node is not asked for a kind of role; by node and kind.
   std::map<std::pair<std::string, std::string>, core::TimePoint> strikes_;

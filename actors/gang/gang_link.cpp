@@ -33,8 +33,7 @@ Verdict verdict_of(const core::Result<void>& result) {
 core::Failure over(const core::Error& error) {
   if (error.code == ErrorCode::kInvalidArgument)
     return core::fail(ErrorCode::kInternal, "the ranks do not do the same: " + error.message);
-  if (error.code == ErrorCode::kClosed)
-    return core::fail(ErrorCode::kPeerLost, error.message);
+  if (error.code == ErrorCode::kClosed) return core::fail(ErrorCode::kPeerLost, error.message);
   return core::fail(error);  // kPeerLost, or what another rank gave up with
 }
 
@@ -56,8 +55,8 @@ core::Result<void> worst_of(const std::vector<Verdict>& all) {
     const Verdict& one = all[rank];
     if (one.failed == 0) continue;
     const std::size_t length = ::strnlen(one.text, sizeof one.text);
-    core::Error error{code_of(one), "rank " + std::to_string(rank) + ": " +
-                                        std::string(one.text, length)};
+    core::Error error{code_of(one),
+                      "rank " + std::to_string(rank) + ": " + std::string(one.text, length)};
     if (error.code != ErrorCode::kPeerLost) return core::fail(std::move(error));
     if (!follows) follows = std::move(error);
   }
@@ -93,8 +92,7 @@ core::Result<void> CollectiveLink::agree(const core::Result<void>& mine, bool* t
     places.push_back({&one, sizeof one});
   auto met = ranks_->all_gather({&own, sizeof own}, places);
   if (together != nullptr) *together = met.has_value();
-  if (!met)
-    return mine || is_of_gang(mine.error().code) ? over(met.error()) : mine.failure();
+  if (!met) return mine || is_of_gang(mine.error().code) ? over(met.error()) : mine.failure();
   return worst_of(all);
 }
 

@@ -22,9 +22,10 @@ class GangLink {
   // The other ranks wait for what rank 0 tells, however long. Error kPeerLost: the gang is over.
   virtual core::Result<std::vector<std::byte>> hear() = 0;
   // Every rank says how its part went and gets the same answer: the error of the lowest rank that
-  // has one, with that rank's number; one that only tells of another rank's counts last. Or the gang is over, and `together` becomes false: errors are
-  // then this rank's own, else what another rank gave up with, kPeerLost (a rank is gone) or
-  // kInternal (the ranks do not do the same things).
+  // has one, with that rank's number; one that only tells of another rank's counts last. Or the
+  // gang is over, and `together` becomes false: errors are then this rank's own, else what another
+  // rank gave up with, kPeerLost (a rank is gone) or kInternal (the ranks do not do the same
+  // things).
   virtual core::Result<void> agree(const core::Result<void>& mine, bool* together = nullptr) = 0;
 };
 

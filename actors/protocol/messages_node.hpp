@@ -97,8 +97,8 @@ struct GangMet {
   std::string key;  // a secret of this start of the gang
   std::vector<collective::RankAddress> addresses;
 };
-// A rank says where it listens. Answers once all ranks of this start of its gang have asked. Errors:
-// kPeerLost (that start is over), kUnsupported (the ranks compute in different classes),
+// A rank says where it listens. Answers once all ranks of this start of its gang have asked.
+// Errors: kPeerLost (that start is over), kUnsupported (the ranks compute in different classes),
 // kInvalidArgument (no such rank).
 struct MeetGang {
   using Reply = GangMet;

@@ -10,8 +10,8 @@
 namespace troupe::app {
 
 // The roles that the control plane must start. Each role that runs on this host is bound to a node
-// of its own; any node that offers the kind may play the others. The policy comes first, rank by rank. Generators
-// of other hosts are not listed: the company adds them when their nodes join.
+// of its own; any node that offers the kind may play the others. The policy comes first, rank by
+// rank. Generators of other hosts are not listed: the company adds them when their nodes join.
 std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config);
 
 // The kinds of roles that nodes of other hosts must offer: "generator,reward".

@@ -39,8 +39,8 @@ class DeviceThread final : public DeviceQueue {
   // What is wrong with the running job when it takes so long that it must be wedged; else "". A
   // step may take `limit`, or 20 times as long as the longest before it, the first one 10 times the
   // limit; loading a role 30 times the limit. Any other kind may take 10 times the limit, or 5
-  // times as long as the longest before it; the first one is not judged, and no wait for others. Safe
-  // on any thread.
+  // times as long as the longest before it; the first one is not judged, and no wait for others.
+  // Safe on any thread.
   std::string wedged(core::Duration limit) const;
   const std::string& name() const noexcept { return name_; }
 

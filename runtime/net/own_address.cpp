@@ -31,8 +31,8 @@ std::optional<Network> network_of(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data() + slash + 1, end, network.bits);
   const int most = network.family == AF_INET ? 32 : 128;
-  const bool good = parsed.ec == std::errc() && parsed.ptr == end && network.bits >= 0 &&
-                    network.bits <= most;
+  const bool good =
+      parsed.ec == std::errc() && parsed.ptr == end && network.bits >= 0 && network.bits <= most;
   return good ? std::optional(network) : std::nullopt;
 }
 

@@ -1,4 +1,5 @@
-// Which of this host's addresses lies in a network that the user names. Plain functions; any thread.
+// Which of this host's addresses lies in a network that the user names. Plain functions; any
+// thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

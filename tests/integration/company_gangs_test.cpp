@@ -88,8 +88,9 @@ TEST_F(Gangs, AKilledRankZeroChangesNoBit) {
 
 // The policy's second rank is lost while generators run ahead.
 TEST_F(Gangs, AheadOfTheTrainerALossLosesAndDoublesNothing) {
-  CompanyRun ahead(files_, "ahead",
-                   {"--actor.ranks", "2", "--train.staleness_max", "1", "--rollout.generators", "2"});
+  CompanyRun ahead(
+      files_, "ahead",
+      {"--actor.ranks", "2", "--train.staleness_max", "1", "--rollout.generators", "2"});
   const pid_t pid = ahead.node_after("policy-1", 4);
   ASSERT_GT(pid, 0) << ahead.output();
   ASSERT_EQ(::kill(pid, SIGKILL), 0);

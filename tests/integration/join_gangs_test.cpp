@@ -12,9 +12,10 @@ class JoinGangs : public Joining {
   }
   // One process, with as many lanes.
   void run_alone(const Words& more) {
-    const Ended local = ends(
-        files_.words("local") + Words{"--cluster.transport", "loopback", "--train.lanes", "4"} + more,
-        120);
+    const Ended local =
+        ends(files_.words("local") +
+                 Words{"--cluster.transport", "loopback", "--train.lanes", "4"} + more,
+             120);
     ASSERT_EQ(local.status, 0) << local.text;
   }
   // Two ranks at the head's host, two elsewhere.
@@ -67,9 +68,10 @@ TEST_F(JoinGangs, APulledCableCostsTheGangItsRanksThereAndNoBit) {
 }
 
 TEST_F(JoinGangs, AHostWithoutAnAddressInTheNetworkIsNamed) {
-  const Ended ended = ends(files_.words("none") + Words{"--actor.ranks", "2",
-                                                        "--cluster.trusted_network", "203.0.113.0/24"},
-                           60);
+  const Ended ended =
+      ends(files_.words("none") +
+               Words{"--actor.ranks", "2", "--cluster.trusted_network", "203.0.113.0/24"},
+           60);
   EXPECT_EQ(ended.status, 2) << ended.text;
   EXPECT_NE(ended.text.find("no address in the network 203.0.113.0/24"), std::string::npos)
       << ended.text;

@@ -33,8 +33,8 @@ struct MadeCritic {
 };
 
 // Starts from critic.model_name_or_path, else the first reward model, else the policy's body with a
-// fresh score head drawn from train.seed. `team` outlives it. `ranks`: its gang, if it has one. Error
-// kConfig: another vocabulary than the policy's, or a context too short for its sequences.
+// fresh score head drawn from train.seed. `team` outlives it. `ranks`: its gang, if it has one.
+// Error kConfig: another vocabulary than the policy's, or a context too short for its sequences.
 core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
                                      std::uint64_t updates,
                                      core::TeamRunner& team,

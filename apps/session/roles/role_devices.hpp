@@ -35,7 +35,8 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config);
 std::uint32_t generators_on_gpus(const config::TrainConfig& config, std::uint32_t generators);
 
 // "policy on cuda:0, generators in turn on cuda:1 and cuda:2", "ranks of the policy on cuda:0 and
-// cuda:1": the kinds on a GPU, and all devices of a list if one is a GPU; empty when there are none.
+// cuda:1": the kinds on a GPU, and all devices of a list if one is a GPU; empty when there are
+// none.
 std::string devices_text(const config::TrainConfig& config);
 
 // Checks before anything starts that the GPUs of the roles on this host exist. Error kResources,

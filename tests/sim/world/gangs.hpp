@@ -1,7 +1,8 @@
 // The gangs of a world: which process plays which rank of which start, and whether rank 0 gets what
-// it needs of the others. In place of the collectives: a job of rank 0 ends when all ranks are there
-// to do their part, waits for those that are frozen, and fails when one is gone or has been let go.
-// Also the faults that strike a rank in the middle of something. Owned by the world; one thread.
+// it needs of the others. In place of the collectives: a job of rank 0 ends when all ranks are
+// there to do their part, waits for those that are frozen, and fails when one is gone or has been
+// let go. Also the faults that strike a rank in the middle of something. Owned by the world; one
+// thread.
 #pragma once
 
 #include "runtime/async/device_queue.hpp"
@@ -31,8 +32,8 @@ class Gangs {
   enum class State { kWhole, kWaits, kOver };
   State look(const std::string& kind, std::uint64_t epoch, std::uint32_t ranks) const;
 
-  // From now on: `strike` is called once, when a rank comes to this phase: "start", "meet", or a job
-  // of rank 0.
+  // From now on: `strike` is called once, when a rank comes to this phase: "start", "meet", or a
+  // job of rank 0.
   void arm(const std::string& phase, std::function<void()> strike) {
     strikes_[phase] = std::move(strike);
   }
@@ -56,7 +57,12 @@ class GangDevice final : public async::DeviceQueue {
              std::string kind,
              std::uint64_t epoch,
              std::uint32_t ranks)
-      : time_(time), gangs_(gangs), own_(own), kind_(std::move(kind)), epoch_(epoch), ranks_(ranks) {}
+      : time_(time),
+        gangs_(gangs),
+        own_(own),
+        kind_(std::move(kind)),
+        epoch_(epoch),
+        ranks_(ranks) {}
 
  private:
   async::task<core::Result<void>> submit(std::shared_ptr<Item> item) override;

@@ -164,7 +164,8 @@ TEST(CompanyGangs, WithoutAHostTheGangGoesOnWithFewerRanks) {
   EXPECT_GT(rank.epoch, first);
   EXPECT_EQ(rank.ranks, 2u);
   EXPECT_TRUE(stage.company().placement().all_up("policy"));
-  EXPECT_NE(notes_text(stage.notes()).find("policy goes on with 2 of its 3 ranks"), std::string::npos)
+  EXPECT_NE(notes_text(stage.notes()).find("policy goes on with 2 of its 3 ranks"),
+            std::string::npos)
       << notes_text(stage.notes());
 }
 

@@ -1,6 +1,5 @@
 // The ranks of a gang start together and go together.
 #include "actors/company/role_placement.hpp"
-
 #include "actors/limits.hpp"
 #include "runtime/core/ids.hpp"
 #include "tests/unit/actors/company/time_support.hpp"
@@ -61,8 +60,8 @@ TEST_F(RoleGangs, StartTogetherOnceEachRankHasANodeOfItsOwn) {
   EXPECT_TRUE(placement_.start_due(at(0)).empty()) << "no node is left for rank 2";
   come("node/far");
   const auto due = placement_.start_due(at(0));
-  EXPECT_EQ(rank_names(due),
-            (RankNames{"policy/0 at node/policy", "policy/1 at node/policy-1", "policy/2 at node/far"}));
+  EXPECT_EQ(rank_names(due), (RankNames{"policy/0 at node/policy", "policy/1 at node/policy-1",
+                                        "policy/2 at node/far"}));
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(due[rank].rank, rank);
     EXPECT_EQ(due[rank].ranks, 3u);
@@ -81,7 +80,7 @@ TEST_F(RoleGangs, ALostRankTakesTheOthersDownAndAllStartAgainWithOneEpoch) {
   const std::uint64_t first = all_up(0);
   ASSERT_TRUE(down("policy/1", first, 1'000));
   EXPECT_EQ(broken(1'000), (RankNames{"policy/0: policy/1 is gone: killed",
-                                  "policy/2: policy/1 is gone: killed"}));
+                                      "policy/2: policy/1 is gone: killed"}));
   EXPECT_TRUE(broken(1'000).empty()) << "they are told once";
   EXPECT_TRUE(placement_.start_due(at(5'000)).empty()) << "the others are still there";
   ASSERT_TRUE(down("policy/0", first, 5'000));
@@ -106,9 +105,10 @@ TEST_F(RoleGangs, ARankThatCannotStartTakesThoseDownThatAreStarting) {
 TEST_F(RoleGangs, ARankThatIsTakenDownAsSickOrMovedTakesTheOthersWithIt) {
   come("node/far");
   const std::uint64_t first = all_up(0);
-  ASSERT_TRUE(placement_.move("policy/2", first, {core::ErrorCode::kClosed, "its node is drained"}));
+  ASSERT_TRUE(
+      placement_.move("policy/2", first, {core::ErrorCode::kClosed, "its node is drained"}));
   EXPECT_EQ(broken(0), (RankNames{"policy/0: policy/2 is gone: its node is drained",
-                              "policy/1: policy/2 is gone: its node is drained"}));
+                                  "policy/1: policy/2 is gone: its node is drained"}));
 }
 
 TEST_F(RoleGangs, TheBackOffIsThatOfTheRankThatWasLost) {

@@ -25,8 +25,8 @@ class FollowerRoleTest : public ::testing::Test {
     host_ = std::make_unique<cluster::RoleHost>(std::move(*endpoint), cluster::RoleHost::Hooks{},
                                                 &device_);
     cluster::RoleHost::Factory factory =
-        [this](const cluster::RoleServices& services)
-        -> core::Result<std::unique_ptr<cluster::Role>> {
+        [this](
+            const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
       auto role = std::make_unique<FollowerRole>(
           context_of(services), obeying(std::make_shared<RecordingTrainer>(calls_)),
           std::make_shared<CollectiveLink>(ranks_[1]),

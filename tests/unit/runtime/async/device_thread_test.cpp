@@ -72,7 +72,8 @@ TEST(DeviceThread, SaysWhenAJobTakesTooLong) {
     Running<Result<int>> job(context, run_kind(
                                           &device,
                                           [&]() -> Result<int> {
-                                            while (clock.now() < end) continue;
+                                            while (clock.now() < end)
+                                              continue;
                                             wedged = device.wedged(0s);
                                             return 1;
                                           },
