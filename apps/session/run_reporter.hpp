@@ -60,10 +60,12 @@ class RunReporter final : public actors::RunListener {
   void on_groups(const actors::GroupCounts& counts) override;
   core::Result<void> on_update(const actors::UpdateReport& report) override;
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
+  // A row of metrics of its own, and a line for the user.
+  core::Result<void> on_figures(std::uint64_t done,
+                                const actors::Metrics& figures,
+                                const std::string& line) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
-  // As commit_checkpoint, on the caller's thread.
-  core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   bool is_best(std::uint64_t done) const override;
   bool log_is_long(std::uint64_t done) override;
   core::Result<void> check_place() const override { return folder_.check_here(); }
@@ -72,12 +74,6 @@ class RunReporter final : public actors::RunListener {
   std::optional<core::TimePoint> stop_deadline() const override;
   // Ends the process.
   void on_given_up(const std::string& said) override;
-
-  // Records the metrics `figures`, measured after `done` updates, in a row of their own; shows
-  // `line` to the user.
-  core::Result<void> on_figures(std::uint64_t done,
-                                const actors::Metrics& figures,
-                                const std::string& line);
 
   // The reward sets passed to on_rewards, by number.
   std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
@@ -108,6 +104,7 @@ class RunReporter final : public actors::RunListener {
               std::uint64_t updates,
               const core::Clock& clock,
               const Hashing& contents);
+  core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   core::Result<void> record(const observe::MetricRow& row);
   core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report) const;
   void say(const std::string& text);
