@@ -99,7 +99,7 @@ constexpr Answer kAnswers[] = {
      "belongs to DeepSpeed, which Troupe does not use; 'rollout.enable_sleep' lets engines sleep "
      "while the policy trains"},
     {"zero_stage", "is called 'train.zero_stage' here"},
-    {"deepspeed* adam_offload zpg deepcompile overlap_comm use_ds_universal_ckpt",
+    {"deepspeed* zpg deepcompile overlap_comm use_ds_universal_ckpt",
      "belongs to DeepSpeed, which Troupe does not use"},
     {"grad_accum_dtype",
      "is always 32 bits wide here; 'actor.param_dtype' is that of forward passes"},

@@ -38,6 +38,7 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
   optim.lr_min_ratio = section.min_lr_ratio;
   optim.nonfinite_steps_max = config.train.nonfinite_steps_max;
   optim.lanes = config.train.lanes;
+  optim.offload = config.train.offload;
   return optim;
 }
 
