@@ -152,12 +152,11 @@ TEST(Yaml, FlagsAndFilesTellAllThatIsWrong) {
   for (const std::string_view message : core::single_messages(told))
     starts.emplace_back(message.substr(0, message.find_first_of(";=")));
   const std::string& name = file.name();
-  EXPECT_EQ(starts,
-            (std::vector<std::string>{
-                "the command line: 'zero_stage' is called 'train.zero_stage' here",
-                name + ":2: unknown key 'train.sed'", name + ":4: unknown key 'nothing.a'",
-                name + ":3: train.seed ", "the command line: train.threads ",
-                "the command line: reward.normalize "}))
+  EXPECT_EQ(starts, (std::vector<std::string>{
+                        "the command line: 'zero_stage' is called 'train.zero_stage' here",
+                        name + ":2: unknown key 'train.sed'", name + ":4: unknown key 'nothing.a'",
+                        name + ":3: train.seed ", "the command line: train.threads ",
+                        "the command line: reward.normalize "}))
       << told;
   EXPECT_TRUE(told.ends_with("; did you mean 'stored'?")) << told;
 }
