@@ -1,3 +1,4 @@
+// Steps of a model that one process trains: its gradient, and AdamW over all trained weights.
 #include "runtime/learn/lane_sum.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/stepper.hpp"
