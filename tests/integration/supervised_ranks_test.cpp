@@ -40,7 +40,7 @@ class SupervisedRanks : public ::testing::Test {
     ASSERT_GT(pid, 0) << run.output();
     ASSERT_EQ(::kill(pid, SIGKILL), 0);
     expect_as_calm(run);
-    EXPECT_NE(run.log().find("going on from "), std::string::npos) << run.log();
+    EXPECT_NE(run.log().find(" is lost: the connection"), std::string::npos) << run.log();
   }
   // Held-out rows by the hundred: most of the run's time is spent on them.
   Words long_evaluations(const Method& method) const {
