@@ -44,8 +44,8 @@ core::Result<void> check_facts(const RunFacts& facts) {
     stage = std::max(stage, trainer->ranks.zero_stage);
   }
   if (stage > 0 && most_ranks == 1) {
-    wrong.add(ErrorCode::kConfig, "--train.zero_stage " + std::to_string(stage) +
-                                      ": one rank shares nothing; give --actor.ranks as well");
+    wrong.add(ErrorCode::kConfig, "--zero-stage " + std::to_string(stage) +
+                                      ": one rank shares nothing; give --actor-ranks as well");
   }
   return wrong.result();
 }

@@ -80,7 +80,7 @@ void add_trainer_changes(const RunFacts& run, std::size_t role, std::vector<Chan
        }});
   const auto& own = std::get<TrainerFacts>(run.roles[role].facts);
   for (std::int64_t stage = own.ranks.zero_stage + 1; stage <= 3; ++stage) {
-    changes.push_back({"stage", "--train.zero_stage " + std::to_string(stage), [stage](RunFacts& facts) {
+    changes.push_back({"stage", "--zero-stage " + std::to_string(stage), [stage](RunFacts& facts) {
                          return each<TrainerFacts>(facts, [stage](auto& one) {
                            return set(one.ranks.zero_stage, stage);
                          });

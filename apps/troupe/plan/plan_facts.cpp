@@ -66,11 +66,20 @@ std::int64_t adapted_elements(const model::ModelSpec& spec, const model::ParamLa
   return elements;
 }
 
+// Ranks and stage: a flag counts before the configuration, which asks for a device for each rank.
+struct AskedRanks {
+  std::int64_t actor, critic, stage;
+  AskedRanks(const config::TrainConfig& config, const PlanFlags& flags)
+      : actor(flags.actor_ranks > 0 ? flags.actor_ranks : config.actor.ranks),
+        critic(flags.critic_ranks > 0 ? flags.critic_ranks : config.critic.ranks),
+        stage(flags.zero_stage >= 0 ? flags.zero_stage : config.train.zero_stage) {}
+};
+
 // Builds the roles of one run.
 class Roles {
  public:
   Roles(const config::TrainConfig& config, const PlanFlags& flags, const plan::Cluster& cluster)
-      : config_(config), flags_(flags), cluster_(cluster) {}
+      : config_(config), flags_(flags), asked_(config, flags), cluster_(cluster) {}
 
   Result<std::vector<plan::Role>> all(std::int64_t lanes, std::int64_t critic_lanes) {
     if (config_.method != config::kPpo) {
@@ -90,12 +99,12 @@ class Roles {
   bool shares_panels() const {
     const auto& engines = config_.rollout.device;
     const config::Device& policy = config_.actor.device.front();
-    const bool together = cluster_.nodes == 1 && config_.actor.ranks == 1 &&
+    const bool together = cluster_.nodes == 1 && asked_.actor == 1 &&
                           std::all_of(engines.begin(), engines.end(),
                                       [&](const config::Device& device) { return device == policy; });
     return one_process() && (cluster_.on_host() || (together && policy.gpu));
   }
-  plan::Ranks ranks(std::int64_t count) const { return {count, config_.train.zero_stage, flags_.offload}; }
+  plan::Ranks ranks(std::int64_t count) const { return {count, asked_.stage, flags_.offload}; }
 
   // A role on a GPU that the configuration names; only one node has names for its devices.
   void put_on(plan::Role& role, const std::string& kind) const {
@@ -120,7 +129,7 @@ class Roles {
     facts.checkpointing = config_.actor.gradient_checkpointing_enable;
     facts.rows = config_.train.micro_tokens_max;
     facts.lanes = lanes;
-    facts.ranks = ranks(config_.actor.ranks);
+    facts.ranks = ranks(asked_.actor);
     return facts;
   }
 
@@ -137,7 +146,7 @@ class Roles {
                                  model::HeadKind::kLanguage));
     }
     facts.scores = method.reference || !config_.eval.dataset.empty();
-    add({"policy", facts, config_.actor.ranks, "--actor.ranks", {}, {}}, "policy");
+    add({"policy", facts, asked_.actor, "--actor-ranks", {}, {}}, "policy");
     return {};
   }
 
@@ -147,7 +156,7 @@ class Roles {
     facts.average = config_.train.enable_ema;
     facts.publishes = !one_process();
     facts.shares_panels = shares_panels();
-    add({"policy", facts, config_.actor.ranks, "--actor.ranks", {}, {}}, "policy");
+    add({"policy", facts, asked_.actor, "--actor-ranks", {}, {}}, "policy");
     return {};
   }
 
@@ -164,10 +173,10 @@ class Roles {
     facts.panels = learn::OptimSettings{}.panels;
     facts.rows = config_.train.micro_tokens_max;
     facts.lanes = lanes;
-    facts.ranks = ranks(config_.critic.ranks);
+    facts.ranks = ranks(asked_.critic);
     facts.scores = true;
     facts.fixed = true;
-    add({"critic", facts, config_.critic.ranks, "--critic.ranks", {}, {}}, "critic");
+    add({"critic", facts, asked_.critic, "--critic-ranks", {}, {}}, "critic");
     return {};
   }
 
@@ -224,6 +233,7 @@ class Roles {
 
   const config::TrainConfig& config_;
   const PlanFlags& flags_;
+  const AskedRanks asked_;
   const plan::Cluster& cluster_;
   Models models_;
   std::vector<plan::Role> roles_;
@@ -275,15 +285,16 @@ Result<plan::RunFacts> plan_facts(const config::TrainConfig& config,
   TROUPE_TRY_SET(facts.cluster, cluster_of(flags, config));
   facts.place = {facts.cluster.on_host(), cores_for(config.train.threads)};
   facts.lanes_set = origins.contains("train.lanes");
+  const AskedRanks asked(config, flags);
   const std::int64_t set = config.train.lanes;
-  const std::int64_t lanes = facts.lanes_set ? set : config.actor.ranks;
-  const std::int64_t critic_lanes = facts.lanes_set ? set : config.critic.ranks;
+  const std::int64_t lanes = facts.lanes_set ? set : asked.actor;
+  const std::int64_t critic_lanes = facts.lanes_set ? set : asked.critic;
   TROUPE_TRY_SET(facts.roles, Roles(config, flags, facts.cluster).all(lanes, critic_lanes));
   facts.batch = config.method == config::kPpo ? prompt_batch(config) : row_batch(config);
   facts.batch.passes = config.train.max_epochs;
   facts.batch.rows_max = config.train.micro_tokens_max;
   facts.batch.lanes = lanes;
-  facts.batch.ranks = config.actor.ranks;
+  facts.batch.ranks = asked.actor;
   return facts;
 }
 

@@ -8,6 +8,7 @@
 namespace troupe::app {
 namespace {
 
+constexpr double kRanksPlanned_max = 1024;  // as many as lanes
 constexpr double kEnginesPlanned_max = 100'000;
 constexpr double kHostGb_max = 1e6;
 
@@ -15,6 +16,13 @@ std::vector<Flag> flags_for(PlanFlags& flags) {
   return {
       {"--cluster", &flags.cluster,
        "NODESxDEVICESxCARD-GB, such as 8x8xH100-80; without it processors of one host"},
+      {"--actor-ranks", &flags.actor_ranks,
+       "processes of the trained model, one device each; 0: actor.ranks", false, 0, kRanksPlanned_max},
+      {"--critic-ranks", &flags.critic_ranks, "the same of the critic; 0: critic.ranks", false, 0,
+       kRanksPlanned_max},
+      {"--zero-stage", &flags.zero_stage,
+       "what ranks share: 1 moments, 2 gradients too, 3 weights too; -1: train.zero_stage", false, -1,
+       3},
       {"--offload", &flags.offload, "master weights and moments lie in the host's memory"},
       {"--engines", &flags.engines, "generation engines; -1: rollout.generators", false, -1,
        kEnginesPlanned_max},

@@ -15,6 +15,8 @@ namespace troupe::app {
 struct PlanFlags {
   std::string cluster;  // "8x8xH100-80"; empty: the processors of one host
   bool offload = false;
+  std::int64_t actor_ranks = 0, critic_ranks = 0;  // 0: those of the configuration
+  std::int64_t zero_stage = -1;                    // -1: that of the configuration
   std::int64_t engines = -1;  // -1: rollout.generators
   double host_gb = 0;         // memory of a node's host; 0: unknown
   bool json = false;

@@ -58,7 +58,7 @@ RunFacts run_on(const std::string& cluster, std::vector<Role> roles) {
 }
 
 Role policy(std::int64_t ranks = 1, std::int64_t stage = 0) {
-  return {"policy", trainer(ranks, stage), ranks, "--actor.ranks", {}, {}};
+  return {"policy", trainer(ranks, stage), ranks, "--actor-ranks", {}, {}};
 }
 
 TEST(Placement, RolesTakeNeighbouringDevicesInOrder) {
@@ -110,25 +110,25 @@ TEST(Plan, RefusesWhatCannotBe) {
   EXPECT_EQ(
       refusal(run_on("4xH100-80", {policy(3, 3), {"generator", engine(), 2, "--engines", {}, {}}})),
       "the roles want 5 devices (policy 3, generator 2), --cluster has 4; give more devices, "
-      "or less with --actor.ranks, --engines");
+      "or less with --actor-ranks, --engines");
   RunFacts lanes = run_on("8xH100-80", {policy(4, 3)});
   lanes.lanes_set = true;
   lanes.batch.lanes = 2;
   EXPECT_EQ(refusal(lanes),
-            "--actor.ranks 4: more ranks than lanes (2); raise --train.lanes or give fewer");
+            "--actor-ranks 4: more ranks than lanes (2); raise --train.lanes or give fewer");
   RunFacts data = run_on("8xH100-80", {policy(4, 3)});
   data.batch.groups = 1;
   data.batch.samples = 2;
   EXPECT_EQ(refusal(data),
-            "--actor.ranks 4: a step has only 2 samples; raise --train.batch_size or give fewer");
+            "--actor-ranks 4: a step has only 2 samples; raise --train.batch_size or give fewer");
   EXPECT_EQ(refusal(run_on("8xH100-80", {policy(1, 2)})),
-            "--train.zero_stage 2: one rank shares nothing; give --actor.ranks as well");
+            "--zero-stage 2: one rank shares nothing; give --actor-ranks as well");
   Role far = policy();
   far.named = {7};
   far.key = "actor.device";
   EXPECT_EQ(refusal(run_on("4xH100-80", {far})),
             "actor.device leads to device 7 for policy, but --cluster has 4 on a node; name "
-            "another or give fewer with --actor.ranks");
+            "another or give fewer with --actor-ranks");
   RunFacts host = run_on("4xH100-80", {policy()});
   host.cluster = processors(0);
   std::get<TrainerFacts>(host.roles[0].facts).ranks.offload = true;
@@ -192,10 +192,10 @@ TEST(Remedy, IsTheSmallestChangeThatWorks) {
   // Two ranks, stage 3: 8 P and 24 E are 76.9, so the rows must be few; with offload at stage 1 two
   // gradients and panels are 81.
   EXPECT_EQ(remedies_of(run_on("2xH100-80", {policy(2, 1)})),
-            "policy: --train.micro_tokens_max 512 --train.zero_stage 3\n");
+            "policy: --train.micro_tokens_max 512 --zero-stage 3\n");
   // With 8 ranks 4 P of master, of gradients and of partial sums are 96 at stage 1, and at stage 2
   // 64 with 17 of panels and 4 of shares.
-  EXPECT_EQ(remedies_of(run_on("8xH100-80", {policy(8, 1)})), "policy: --train.zero_stage 3\n");
+  EXPECT_EQ(remedies_of(run_on("8xH100-80", {policy(8, 1)})), "policy: --zero-stage 3\n");
   EXPECT_EQ(remedies_of(run_on("8xH100-80", {policy(8, 3)})), "");
 }
 

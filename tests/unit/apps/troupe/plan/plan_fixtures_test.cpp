@@ -177,8 +177,8 @@ class PlanOf : public testing::Test {
 // splits these.
 TEST_F(PlanOf, PpoOf70BOn128A100s) {
   must(
-      ppo(llama3_70b(), {"--cluster", "16x8xA100-80", "--actor.ranks", "32", "--critic.ranks", "32",
-                         "--train.zero_stage", "3", "--engines", "48", "--algo.advantage.estimator",
+      ppo(llama3_70b(), {"--cluster", "16x8xA100-80", "--actor-ranks", "32", "--critic-ranks", "32",
+                         "--zero-stage", "3", "--engines", "48", "--algo.advantage.estimator",
                          "gae", "--train.micro_tokens_max", "4096", "--critic.device", "cuda"}));
   EXPECT_EQ(plan_.placement.idle, 128 - 32 - 32 - 48 - 1);
   EXPECT_NEAR(gb("policy", Kind::kMaster), 8.82, 0.01);
@@ -225,9 +225,9 @@ TEST_F(PlanOf, DpoOf34BOn8A100s) {
         "4096",
         "--cluster",
         "8xA100-80",
-        "--actor.ranks",
+        "--actor-ranks",
         "8",
-        "--train.zero_stage",
+        "--zero-stage",
         "3"});
   EXPECT_NEAR(
       gb("policy", Kind::kMaster) + gb("policy", Kind::kMoments) + gb("policy", Kind::kGradients),
@@ -254,9 +254,9 @@ TEST_F(PlanOf, DpoOf34BOn8A100s) {
         "4096",
         "--cluster",
         "4x8xA100-80",
-        "--actor.ranks",
+        "--actor-ranks",
         "32",
-        "--train.zero_stage",
+        "--zero-stage",
         "3"});
   EXPECT_FALSE(plan_.fits());
 }
@@ -290,7 +290,7 @@ TEST_F(PlanOf, PpoOf7BOnFour24GbCards) {
 TEST_F(PlanOf, GrpoOf8BOn8H100s) {
   const std::vector<std::string> words = {"--cluster",
                                           "1x8xH100-80",
-                                          "--actor.ranks",
+                                          "--actor-ranks",
                                           "4",
                                           "--engines",
                                           "3",
@@ -305,7 +305,7 @@ TEST_F(PlanOf, GrpoOf8BOn8H100s) {
                                           "--ref.device",
                                           "cuda:7"};
   auto sharded = words;
-  sharded.insert(sharded.end(), {"--train.zero_stage", "3"});
+  sharded.insert(sharded.end(), {"--zero-stage", "3"});
   must(ppo(llama3_8b(), sharded));
   EXPECT_NEAR(
       gb("policy", Kind::kMaster) + gb("policy", Kind::kMoments) + gb("policy", Kind::kGradients),
@@ -318,7 +318,7 @@ TEST_F(PlanOf, GrpoOf8BOn8H100s) {
   EXPECT_EQ(plan_.placement.idle, 0);
   must(ppo(llama3_8b(), words));
   EXPECT_NEAR(gb("policy", Kind::kPartials), 32.12, 0.01);
-  EXPECT_TRUE(says(verdict("policy"), "it fits with --train.zero_stage 3")) << verdict("policy");
+  EXPECT_TRUE(says(verdict("policy"), "it fits with --zero-stage 3")) << verdict("policy");
   EXPECT_EQ(verdict("generator"), "");
 }
 
@@ -330,7 +330,7 @@ TEST_F(PlanOf, BadInputsAreRefusedWithTheFlagToChange) {
       << refusal(ppo(small, {}));
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8x8"})), "--cluster 8x8; expected"));
   EXPECT_TRUE(says(
-      refusal(ppo(small, {"--cluster", "8xH100-80", "--train.lanes", "2", "--actor.ranks", "4"})),
+      refusal(ppo(small, {"--cluster", "8xH100-80", "--train.lanes", "2", "--actor-ranks", "4"})),
       "more ranks than lanes (2)"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--rollout.generators", "2",
                                        "--rollout.device", "cuda:1,cuda:1"})),
@@ -338,10 +338,10 @@ TEST_F(PlanOf, BadInputsAreRefusedWithTheFlagToChange) {
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "2x4xH100-80", "--engines", "9"})),
                    "the roles want 11 devices"));
   EXPECT_TRUE(
-      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--train.zero_stage", "4"})), "train.zero_stage"));
+      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--zero-stage", "4"})), "--zero-stage"));
   EXPECT_TRUE(
-      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--actor.ranks", "0"})), "actor.ranks"));
-  EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--train.zero_stage", "2"})),
+      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--actor-ranks", "-1"})), "--actor-ranks"));
+  EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--zero-stage", "2"})),
                    "one rank shares nothing"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--clutser", "8xH100-80"})), "clutser"));
   EXPECT_TRUE(
@@ -351,8 +351,24 @@ TEST_F(PlanOf, BadInputsAreRefusedWithTheFlagToChange) {
       says(refusal(ppo((folder_ / "nowhere").string(), {"--cluster", "8xH100-80"})), "nowhere"));
 }
 
+TEST_F(PlanOf, RanksAndStageAreThoseOfTheConfigurationUnlessAFlagSaysMore) {
+  std::vector<std::string> words =
+      ppo(llama3_8b(), {"--cluster", "8xH100-80", "--actor.ranks", "2", "--train.zero_stage", "1"});
+  *(std::find(words.begin(), words.end(), "--actor.device") + 1) = "cuda:0,cuda:1";
+  const auto ranks = [&] {
+    return std::get<plan::TrainerFacts>(facts_.roles[role("policy")].facts).ranks;
+  };
+  must(words);
+  EXPECT_EQ(ranks().count, 2);
+  EXPECT_EQ(ranks().zero_stage, 1);
+  words.insert(words.end(), {"--actor-ranks", "4", "--zero-stage", "3"});
+  must(words);
+  EXPECT_EQ(ranks().count, 4);
+  EXPECT_EQ(ranks().zero_stage, 3);
+}
+
 TEST_F(PlanOf, JsonHasTheNumbersOfTheText) {
-  must(ppo(llama3_8b(), {"--cluster", "8xH100-80", "--actor.ranks", "4", "--train.zero_stage", "3",
+  must(ppo(llama3_8b(), {"--cluster", "8xH100-80", "--actor-ranks", "4", "--zero-stage", "3",
                          "--engines", "2"}));
   const auto json = nlohmann::json::parse(plan_json(facts_, plan_));
   EXPECT_EQ(json["roles"].size(), facts_.roles.size());
@@ -385,8 +401,8 @@ TEST_F(PlanOf, CommandEndsWithTheStatusOfItsVerdict) {
   const auto [bad, text] = run(ppo(llama3_8b(), {"--cluster", "8xH100-80"}));
   EXPECT_EQ(bad, 3);
   EXPECT_TRUE(says(text, "does not fit: policy on node 0 device 0")) << text;
-  const auto [good, json] = run(ppo(llama3_8b(), {"--cluster", "2x8xH100-80", "--actor.ranks", "8",
-                                                  "--train.zero_stage", "3", "--json"}));
+  const auto [good, json] = run(ppo(llama3_8b(), {"--cluster", "2x8xH100-80", "--actor-ranks", "8",
+                                                  "--zero-stage", "3", "--json"}));
   EXPECT_EQ(good, 0) << json;
   EXPECT_EQ(nlohmann::json::parse(json)["fits"], true);
   EXPECT_EQ(run({"--help"}).first, 0);
