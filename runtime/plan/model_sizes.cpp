@@ -78,12 +78,16 @@ std::int64_t ModelSizes::logits_width() const {
 }
 
 std::int64_t ModelSizes::panel_bytes(PanelDtype dtype) const {
+  const std::int64_t tables = spec_.sliding_rope ? 4 : 2;
+  return image_bytes(dtype) + tables * floats(spec_.context * spec_.rotary() / 2);
+}
+
+std::int64_t ModelSizes::image_bytes(PanelDtype dtype) const {
   std::int64_t bytes = floats(spec_.hidden) + matrix(dtype, spec_.head_rows(), spec_.hidden);
   for (std::int64_t layer = 0; layer < spec_.layers; ++layer)
     bytes += layer_panels(dtype, spec_, spec_.moe.sparse(layer));
   if (!spec_.tied) bytes += floats(embedding());
-  const std::int64_t tables = spec_.sliding_rope ? 4 : 2;
-  return bytes + tables * floats(spec_.context * spec_.rotary() / 2);
+  return bytes;
 }
 
 std::int64_t ModelSizes::token_bytes(kernels::KvDtype dtype) const {

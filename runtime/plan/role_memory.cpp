@@ -109,7 +109,7 @@ void TrainerFacts::add_snapshots(MemoryUse& use, const Place& place) const {
 }
 
 std::int64_t TrainerFacts::image() const {
-  return ranks.count > 1 ? model->panel_bytes(panels) : kF32_bytes * model->weights();
+  return model->image_bytes(panels);
 }
 
 std::int64_t EngineFacts::keys_bytes(const Place& place) const {

@@ -99,9 +99,10 @@ class Roles {
   bool shares_panels() const {
     const auto& engines = config_.rollout.device;
     const config::Device& policy = config_.actor.device.front();
-    const bool together = cluster_.nodes == 1 && asked_.actor == 1 &&
-                          std::all_of(engines.begin(), engines.end(),
-                                      [&](const config::Device& device) { return device == policy; });
+    const bool together =
+        cluster_.nodes == 1 && asked_.actor == 1 &&
+        std::all_of(engines.begin(), engines.end(),
+                    [&](const config::Device& device) { return device == policy; });
     return one_process() && (cluster_.on_host() || (together && policy.gpu));
   }
   plan::Ranks ranks(std::int64_t count) const { return {count, asked_.stage, flags_.offload}; }

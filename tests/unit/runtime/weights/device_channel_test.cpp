@@ -111,7 +111,8 @@ TEST_F(DeviceChannel, AnotherModelIsRefusedByName) {
   Source source(tiny(1037), std::move(team_));
   const WeightLocation at = source.publish(1);
   ReaderProcess reader("device", 1038, at);
-  EXPECT_NE(reader.ask("fetch 1").find("names, shapes or storage of the tensors differ"), std::string::npos);
+  EXPECT_NE(reader.ask("fetch 1").find("names, shapes or storage of the tensors differ"),
+            std::string::npos);
 }
 
 }  // namespace

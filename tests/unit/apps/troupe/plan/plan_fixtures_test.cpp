@@ -339,8 +339,8 @@ TEST_F(PlanOf, BadInputsAreRefusedWithTheFlagToChange) {
                    "the roles want 11 devices"));
   EXPECT_TRUE(
       says(refusal(ppo(small, {"--cluster", "8xH100-80", "--zero-stage", "4"})), "--zero-stage"));
-  EXPECT_TRUE(
-      says(refusal(ppo(small, {"--cluster", "8xH100-80", "--actor-ranks", "-1"})), "--actor-ranks"));
+  EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--actor-ranks", "-1"})),
+                   "--actor-ranks"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--cluster", "8xH100-80", "--zero-stage", "2"})),
                    "one rank shares nothing"));
   EXPECT_TRUE(says(refusal(ppo(small, {"--clutser", "8xH100-80"})), "clutser"));
