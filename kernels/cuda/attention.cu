@@ -6,6 +6,7 @@
 #include "kernels/cuda/attention_keys.cuh"
 #include "kernels/cuda/gemm.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/together.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -20,47 +21,34 @@ std::size_t shared_bytes(const Attention& a, int stages) {
          key_value_bytes(a.head_dim) * static_cast<std::size_t>(stages);
 }
 
-// Two chains over the dimensions: the scores of one key for two heads.
-__device__ void dots(
-    const float* q0, const float* q1, const float* k, int head_dim, float& dot0, float& dot1) {
-  dot0 = dot1 = 0.0f;
+// Chains over the dimensions: the scores of one key for one or two heads, side by side.
+template <int kHeads>
+__device__ void dots(const float* const (&q)[kHeads],
+                     const float* k,
+                     int head_dim,
+                     float (&dot)[kHeads]) {
+#pragma unroll
+  for (int head = 0; head < kHeads; ++head)
+    dot[head] = 0.0f;
   int d = 0;
 #pragma unroll 4
   for (; d + 4 <= head_dim; d += 4) {
-    const float4 x = *reinterpret_cast<const float4*>(q0 + d);
-    const float4 y = *reinterpret_cast<const float4*>(q1 + d);
+    float x[kHeads][4];
+#pragma unroll
+    for (int head = 0; head < kHeads; ++head)
+      read_together(q[head] + d, x[head]);
     const float key[4] = {k[d * kKvBlock], k[(d + 1) * kKvBlock], k[(d + 2) * kKvBlock],
                           k[(d + 3) * kKvBlock]};
-    dot0 = __fmaf_rn(x.x, key[0], dot0);
-    dot1 = __fmaf_rn(y.x, key[0], dot1);
-    dot0 = __fmaf_rn(x.y, key[1], dot0);
-    dot1 = __fmaf_rn(y.y, key[1], dot1);
-    dot0 = __fmaf_rn(x.z, key[2], dot0);
-    dot1 = __fmaf_rn(y.z, key[2], dot1);
-    dot0 = __fmaf_rn(x.w, key[3], dot0);
-    dot1 = __fmaf_rn(y.w, key[3], dot1);
-  }
-  for (; d < head_dim; ++d) {
-    dot0 = __fmaf_rn(q0[d], k[d * kKvBlock], dot0);
-    dot1 = __fmaf_rn(q1[d], k[d * kKvBlock], dot1);
-  }
-}
-
-// The same for one head.
-__device__ float dot_of(const float* q, const float* k, int head_dim) {
-  float dot = 0.0f;
-  int d = 0;
-#pragma unroll 8
-  for (; d + 4 <= head_dim; d += 4) {
-    const float4 x = *reinterpret_cast<const float4*>(q + d);
-    dot = __fmaf_rn(x.x, k[d * kKvBlock], dot);
-    dot = __fmaf_rn(x.y, k[(d + 1) * kKvBlock], dot);
-    dot = __fmaf_rn(x.z, k[(d + 2) * kKvBlock], dot);
-    dot = __fmaf_rn(x.w, k[(d + 3) * kKvBlock], dot);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+      for (int head = 0; head < kHeads; ++head)
+        dot[head] = __fmaf_rn(x[head][i], key[i], dot[head]);
   }
   for (; d < head_dim; ++d)
-    dot = __fmaf_rn(q[d], k[d * kKvBlock], dot);
-  return dot;
+#pragma unroll
+    for (int head = 0; head < kHeads; ++head)
+      dot[head] = __fmaf_rn(q[head][d], k[d * kKvBlock], dot[head]);
 }
 
 // Two chains over keys [begin, end): the values of one dimension for two heads.
@@ -157,12 +145,14 @@ __global__ void __launch_bounds__(kThreads)
     for (int head = me / kKeys; head < heads && from <= key && key < to; head += 8) {
       const int next = head + 4;
       if (next < heads) {
-        float dot0, dot1;
-        dots(q + head * row_floats, q + next * row_floats, mine, head_dim, dot0, dot1);
-        p[head * kKeys + key] = dot0;
-        p[next * kKeys + key] = dot1;
+        float dot[2];
+        dots<2>({q + head * row_floats, q + next * row_floats}, mine, head_dim, dot);
+        p[head * kKeys + key] = dot[0];
+        p[next * kKeys + key] = dot[1];
       } else {
-        p[head * kKeys + key] = dot_of(q + head * row_floats, mine, head_dim);
+        float dot[1];
+        dots<1>({q + head * row_floats}, mine, head_dim, dot);
+        p[head * kKeys + key] = dot[0];
       }
     }
     __syncthreads();

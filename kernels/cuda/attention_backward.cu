@@ -9,6 +9,7 @@
 #include "kernels/cuda/attention_query.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
+#include "kernels/cuda/together.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -234,21 +235,6 @@ struct KeySums {
   float dk[kOwn][4], dv[kOwn][4];
 };
 
-// Reads 2, 4 or 8 numbers from shared memory at once.
-template <int kCount>
-__device__ void read_own(const float* from, float (&to)[kCount]) {
-  if constexpr (kCount == 2) {
-    const float2 two = *reinterpret_cast<const float2*>(from);
-    to[0] = two.x, to[1] = two.y;
-  } else {
-#pragma unroll
-    for (int i = 0; i < kCount; i += 4) {
-      const float4 four = *reinterpret_cast<const float4*>(from + i);
-      to[i] = four.x, to[i + 1] = four.y, to[i + 2] = four.z, to[i + 3] = four.w;
-    }
-  }
-}
-
 // Adds the queries of one segment, in order. `index`: that of the KV block in the segment's table.
 template <int kDim>
 __device__ void add_segment(const UnitView& unit,
@@ -284,8 +270,8 @@ __device__ void add_segment(const UnitView& unit,
       const float4 q = *reinterpret_cast<const float4*>(shared.q + i * kWidth + d);
       const float4 dout = *reinterpret_cast<const float4*>(shared.dout + i * kWidth + d);
       float all_ds[kOwn], all_p[kOwn];
-      read_own<kOwn>(&shared.ds[i][own], all_ds);
-      read_own<kOwn>(&shared.p[i][own], all_p);
+      read_together(&shared.ds[i][own], all_ds);
+      read_together(&shared.p[i][own], all_p);
 #pragma unroll
       for (int key = 0; key < kOwn; ++key) {
         const float ds = all_ds[key], p = all_p[key];

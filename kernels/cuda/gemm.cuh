@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/cuda/ops.cuh"
+#include "kernels/cuda/together.cuh"
 
 #include <cuda_runtime.h>
 
@@ -57,25 +58,22 @@ __device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, 
   if (g.residual != nullptr) sum = sum + g.residual[m * g.ldr + n];
   g.c[m * g.ldc + n] = sum;
 }
-// The same for four columns of packed bfloat16 from n on; all are multiples of 16 bytes.
-__device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, float (&sum)[4]) {
-  const auto add = [&](const float* more) {
-    const float4 x = *reinterpret_cast<const float4*>(more);
-    sum[0] = sum[0] + x.x, sum[1] = sum[1] + x.y, sum[2] = sum[2] + x.z, sum[3] = sum[3] + x.w;
+// The same for two or four columns of packed bfloat16 from n on, each row's in one access.
+template <int kCount>
+__device__ inline void chain_end(const Gemm& g,
+                                 std::int64_t m,
+                                 std::int64_t n,
+                                 float (&sum)[kCount]) {
+  const auto add = [&](const float* from) {
+    float more[kCount];
+    read_together(from, more);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      sum[i] = sum[i] + more[i];
   };
   if (g.bias != nullptr) add(g.bias + n);
   if (g.residual != nullptr) add(g.residual + m * g.ldr + n);
-  *reinterpret_cast<float4*>(g.c + m * g.ldc + n) = make_float4(sum[0], sum[1], sum[2], sum[3]);
-}
-// And for two.
-__device__ inline void chain_end(const Gemm& g, std::int64_t m, std::int64_t n, float (&sum)[2]) {
-  const auto add = [&](const float* more) {
-    const float2 x = *reinterpret_cast<const float2*>(more);
-    sum[0] = sum[0] + x.x, sum[1] = sum[1] + x.y;
-  };
-  if (g.bias != nullptr) add(g.bias + n);
-  if (g.residual != nullptr) add(g.residual + m * g.ldr + n);
-  *reinterpret_cast<float2*>(g.c + m * g.ldc + n) = make_float2(sum[0], sum[1]);
+  write_together(g.c + m * g.ldc + n, sum);
 }
 
 }  // namespace troupe::kernels::cuda

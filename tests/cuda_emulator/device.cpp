@@ -1,5 +1,7 @@
 #include "tests/cuda_emulator/device.hpp"
 
+#include "tests/cuda_emulator/modes.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,19 +15,6 @@ namespace {
 
 constexpr std::size_t kGranule = 4096;
 
-// Calls `found` with each word of TROUPE_CUDA_EMULATOR until it returns true.
-template <class Found>
-bool any_word(Found found) {
-  const char* const text = std::getenv("TROUPE_CUDA_EMULATOR");
-  std::string_view rest = text == nullptr ? "" : text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    if (found(rest.substr(0, end))) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
-
 std::size_t memory_limit() {
   const char* text = std::getenv("TROUPE_CUDA_EMULATOR_MEMORY");
   return text == nullptr ? std::size_t{8} << 30 : std::strtoull(text, nullptr, 10);
@@ -34,17 +23,10 @@ std::size_t memory_limit() {
 }  // namespace
 
 bool mode_has(std::string_view word) {
-  return any_word([word](std::string_view one) { return one == word; });
+  return troupe_emulator::mode_has("TROUPE_CUDA_EMULATOR", word);
 }
-
 std::optional<std::uint64_t> mode_number(std::string_view word) {
-  std::optional<std::uint64_t> number;
-  any_word([&](std::string_view one) {
-    if (!one.starts_with(word) || one.substr(word.size(), 1) != ":") return false;
-    number = std::strtoull(std::string(one.substr(word.size() + 1)).c_str(), nullptr, 10);
-    return true;
-  });
-  return number;
+  return troupe_emulator::mode_number("TROUPE_CUDA_EMULATOR", word);
 }
 
 void refuse(const char* what) {

@@ -1,5 +1,7 @@
 #include "tests/nccl_emulator/communicator.hpp"
 
+#include "tests/cuda_emulator/modes.hpp"
+
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,19 +13,6 @@
 
 namespace troupe_nccl_emulator {
 namespace {
-
-// Calls `found` with each word of TROUPE_NCCL_EMULATOR until it returns true.
-template <class Found>
-bool any_word(Found found) {
-  const char* const text = std::getenv("TROUPE_NCCL_EMULATOR");
-  std::string_view rest = text == nullptr ? "" : text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    if (found(rest.substr(0, end))) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
 
 std::string words_of(const TransferHead& head) {
   return (head.kind == OperationKind::kPair
@@ -56,17 +45,10 @@ void maybe_fail(std::uint64_t piece, State& state) {
 }  // namespace
 
 bool mode_has(std::string_view word) {
-  return any_word([word](std::string_view one) { return one == word; });
+  return troupe_emulator::mode_has("TROUPE_NCCL_EMULATOR", word);
 }
-
 std::optional<std::uint64_t> mode_number(std::string_view word) {
-  std::optional<std::uint64_t> number;
-  any_word([&](std::string_view one) {
-    if (!one.starts_with(word) || one.substr(word.size(), 1) != ":") return false;
-    number = std::strtoull(std::string(one.substr(word.size() + 1)).c_str(), nullptr, 10);
-    return true;
-  });
-  return number;
+  return troupe_emulator::mode_number("TROUPE_NCCL_EMULATOR", word);
 }
 
 void refuse(const std::string& what) {
@@ -103,16 +85,19 @@ bool Work::step(SharedFile& file, int rank, std::uint64_t& pieces) {
   return done;
 }
 
-bool Transfer::send(SharedFile& file, int rank, int to, std::uint64_t& pieces) {
-  const auto* const bytes = reinterpret_cast<const char*>(&head);
-  head_done += file.write(rank, to, bytes + head_done, sizeof head - head_done);
-  if (head_done < sizeof head) return false;
-  const std::size_t moved = file.write(rank, to, at, left);
+bool Transfer::advance(std::size_t moved, std::uint64_t& pieces) {
   at += moved;
   left -= moved;
   moved_bytes() += moved;
   pieces += moved > 0 ? 1 : 0;
   return left == 0;
+}
+
+bool Transfer::send(SharedFile& file, int rank, int to, std::uint64_t& pieces) {
+  const auto* const bytes = reinterpret_cast<const char*>(&head);
+  head_done += file.write(rank, to, bytes + head_done, sizeof head - head_done);
+  if (head_done < sizeof head) return false;
+  return advance(file.write(rank, to, at, left), pieces);
 }
 
 bool Transfer::receive(SharedFile& file, int from, int rank, std::uint64_t& pieces) {
@@ -126,12 +111,7 @@ bool Transfer::receive(SharedFile& file, int from, int rank, std::uint64_t& piec
              std::to_string(from) + " in " + words_of(theirs));
     }
   }
-  const std::size_t moved = file.read(from, rank, at, left);
-  at += moved;
-  left -= moved;
-  moved_bytes() += moved;
-  pieces += moved > 0 ? 1 : 0;
-  return left == 0;
+  return advance(file.read(from, rank, at, left), pieces);
 }
 
 Communicator::Communicator(const std::string& id, int ranks, int rank)

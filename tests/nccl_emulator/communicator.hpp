@@ -52,6 +52,8 @@ struct Transfer {
   // True when all is there. Ends the process if the other rank is in something else.
   bool receive(SharedFile& file, int from, int rank, std::uint64_t& pieces);
   bool send(SharedFile& file, int rank, int to, std::uint64_t& pieces);
+  // Counts a piece of bytes that has moved; true when it was the last.
+  bool advance(std::size_t moved, std::uint64_t& pieces);
 
   TransferHead head, theirs;
   std::size_t head_done = 0;
