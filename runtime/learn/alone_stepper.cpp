@@ -40,16 +40,16 @@ class AloneStepper final : public Stepper {
     return {};
   }
 
-  core::Result<void> save(Moment moment, const Use& use) override { return use(store(moment)); }
-  core::Result<void> load(Moment moment, const Fill& fill) override { return fill(store(moment)); }
+  core::Result<void> save(Moment moment, const Use& use) override {
+    return use(optimiser_.moment(moment));
+  }
+  core::Result<void> load(Moment moment, const Fill& fill) override {
+    return fill(optimiser_.moment(moment));
+  }
   std::int64_t adam_steps() const override { return optimiser_.steps(); }
   void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }
 
  private:
-  model::ParamStore& store(Moment moment) {
-    return moment == Moment::kFirst ? optimiser_.first_moment() : optimiser_.second_moment();
-  }
-
   core::TeamRunner& team_;
   LaneSum gradient_;
   AdamW optimiser_;

@@ -48,6 +48,8 @@ struct TrainedRun {
 std::vector<TrainedRun> trained_runs(const model::ParamLayout& params,
                                      const model::ParamLayout& trained);
 
+enum class Moment { kFirst, kSecond };
+
 // Adam with decoupled weight decay (Loshchilov & Hutter 2019), like torch.optim.AdamW with all
 // parameters in one group: decay applies to every trained tensor, norms and biases included. A
 // frozen tensor has no moments and never changes, not even by decay. Per element, at step t:
@@ -71,10 +73,7 @@ class AdamW {
 
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
-  model::ParamStore& first_moment() { return m_; }
-  const model::ParamStore& first_moment() const { return m_; }
-  model::ParamStore& second_moment() { return v_; }
-  const model::ParamStore& second_moment() const { return v_; }
+  model::ParamStore& moment(Moment which) { return which == Moment::kFirst ? m_ : v_; }
 
  private:
   OptimSettings optim_;

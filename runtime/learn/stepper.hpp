@@ -6,6 +6,7 @@
 
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/params.hpp"
 
@@ -33,8 +34,6 @@ struct StepParts {
   std::byte* figures = nullptr;                  // of all parts, `figure_bytes` each
   std::size_t figure_bytes = 0;
 };
-
-enum class Moment { kFirst, kSecond };
 
 class Stepper {
  public:

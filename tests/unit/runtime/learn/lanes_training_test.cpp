@@ -80,7 +80,7 @@ class Alone {
     std::copy(gradient.begin(), gradient.end(), grads.data());
     AdamW adam(params, layout_, optim_);
     adam.step(team_, params, grads, 1e-3, 1.0);
-    return model::numbers_of(adam.first_moment());
+    return model::numbers_of(adam.moment(Moment::kFirst));
   }
   Numbers saved_moment(const fs::path& folder) const {
     model::ParamStore moment(master_->spec(), layout_);

@@ -40,8 +40,8 @@ TEST(AdamW, TwoHandWorkedSteps) {
   grads.data()[3] = -1.0f;
   adamw.step(team, params, grads, 0.1, 1.0);
   EXPECT_NEAR(params.data()[3], 0.87316300, 1e-6);
-  EXPECT_NEAR(adamw.first_moment().data()[3], 0.08, 1e-7);
-  EXPECT_NEAR(adamw.second_moment().data()[3], 0.24, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kFirst).data()[3], 0.08, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kSecond).data()[3], 0.24, 1e-7);
   EXPECT_EQ(adamw.steps(), 2);
   EXPECT_EQ(params.data()[4], 0.0f);
 }
@@ -57,7 +57,7 @@ TEST(AdamW, WeightDecayIsDecoupledAndOnEveryTensor) {
   adamw.step(team, params, grads, 0.1, 1.0);
   for (const auto& view : params.layout().views) {
     EXPECT_NEAR(params.data()[view.offset], 1.9, 1e-6) << view.name;
-    EXPECT_EQ(adamw.second_moment().data()[view.offset], 0.0f);
+    EXPECT_EQ(adamw.moment(Moment::kSecond).data()[view.offset], 0.0f);
   }
 }
 
@@ -68,8 +68,8 @@ TEST(AdamW, ScalesTheGradientBeforeTheMoments) {
   AdamW adamw(params, params.shared_layout(), optim(0.0));
   grads.data()[0] = 8.0f;
   adamw.step(team, params, grads, 0.1, 0.25);
-  EXPECT_NEAR(adamw.first_moment().data()[0], 0.2, 1e-7);
-  EXPECT_NEAR(adamw.second_moment().data()[0], 0.2, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kFirst).data()[0], 0.2, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kSecond).data()[0], 0.2, 1e-7);
 }
 
 TEST(AdamW, HasTheSameBitsForEveryTeam) {
