@@ -52,17 +52,14 @@ class Cut {
   std::int64_t samples() const {
     std::int64_t count = 0, room = 0;
     for (std::int64_t group = 0; group < f_.groups; ++group) {
-      bool prompt = false;  // whether the micro-batch has this group's
       for (std::int64_t left = f_.samples; left > 0;) {
-        const std::int64_t free = room - (prompt ? 0 : f_.shared_rows);
+        const std::int64_t free = room - f_.shared_rows;  // the group's prompt comes first
         const std::int64_t taken = std::min(left, std::max<std::int64_t>(free, 0) / f_.sample_rows);
         if (taken > 0) room = free - taken * f_.sample_rows;
         left -= taken;
-        prompt = taken > 0 || prompt;
         if (left == 0) break;
         ++count;
         room = f_.rows_max;
-        prompt = false;
       }
     }
     return count;
