@@ -37,6 +37,8 @@
 
 namespace troupe::collective {
 
+struct LinkOutcome;
+
 struct Source {
   const void* at = nullptr;
   std::size_t bytes = 0;
@@ -117,7 +119,7 @@ class Collectives {
   core::Result<std::string> form_link(DeviceLink& link, const std::string& interface);
   core::Result<void> move_by_link(Call& call);
   using LinkFailure = std::optional<core::Error>;
-  core::Result<LinkFailure> connect_link(DeviceLink& link, const LinkId& id);
+  core::Result<LinkOutcome> connect_link(DeviceLink& link, const LinkId& id);
   core::Result<LinkFailure> wait_for_link(DeviceLink& link, const Call& call);
   core::Result<void> blame(const Call& call, const core::Error& failure);
 

@@ -69,12 +69,8 @@ core::Result<std::string> Collectives::form_link(DeviceLink& link, const std::st
   }
   TROUPE_TRY(broadcast(0, {&invitation, sizeof invitation}));
   if (!invitation.why_not.empty()) return "rank 0: " + invitation.why_not.text();
-  TROUPE_TRY_ASSIGN(failure, connect_link(link, invitation.id));
-  LinkOutcome mine;
-  if (failure) {
-    const auto told = [](const auto& peer) { return peer->without_link(); };
-    mine.heard = std::any_of(peers_.begin(), peers_.end(), told);
-    mine.why_not = FixedText(failure->message);
+  TROUPE_TRY_ASSIGN(mine, connect_link(link, invitation.id));
+  if (!mine.why_not.empty()) {
     for (const auto& peer : peers_)
       peer->say_no_link();
     link.abort();
@@ -83,15 +79,24 @@ core::Result<std::string> Collectives::form_link(DeviceLink& link, const std::st
   return first_failure(all);
 }
 
-core::Result<Collectives::LinkFailure> Collectives::connect_link(DeviceLink& link,
-                                                                 const LinkId& id) {
+// What came of it at this rank. A rank that cannot even begin has failed by itself, whatever it has
+// heard of others by then.
+core::Result<LinkOutcome> Collectives::connect_link(DeviceLink& link, const LinkId& id) {
+  LinkOutcome outcome;
   try {
-    if (const auto begun = link.connect(id, options_.rank, size()); !begun)
-      return LinkFailure(begun.error());
-    return wait_for_link(link, call_with(core::host_memory()));
+    if (const auto begun = link.connect(id, options_.rank, size()); !begun) {
+      outcome.why_not = FixedText(begun.error().message);
+      return outcome;
+    }
+    TROUPE_TRY_ASSIGN(failure, wait_for_link(link, call_with(core::host_memory())));
+    if (!failure) return outcome;
+    outcome.why_not = FixedText(failure->message);
   } catch (const std::exception& error) {  // of a device; there is another way for its bytes
-    return LinkFailure({ErrorCode::kResources, error.what()});
+    outcome.why_not = FixedText(error.what());
   }
+  const auto told = [](const auto& peer) { return peer->without_link(); };
+  outcome.heard = std::any_of(peers_.begin(), peers_.end(), told);
+  return outcome;
 }
 
 // Until what the link has begun is done. An error is one of the gang; a failure is the link's.

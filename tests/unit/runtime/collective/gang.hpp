@@ -89,6 +89,10 @@ class Process {
         in >> state;
     }
   }
+  void freeze() const {
+    ::kill(child_, SIGSTOP);
+    wait_until_stopped();
+  }
   void go_on() const { ::kill(child_, SIGCONT); }
 
  private:

@@ -201,6 +201,55 @@ TEST(NcclForming, NcclItselfRefusesDevicesThatAreNone) {
 }
 #endif
 
+// ---- who is named when several ranks fail ----
+
+// A link to which no rank can connect. Rank 1 begins when the test says so.
+class FailingLink final : public DeviceLink {
+ public:
+  FailingLink(int rank, const Line& line) : rank_(rank), line_(line) {}
+  std::string name() const override { return "link"; }
+  std::string device() const override { return std::to_string(rank_); }
+  bool takes(const core::Memory&) const override { return false; }
+  void prefer_interface(const std::string&) override {
+    if (rank_ == 0) return;
+    line_.say("waits");
+    line_.hear();
+  }
+  core::Result<LinkId> new_id() override { return LinkId{}; }
+  core::Result<void> connect(const LinkId&, int, int) override {
+    return core::fail(core::ErrorCode::kResources, "no room");
+  }
+  core::Result<void> start(std::span<const Move>) override { return {}; }
+  core::Result<bool> done() override { return false; }
+  void abort() noexcept override {  // the others have been told
+    if (rank_ == 1) line_.say("failed");
+  }
+
+ private:
+  const int rank_;
+  const Line& line_;
+};
+
+// Rank 0 hears of rank 1's failure before it begins itself.
+TEST(LinkFailures, TheLowestThatFailsByItselfIsNamedWhoeverIsFaster) {
+  Gang gang(2, Ways::kWindow, [](Collectives& ranks, const Line& line) -> core::Result<void> {
+    using Link = std::unique_ptr<DeviceLink>;
+    TROUPE_TRY(ranks.use(core::Result<Link>(std::make_unique<FailingLink>(ranks.rank(), line))));
+    line.say(g_logged.at(0));
+    return {};
+  });
+  EXPECT_EQ(gang.hear(1), "waits");
+  gang.rank(0).wait_until_asleep();
+  gang.rank(0).freeze();
+  gang.rank(1).line().say("begin");
+  EXPECT_EQ(gang.hear(1), "failed");
+  gang.rank(0).go_on();
+  for (const int rank : {0, 1})
+    EXPECT_EQ(gang.hear(rank),
+              "the devices of policy have no link (rank 0: no room); their bytes go by way of the "
+              "host");
+}
+
 // ---- losses while a link is made: rank 1 never comes to be connected ----
 
 TEST(NcclForming, ARankThatIsKilledIsNamedToAll) {
