@@ -3,6 +3,7 @@
 #include "tests/unit/runtime/weights/rank_sources.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <future>
 
@@ -129,6 +130,35 @@ TEST(RankSources, MemoryThatOneOfThemTakesBackIsNotUsed) {
   const auto got = receive(subscriber, 1, at);
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_TRUE(holds_version(**got, 4));
+}
+
+TEST(RankSources, EveryLeaseCounts) {
+  model::ParamStore params(wide());
+  write_version(params, 3);
+  core::SerialTeam team;
+  for (const std::uint32_t taken : {0u, 1u, 2u}) {  // 2: none
+    ArrivedImage image;
+    image.version = 3;
+    image.shape = SnapshotShape(wide(), kernels::PanelDtype::kF32);
+    image.table.resize(image.shape.buckets);
+    std::vector<net::OwnedFd> publishers;
+    for (std::uint32_t number = 0; number < 2; ++number) {
+      ImageWriter writer(wide(), kernels::PanelDtype::kF32, core::host_memory(), {number, 2});
+      const auto snapshot = *Snapshot::create(writer.shape(), writer.share());
+      writer.write(team, params, snapshot->buckets(), image.table);
+      int ends[2];
+      ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+      image.parts.push_back({snapshot->buckets(), net::OwnedFd(ends[0]), snapshot});
+      publishers.emplace_back(ends[1]);
+    }
+    ImageIntake intake(std::move(image), std::make_shared<ShadowPool>(wide()));
+    ASSERT_TRUE(intake.advance(team, core::Duration(0)));
+    if (taken < 2) ASSERT_EQ(::send(publishers[taken].get(), &kTakenBack, 1, 0), 1);
+    const auto done = intake.advance(team, kLong);
+    EXPECT_EQ(done.has_value(), taken == 2) << taken;
+    if (done) EXPECT_TRUE(holds_version(*intake.take(), 3));
+    if (!done) EXPECT_EQ(done.error().code, ErrorCode::kPeerLost);
+  }
 }
 
 TEST(RankSources, WithoutOneOfThemNothingComes) {
