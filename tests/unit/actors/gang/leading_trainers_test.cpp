@@ -81,7 +81,7 @@ TEST_F(LeadingTrainers, HaveAllRanksDoTheSame) {
   EXPECT_EQ(made[2], "publish 1");
   EXPECT_EQ(made[3], "each_part") << "which all ranks call within that";
   EXPECT_EQ(made[4], "save_state /a");
-  EXPECT_EQ(made[4], "save_model /b /c");
+  EXPECT_EQ(made[5], "save_model /b /c");
   EXPECT_EQ(calls_[1].made(), made);
   EXPECT_EQ(calls_[2].made(), made);
 }
