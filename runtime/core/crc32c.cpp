@@ -12,9 +12,8 @@
 namespace troupe::core {
 namespace {
 
-// Short lanes, so that all three lie in one page or two: with lanes a page apart loads and
-// streaming stores have the same low address bits, and some processors (AMD Zen 3) then copy at a
-// sixth of the rate.
+// Short lanes: with lanes a page apart the streaming stores of a step have the same low address
+// bits, and some processors (AMD Zen 3) then copy at a sixth of the rate.
 constexpr std::size_t kLane_bytes = 256;
 constexpr std::size_t kBlock_bytes = 3 * kLane_bytes;
 constexpr std::size_t kAhead_bytes = 4096;  // from a line to the one that is prefetched with it
