@@ -1,6 +1,7 @@
 #include "actors/gang/follower_role.hpp"
 
 #include "actors/protocol/training_rows.hpp"
+#include "actors/protocol/weight_offer.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -27,18 +28,21 @@ core::Result<void> obey_files(Trainer& trainer, const GangCommand& command) {
   }
 }
 
-core::Result<void> obey_policy(learn::PolicyTrainer& trainer, GangCommand command) {
+core::Result<void> obey_policy(const std::shared_ptr<learn::PolicyTrainer>& trainer,
+                               weights::WeightPublisher& publisher,
+                               GangCommand command) {
   switch (command.call) {
     case GangCall::kPrepare:
-      TROUPE_TRY(trainer.prepare(std::move(command.groups)));
+      TROUPE_TRY(trainer->prepare(std::move(command.groups)));
       return {};
     case GangCall::kLearn:
-      TROUPE_TRY(trainer.learn());
+      TROUPE_TRY(trainer->learn());
       return {};
-    case GangCall::kGather:
-      return trainer.gather();
+    case GangCall::kPublish:
+      TROUPE_TRY(publisher.publish(offer_of(trainer)));
+      return {};
     default:
-      return obey_files(trainer, command);
+      return obey_files(*trainer, command);
   }
 }
 
@@ -76,9 +80,10 @@ Obey obeying(std::shared_ptr<learn::SupervisedTrainer> trainer) {
   };
 }
 
-Obey obeying(std::shared_ptr<learn::PolicyTrainer> trainer) {
-  return [trainer = std::move(trainer)](GangCommand command) {
-    return obey_policy(*trainer, std::move(command));
+Obey obeying(std::shared_ptr<learn::PolicyTrainer> trainer,
+             std::shared_ptr<weights::WeightPublisher> publisher) {
+  return [trainer = std::move(trainer), publisher = std::move(publisher)](GangCommand command) {
+    return obey_policy(trainer, *publisher, std::move(command));
   };
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/cluster/role_host.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
+#include "runtime/weights/weight_channel.hpp"
 
 #include <functional>
 #include <memory>
@@ -19,7 +20,8 @@ namespace troupe::actors {
 // What a rank does when rank 0 calls; runs on the device thread. Errors: the trainer's; kData (no
 // call of this trainer).
 using Obey = std::function<core::Result<void>(GangCommand command)>;
-Obey obeying(std::shared_ptr<learn::PolicyTrainer> trainer);
+Obey obeying(std::shared_ptr<learn::PolicyTrainer> trainer,
+             std::shared_ptr<weights::WeightPublisher> publisher);
 Obey obeying(std::shared_ptr<learn::CriticTrainer> trainer);
 Obey obeying(std::shared_ptr<learn::SupervisedTrainer> trainer);
 

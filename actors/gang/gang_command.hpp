@@ -18,7 +18,7 @@ namespace troupe::actors {
 enum class GangCall : std::uint32_t {
   kPrepare,    // of a policy: with `groups`
   kLearn,      // of a policy
-  kGather,     // of a policy: its weights become whole on all ranks
+  kPublish,    // of a policy: its weights, each rank a share
   kValues,     // of a critic: of `groups`
   kTrain,      // of a critic: on `groups`, with `old` and `returns`
   kSaveState,  // into `folder`

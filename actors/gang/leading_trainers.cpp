@@ -11,6 +11,16 @@ namespace {
 
 using core::Result;
 
+// Tells the other ranks, does the same here, and agrees.
+template <class Job>
+std::invoke_result_t<Job&> lead(GangLink& gang, const GangCommand& command, Job job) {
+  TROUPE_TRY_ASSIGN(bytes, to_bytes(command));
+  TROUPE_TRY(gang.tell(bytes));
+  auto result = job();
+  TROUPE_TRY(gang.agree(result ? Result<void>() : Result<void>(result.failure())));
+  return result;
+}
+
 // What all trainers have in common.
 template <class Trainer>
 class Leading : public Trainer {
@@ -37,11 +47,7 @@ class Leading : public Trainer {
  protected:
   template <class Job>
   std::invoke_result_t<Job&> together(const GangCommand& command, Job job) const {
-    TROUPE_TRY_ASSIGN(bytes, to_bytes(command));
-    TROUPE_TRY(gang_->tell(bytes));
-    auto result = job();
-    TROUPE_TRY(gang_->agree(result ? Result<void>() : Result<void>(result.failure())));
-    return result;
+    return lead(*gang_, command, std::move(job));
   }
 
   const std::shared_ptr<GangLink> gang_;  // outlives the trainer
@@ -61,10 +67,23 @@ class LeadingPolicy final : public Leading<learn::PolicyTrainer> {
     return together({GangCall::kLearn}, [&] { return own_->learn(); });
   }
   std::shared_ptr<const model::PackedWeights> packed() override { return own_->packed(); }
-  Result<void> gather() override {
-    return together({GangCall::kGather}, [&] { return own_->gather(); });
-  }
+  bool divided() const override { return own_->divided(); }
+  Result<void> each_part(const See& see) override { return own_->each_part(see); }
   const model::ParamStore* average() const override { return own_->average(); }
+};
+
+class LeadingPublisher final : public weights::WeightPublisher {
+ public:
+  LeadingPublisher(std::unique_ptr<weights::WeightPublisher> own, std::shared_ptr<GangLink> gang)
+      : gang_(std::move(gang)), own_(std::move(own)) {}
+
+ private:
+  Result<weights::WeightLocation> take(const weights::Offer& offer) override {
+    return lead(*gang_, {GangCall::kPublish}, [&] { return own_->publish(offer); });
+  }
+
+  const std::shared_ptr<GangLink> gang_;  // outlives the publisher
+  const std::unique_ptr<weights::WeightPublisher> own_;
 };
 
 class LeadingCritic final : public Leading<learn::CriticTrainer> {
@@ -118,6 +137,11 @@ std::unique_ptr<learn::SupervisedTrainer> leading_supervised(
 std::unique_ptr<learn::PolicyTrainer> leading_policy(std::unique_ptr<learn::PolicyTrainer> own,
                                                      std::shared_ptr<GangLink> gang) {
   return std::make_unique<LeadingPolicy>(std::move(own), std::move(gang));
+}
+
+std::unique_ptr<weights::WeightPublisher> leading_publisher(
+    std::unique_ptr<weights::WeightPublisher> own, std::shared_ptr<GangLink> gang) {
+  return std::make_unique<LeadingPublisher>(std::move(own), std::move(gang));
 }
 
 std::unique_ptr<learn::CriticTrainer> leading_critic(std::unique_ptr<learn::CriticTrainer> own,

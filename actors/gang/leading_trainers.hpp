@@ -8,13 +8,19 @@
 #include "runtime/learn/critic_trainer.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
+#include "runtime/weights/weight_channel.hpp"
 
 #include <memory>
 
 namespace troupe::actors {
 
+// Its each_part() is called by what all ranks do together, and so is not told to them.
 std::unique_ptr<learn::PolicyTrainer> leading_policy(std::unique_ptr<learn::PolicyTrainer> own,
                                                      std::shared_ptr<GangLink> gang);
+
+// Has all ranks publish their weights: each has a publisher for its share.
+std::unique_ptr<weights::WeightPublisher> leading_publisher(
+    std::unique_ptr<weights::WeightPublisher> own, std::shared_ptr<GangLink> gang);
 
 std::unique_ptr<learn::CriticTrainer> leading_critic(std::unique_ptr<learn::CriticTrainer> own,
                                                      std::shared_ptr<GangLink> gang);

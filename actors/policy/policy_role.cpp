@@ -1,6 +1,7 @@
 #include "actors/policy/policy_role.hpp"
 
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/weight_offer.hpp"
 
 #include <iterator>
 #include <numeric>
@@ -103,11 +104,7 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
 async::task<core::Result<Published>> PolicyRole::on(PublishWeights request) {
   TROUPE_CO_TRY_ASSIGN(version, version_after(request.updates));
   auto job = [trainer = trainer_, publisher = publisher_]() -> core::Result<Published> {
-    TROUPE_TRY(trainer->gather());
-    weights::Offer offer;
-    offer.version = trainer->version();
-    offer.master = &trainer->master();
-    offer.packed = [trainer] { return trainer->packed(); };
+    const weights::Offer offer = offer_of(trainer);
     TROUPE_TRY_ASSIGN(at, publisher->publish(offer));
     return Published{offer.version, std::move(at)};
   };

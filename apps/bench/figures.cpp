@@ -31,6 +31,18 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
 }
 
+Quartiles quartiles(std::vector<double> values) {
+  TROUPE_CHECK(!values.empty(), "quartiles of nothing");
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    const double place = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  };
+  return {at(0.25), at(0.5), at(0.75)};
+}
+
 void print_figures(const nlohmann::ordered_json& figures, bool as_json) {
   if (as_json) return say(figures.dump());
   std::size_t longest = 0;

@@ -36,6 +36,17 @@ double processor_seconds();
 // The middle one of `values`, or the mean of the middle two. `values` must not be empty.
 double median(std::vector<double> values);
 
+// The first, second and third quartile of `values`, between neighbours in proportion. `values` must
+// not be empty.
+struct Quartiles {
+  double first = 0, second = 0, third = 0;
+  // Whether the middle halves of two samples have a value in common.
+  bool overlap(const Quartiles& other) const {
+    return first <= other.third && other.first <= third;
+  }
+};
+Quartiles quartiles(std::vector<double> values);
+
 // Prints one JSON line or, for people, one line per figure.
 void print_figures(const nlohmann::ordered_json& figures, bool as_json);
 

@@ -114,6 +114,10 @@ class PushBench {
     TROUPE_TRY_ASSIGN(figures, transfers());
     TROUPE_TRY_ASSIGN(decoded, decode("keep", job_.pushes));
     TROUPE_TRY_ASSIGN(checked, decode("recompute", job_.checked));
+    if (job_.runs > 0) {
+      TROUPE_TRY_ASSIGN(compared, alternate());
+      figures.update(compared);
+    }
     TROUPE_TRY(channel_.say({{"do", "end"}}));
     figures.update(checked);
     figures.update(decoded);  // last, so that its swap_ms is the one that stays
@@ -127,6 +131,7 @@ class PushBench {
     TROUPE_TRY(sender.open());
     const auto bytes = static_cast<double>(image_bytes(job_, base_));
     std::vector<double> whole, packing, publishing, slices, slices_most;
+    std::int64_t slices_all = 0, slices_over = 0;
     for (int round = 0; round < 6; ++round) {  // the first three allocate the buffers
       sender.learn(++version_);
       const std::int64_t start = clock_ns();
@@ -141,6 +146,8 @@ class PushBench {
       packing.push_back(bytes / (done - arrived));
       slices.push_back(answer["slice_ms"]);
       slices_most.push_back(answer["slice_ms_most"]);
+      slices_all += answer["slices"].get<std::int64_t>();
+      slices_over += answer["slices_over"].get<std::int64_t>();
       publishing.push_back(bytes / static_cast<double>(published - start));
     }
     return json{{"gb_per_s", median(whole)},
@@ -148,30 +155,74 @@ class PushBench {
                 {"publish_gb_per_s", median(publishing)},
                 {"slice_ms_p99", median(slices)},
                 {"slice_ms_most", *std::max_element(slices_most.begin(), slices_most.end())},
+                {"slices", slices_all},
+                {"slices_over", slices_over},
                 {"served_on_device", sender.served_on_device()}};
   }
 
-  // Publishes `pushes` versions while the receiver decodes. Returns the receiver's last answer,
-  // with swap_ms added.
-  Result<json> decode(const std::string& kv, std::int64_t pushes) {
-    const std::int64_t threads = std::max<std::int64_t>(job_.threads - job_.engine_threads, 1);
-    TROUPE_TRY_ASSIGN(team, make_team({job_.device, threads}));
-    Sender sender(job_, base_, local_, *team);
+  // A publisher with a first version, and a receiver that decodes with it.
+  Result<void> begin_decoding(Sender& sender, const std::string& kv) {
     TROUPE_TRY(sender.open());
     sender.learn(++version_);
     TROUPE_TRY_ASSIGN(location, sender.publish(version_));
     TROUPE_TRY(channel_.say({{"do", "decode"}, {"kv", kv}, {"location", location_json(location)}}));
     TROUPE_TRY(channel_.hear());
+    return {};
+  }
+
+  // One push. Returns the receiver's answer, with swap_ms added.
+  Result<json> push(Sender& sender) {
+    sender.learn(++version_);
+    TROUPE_TRY(channel_.say({{"do", "begin"}}));
+    const std::int64_t start = clock_ns();
+    TROUPE_TRY(sender.publish(version_));
+    TROUPE_TRY(channel_.say({{"do", "version"}, {"version", version_}}));
+    TROUPE_TRY_ASSIGN(answer, channel_.hear());
+    const std::int64_t swapped = answer["swapped_ns"];
+    answer["swap_ms"] = static_cast<double>(swapped - start) * 1e-6;
+    return answer;
+  }
+
+  // The 99th percentile of about job.alone steps without pushes and of as many during pushes, in
+  // runs that begin with the one and the other in turn.
+  Result<json> alternate() {
+    TROUPE_TRY_ASSIGN(team, make_team({job_.device, sender_threads()}));
+    Sender sender(job_, base_, local_, *team);
+    TROUPE_TRY(begin_decoding(sender, "keep"));
+    std::vector<double> without, with;
+    for (std::int64_t half = 0; half < 2 * job_.runs; ++half) {
+      const bool pushes = (half / 2 + half) % 2 == 1;
+      for (std::int64_t steps = 0; pushes && steps < job_.alone;) {
+        TROUPE_TRY_ASSIGN(answer, push(sender));
+        steps = answer["steps"];
+      }
+      TROUPE_TRY(channel_.say({{"do", pushes ? "during" : "alone"}}));
+      TROUPE_TRY_ASSIGN(answer, channel_.hear());
+      (pushes ? with : without).push_back(answer["p99_ms"]);
+    }
+    TROUPE_TRY(channel_.say({{"do", "stop"}}));
+    TROUPE_TRY(channel_.hear());
+    const Quartiles alone = quartiles(without), during = quartiles(with);
+    const auto list = [](const Quartiles& q) { return json{q.first, q.second, q.third}; };
+    return json{{"runs_p99_ms_alone", list(alone)},
+                {"runs_p99_ms_during", list(during)},
+                {"runs_overlap", alone.overlap(during)}};
+  }
+
+  std::int64_t sender_threads() const {
+    return std::max<std::int64_t>(job_.threads - job_.engine_threads, 1);
+  }
+
+  // Publishes `pushes` versions while the receiver decodes. Returns the receiver's last answer,
+  // with swap_ms added.
+  Result<json> decode(const std::string& kv, std::int64_t pushes) {
+    TROUPE_TRY_ASSIGN(team, make_team({job_.device, sender_threads()}));
+    Sender sender(job_, base_, local_, *team);
+    TROUPE_TRY(begin_decoding(sender, kv));
     std::vector<double> swaps;
     for (std::int64_t i = 0; i < pushes; ++i) {
-      sender.learn(++version_);
-      TROUPE_TRY(channel_.say({{"do", "begin"}}));
-      const std::int64_t start = clock_ns();
-      TROUPE_TRY(sender.publish(version_));
-      TROUPE_TRY(channel_.say({{"do", "version"}, {"version", version_}}));
-      TROUPE_TRY_ASSIGN(answer, channel_.hear());
-      const std::int64_t swapped = answer["swapped_ns"];
-      swaps.push_back(static_cast<double>(swapped - start) * 1e-6);
+      TROUPE_TRY_ASSIGN(answer, push(sender));
+      swaps.push_back(answer["swap_ms"]);
     }
     TROUPE_TRY(channel_.say({{"do", "stop"}}));
     TROUPE_TRY_ASSIGN(answer, channel_.hear());
@@ -258,6 +309,8 @@ void print(const PushJob& job,
                                    {"pack_gb_per_s", figures["pack_gb_per_s"]},
                                    {"slice_ms_p99", figures["slice_ms_p99"]},
                                    {"slice_ms_most", figures["slice_ms_most"]},
+                                   {"slices", figures["slices"]},
+                                   {"slices_over", figures["slices_over"]},
                                    {"served_on_device", figures["served_on_device"]},
                                    {"pushes", job.pushes},
                                    {"slice_us", job.slice_us},
@@ -265,6 +318,8 @@ void print(const PushJob& job,
     for (const char* name : {"step_ms", "step_ms_p99_alone", "step_ms_p99_during", "steps_during",
                              "swap_ms", "checked_tokens", "checked_versions", "mixed_tokens"})
       line[name] = figures.at(name);
+    for (const char* name : {"runs_p99_ms_alone", "runs_p99_ms_during", "runs_overlap"})
+      if (figures.contains(name)) line[name] = figures[name];
     return say(line.dump());
   }
   std::printf("%.0f MB (%s) by %s, %lld threads\n", static_cast<double>(bytes) * 1e-6,
@@ -272,11 +327,27 @@ void print(const PushJob& job,
   std::printf(
       "  transfer  %6.2f GB/s, %3.0f %% of the limit (%.2f); publishing %.2f, taking %.2f\n",
       number("gb_per_s"), 100 * share, limit, number("publish_gb_per_s"), number("pack_gb_per_s"));
-  std::printf("  slices    %.2f ms of processor time, p99; the longest %.2f\n",
-              number("slice_ms_p99"), number("slice_ms_most"));
+  std::printf(
+      "  slices    %.2f ms of processor time, p99; the longest %.2f; %.0f of %.0f longer than "
+      "%.2f\n",
+      number("slice_ms_p99"), number("slice_ms_most"), number("slices_over"), number("slices"),
+      1e-3 * static_cast<double>(job.slice_us));
   std::printf("  decoding  step %.2f ms, p99 alone %.2f, during %lld pushes %.2f: pause %.2f ms\n",
               number("step_ms"), number("step_ms_p99_alone"), static_cast<long long>(job.pushes),
               number("step_ms_p99_during"), pause);
+  if (figures.contains("runs_overlap")) {
+    const auto list = [&](const char* name) {
+      const json& q = figures.at(name);
+      char text[64];
+      std::snprintf(text, sizeof text, "%.2f (%.2f to %.2f)", q[1].get<double>(),
+                    q[0].get<double>(), q[2].get<double>());
+      return std::string(text);
+    };
+    std::printf("  %lld runs   p99 alone %s, during pushes %s ms: the quartiles %s\n",
+                static_cast<long long>(job.runs), list("runs_p99_ms_alone").c_str(),
+                list("runs_p99_ms_during").c_str(),
+                figures["runs_overlap"] == true ? "overlap" : "do not overlap");
+  }
   std::printf("  swap      %.0f ms after publishing began\n", number("swap_ms"));
   std::printf("  check     %.0f tokens of %.0f versions, %.0f with other bits than their version\n",
               number("checked_tokens"), number("checked_versions"), number("mixed_tokens"));
@@ -323,6 +394,9 @@ Result<void> bench_push(Words words) {
            {"--engine-threads", &job.engine_threads, "0 = all cores but one", false, 0, 1024},
            {"--pushes", &job.pushes, "while the engine decodes", false, 1, 1e6},
            {"--alone", &job.alone, "steps that are timed before the pushes", false, 1, 1e6},
+           {"--runs", &job.runs,
+            "alternated, each of --alone steps without pushes and about as many during pushes",
+            false, 0, 1000},
            {"--checked", &job.checked, "pushes whose tokens are computed again", false, 1, 1e4},
            {"--batch", &job.batch, "samples at once", false, 1, 4096},
            {"--slice-us", &job.slice_us, "of packing between two steps", false, 1, 1e6},

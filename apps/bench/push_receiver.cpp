@@ -80,8 +80,10 @@ class PushDecode {
         team_(team) {}
 
   // Sends {"ready": true}, then decodes until {"do": "stop"}. A push begins with {"do": "begin"};
-  // {"do": "version", "version": V} says that V can be fetched. Its answer {"swapped_ns": T}, the
-  // end of the first step on V, ends the push.
+  // {"do": "version", "version": V} says that V can be fetched. Its answer {"swapped_ns": T,
+  // "steps": N} ends the push: T is the end of the first step on V, N the steps during pushes since
+  // the last {"do": "during"}. That is answered with their 99th percentile, {"p99_ms": T}, and
+  // {"do": "alone"} with that of job.alone steps without a push.
   core::Result<void> run(const PushChannel& channel, engine::KvAction action) {
     engine::EngineLimits limits;
     limits.sequences_max = static_cast<std::int32_t>(job_.batch);
@@ -94,16 +96,26 @@ class PushDecode {
                       ? kCheckedTokens
                       : static_cast<std::int32_t>(base_.spec().context - kPrompt_tokens);
     bool during = false;
-    for (std::int64_t i = -kWarmSteps; i < job_.alone; ++i) {
-      const std::int64_t start = clock_ns();
-      TROUPE_TRY_ASSIGN(plain, step(action));
-      if (plain && i >= 0) alone_ns_.push_back(static_cast<double>(clock_ns() - start));
-    }
+    for (int i = 0; i < kWarmSteps; ++i)
+      TROUPE_TRY(step(action));
+    TROUPE_TRY_ASSIGN(first, steps_alone(action));
+    alone_ns_ = std::move(first);
     TROUPE_TRY(channel.say({{"ready", true}}));
     for (;;) {
       if (channel.waiting()) {
         TROUPE_TRY_ASSIGN(message, channel.hear());
         if (message["do"] == "stop") return {};
+        if (message["do"] == "alone") {
+          TROUPE_TRY_ASSIGN(steps, steps_alone(action));
+          TROUPE_TRY(channel.say({{"p99_ms", 1e-6 * p99(std::move(steps))}}));
+          continue;
+        }
+        if (message["do"] == "during") {
+          const std::vector<double> steps(during_ns_.begin() + mark_, during_ns_.end());
+          mark_ = std::ssize(during_ns_);
+          TROUPE_TRY(channel.say({{"p99_ms", 1e-6 * p99(steps)}}));
+          continue;
+        }
         during = true;  // from "begin" on: taking the snapshot is part of a push
         if (message["do"] == "version") {
           const core::Version version = message["version"];
@@ -117,7 +129,7 @@ class PushDecode {
       const std::int64_t end = clock_ns();
       if (plain) (during ? during_ns_ : alone_ns_).push_back(static_cast<double>(end - start));
       if (!swapped_) continue;
-      TROUPE_TRY(channel.say({{"swapped_ns", end}}));
+      TROUPE_TRY(channel.say({{"swapped_ns", end}, {"steps", std::ssize(during_ns_) - mark_}}));
       swapped_.reset();
       during = false;
     }
@@ -156,6 +168,17 @@ class PushDecode {
   }
 
  private:
+  // Nanoseconds of each of job.alone decode steps.
+  core::Result<std::vector<double>> steps_alone(engine::KvAction action) {
+    std::vector<double> steps;
+    while (std::ssize(steps) < job_.alone) {
+      const std::int64_t start = clock_ns();
+      TROUPE_TRY_ASSIGN(plain, step(action));
+      if (plain) steps.push_back(static_cast<double>(clock_ns() - start));
+    }
+    return steps;
+  }
+
   core::Result<void> refill() {
     for (; open_ < job_.batch; ++open_) {
       engine::GroupRequest request;
@@ -235,6 +258,7 @@ class PushDecode {
   std::shared_ptr<weights::WeightIntake> intake_;
   std::optional<core::Version> swapped_;  // by this step
   std::vector<double> alone_ns_, during_ns_;
+  std::ptrdiff_t mark_ = 0;  // steps during pushes that were asked for
 };
 
 class Receiver {
@@ -271,10 +295,13 @@ class Receiver {
     }
     const std::int64_t done = clock_ns();
     held_ = intake->take();  // until the next transfer, as an engine would
+    const auto is_over = [&](double ms) { return 1e3 * ms > static_cast<double>(job_.slice_us); };
     return channel_.say({{"arrived_ns", arrived},
                          {"done_ns", done},
                          {"slice_ms", p99(slices)},
-                         {"slice_ms_most", *std::max_element(slices.begin(), slices.end())}});
+                         {"slice_ms_most", *std::max_element(slices.begin(), slices.end())},
+                         {"slices", slices.size()},
+                         {"slices_over", std::count_if(slices.begin(), slices.end(), is_over)}});
   }
 
   core::Result<void> decode(bool keep) {

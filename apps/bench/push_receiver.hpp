@@ -5,7 +5,8 @@
 //   {"do": "transfer", "version": V, "location": L}
 //     Fetches V and takes it into panels in slices of job.slice_us. Answers {"arrived_ns":
 //     clock_ns() when the fetch was done, "done_ns": when the panels were complete, "slice_ms",
-//     "slice_ms_most": processor time of a slice on the calling thread, 99th percentile and most}.
+//     "slice_ms_most": processor time of a slice on the calling thread, 99th percentile and most,
+//     "slices": how many, "slices_over": of these, longer ones than job.slice_us}.
 //   {"do": "decode", "kv": "keep" or "recompute", "location": L}
 //     Decodes while weights arrive; PushDecode::run lists the messages in between.
 //   {"do": "end"}
@@ -31,6 +32,7 @@ struct PushJob {
   std::int64_t threads = 0, engine_threads = 0;  // of a transfer; of the engine that decodes
   std::int64_t pushes = 100, checked = 8;        // while decoding; with every token checked
   std::int64_t alone = 200;  // steps without a push that are timed, before the first push
+  std::int64_t runs = 0;     // alternated ones of `alone` steps without and with pushes
   std::int64_t batch = 4, slice_us = 2000;  // samples at once; packing between two steps
 };
 // The fields that the receiver needs, sent as its first message.

@@ -86,6 +86,11 @@ class TrainableModel {
   std::shared_ptr<const model::PackedWeights> packed();
   // The same for passes of this model: at stage 3 panels that are filled part by part.
   std::shared_ptr<const model::PackedWeights> pass_weights();
+  // Stage 3: the ranks have divided the weights. Calls `see` for all of them, each once, part by
+  // part; all ranks call it.
+  bool divided() const { return divided_ != nullptr; }
+  using See = std::function<void(core::Range part, const float* flat)>;
+  core::Result<void> each_part(const See& see) const;
   // At stage 3 makes master() whole on every rank, until the next pass. Else does nothing.
   core::Result<void> gather() const;
 

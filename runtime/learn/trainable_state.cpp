@@ -121,6 +121,11 @@ core::Result<void> TrainableModel::gather() const {
   return divided_ ? divided_->gather_all() : core::Result<void>();
 }
 
+core::Result<void> TrainableModel::each_part(const See& see) const {
+  TROUPE_CHECK(divided_, "divided weights");
+  return divided_->each_part(see);
+}
+
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
   TROUPE_TRY(gather());
   core::Result<void>

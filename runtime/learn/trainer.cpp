@@ -122,7 +122,9 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   }
 
   std::shared_ptr<const model::PackedWeights> packed() override { return model_->packed(); }
+  bool divided() const override { return model_->divided(); }
   core::Result<void> gather() override { return model_->gather(); }
+  core::Result<void> each_part(const See& see) override { return model_->each_part(see); }
   const model::ParamStore& master() const override { return model_->master(); }
   const model::ParamStore* average() const override {
     return average_ ? &average_->weights() : nullptr;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/core/ids.hpp"
+#include "runtime/core/range.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/experience/group.hpp"
@@ -15,6 +16,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -70,9 +72,17 @@ class PolicyTrainer {
   // Panels of the current weights for the engine, made once per version and shared.
   virtual std::shared_ptr<const model::PackedWeights> packed() = 0;
 
-  // Ranks at stage 3: master() and packed() are whole until the next call that learns or scores
-  // (ranks/ranks.hpp).
+  // Ranks at stage 3: they have divided the weights (ranks/ranks.hpp). master() and packed() are
+  // whole after gather(), until the next call that learns or scores. each_part() calls `see` for
+  // all weights, each once: one part of the model after the other, which lies at `flat +
+  // part.begin` meanwhile. All ranks call these two.
+  virtual bool divided() const { return false; }
   virtual core::Result<void> gather() { return {}; }
+  using See = std::function<void(core::Range part, const float* flat)>;
+  virtual core::Result<void> each_part(const See& see) {
+    see({0, master().size()}, master().data());
+    return {};
+  }
   virtual const model::ParamStore& master() const = 0;
   // Moving average of the weights over optimiser steps; null without one.
   virtual const model::ParamStore* average() const = 0;

@@ -142,6 +142,19 @@ PackPlan::Place PackPlan::place_of(std::int64_t unit) const {
   return {offset_of(piece, row_of(piece, unit)), offset_of(piece, row_of(piece, unit + 1))};
 }
 
+PackPlan::Place PackPlan::scales_of(std::int64_t unit) const {
+  const Piece& piece = piece_of(unit);
+  if (piece.scale == 0) return {};
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t begin = row_of(piece, unit), end = row_of(piece, unit + 1);
+  return {piece.scale + begin * kBytes,
+          piece.scale + (begin + kernels::panels_of(end - begin) * kernels::kPanel) * kBytes};
+}
+
+float* PackPlan::scales_at(const Piece& piece, std::int64_t row, char* image) {
+  return piece.scale == 0 ? nullptr : reinterpret_cast<float*>(image + piece.scale) + row;
+}
+
 std::vector<std::int64_t> PackPlan::units_in(std::int64_t begin, std::int64_t end) const {
   // The last piece that starts at `begin` or before it.
   auto next = std::upper_bound(
@@ -175,14 +188,12 @@ void PackPlan::fill_rows(const Piece& piece,
                          std::int64_t end,
                          const float* from,
                          char* out,
-                         char* image) {
+                         float* scales) {
   const std::int64_t count = end - begin;
   auto* const numbers = reinterpret_cast<float*>(out);
   if (piece.panels) {
-    float* const scale =
-        piece.scale == 0 ? nullptr : reinterpret_cast<float*>(image + piece.scale) + begin;
     kernels::ops().pack_transposed(
-        {.from = from, .ldf = piece.k, .n = count, .k = piece.k, .to = {out, piece.dtype, scale}},
+        {.from = from, .ldf = piece.k, .n = count, .k = piece.k, .to = {out, piece.dtype, scales}},
         {0, kernels::panels_of(count)});
   } else if (piece.plus_one) {
     kernels::ops().add_rows({.columns = count, .a = ones_.data(), .b = from, .out = numbers},
@@ -197,23 +208,26 @@ void PackPlan::fill_unit(std::int64_t unit, const float* flat, char* image, bool
   const std::int64_t begin = row_of(piece, unit), end = row_of(piece, unit + 1);
   const float* const from = flat + piece.flat + begin * piece.k;
   char* const out = image + offset_of(piece, begin);
-  if (here || memory_->on_host()) return fill_rows(piece, begin, end, from, out, image);
+  float* const scales = scales_at(piece, begin, image);
+  if (here || memory_->on_host()) return fill_rows(piece, begin, end, from, out, scales);
   const std::int64_t count = (end - begin) * piece.k;
   staging_.reserve_discard(count, *memory_);
   staging_.upload({from, static_cast<std::size_t>(count)});
-  fill_rows(piece, begin, end, staging_.data(), out, image);
+  fill_rows(piece, begin, end, staging_.data(), out, scales);
 }
 
-void PackPlan::fill_unit_at(std::int64_t unit, const float* flat, char* out) {
+void PackPlan::fill_unit_at(std::int64_t unit, const float* flat, char* out, char* scales) {
   const Piece& piece = piece_of(unit);
-  TROUPE_CHECK(piece.scale == 0 && memory_->on_host(), "a unit that is more than one range");
+  TROUPE_CHECK(memory_->on_host() && (piece.scale == 0 || scales != nullptr),
+               "a unit on the host, with a place for its scales");
   const std::int64_t begin = row_of(piece, unit), end = row_of(piece, unit + 1);
-  fill_rows(piece, begin, end, flat + piece.flat + begin * piece.k, out, nullptr);
+  fill_rows(piece, begin, end, flat + piece.flat + begin * piece.k, out,
+            piece.scale == 0 ? nullptr : reinterpret_cast<float*>(scales));
 }
 
 void PackPlan::fill(const float* flat, char* image) {
   for (const Piece& piece : pieces_)
-    fill_rows(piece, 0, piece.n, flat + piece.flat, image + piece.out, image);
+    fill_rows(piece, 0, piece.n, flat + piece.flat, image + piece.out, scales_at(piece, 0, image));
 }
 
 }  // namespace troupe::model

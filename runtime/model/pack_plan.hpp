@@ -32,6 +32,8 @@ class PackPlan {
     std::int64_t begin = 0, end = 0;
   };
   Place place_of(std::int64_t unit) const;
+  // Of its scales; empty for other than int8 panels.
+  Place scales_of(std::int64_t unit) const;
   // The units that write bytes of [begin, end), in the order of their places. Not for int8.
   std::vector<std::int64_t> units_in(std::int64_t begin, std::int64_t end) const;
 
@@ -46,8 +48,9 @@ class PackPlan {
   // Fills a unit of `image`. `flat`: the parameters in the order of ParamLayout, on the host or,
   // with `here`, in the image's memory.
   void fill_unit(std::int64_t unit, const float* flat, char* image, bool here = false);
-  // The same, but writes the unit's bytes at `out`, 64-byte aligned, instead. Host; not for int8.
-  void fill_unit_at(std::int64_t unit, const float* flat, char* out);
+  // The same, but writes the unit's bytes at `out` and its scales, if it has any, at `scales`
+  // instead, both 64-byte aligned. Host.
+  void fill_unit_at(std::int64_t unit, const float* flat, char* out, char* scales = nullptr);
   // Fills the whole image from parameters in the same memory.
   void fill(const float* flat, char* image);
 
@@ -82,7 +85,8 @@ class PackPlan {
                  std::int64_t end,
                  const float* from,
                  char* out,
-                 char* image);
+                 float* scales);
+  static float* scales_at(const Piece& piece, std::int64_t row, char* image);
 
   kernels::PanelDtype dtype_;
   core::Memory* memory_;

@@ -255,14 +255,7 @@ core::Result<void> receive_all(const OwnedFd& socket,
   return {};
 }
 
-core::Result<void> receive_with_fd(const OwnedFd& socket,
-                                   void* bytes,
-                                   std::size_t size,
-                                   OwnedFd& passed,
-                                   Patience patience,
-                                   const std::string& what) {
-  const Waited waited = wait_for_bytes(socket, POLLIN, patience);
-  if (waited != Waited::kMoves) return stood_still(waited, patience, what, 0, size);
+ssize_t receive_some(const OwnedFd& socket, void* bytes, std::size_t size, OwnedFd& passed) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec part{bytes, size};
   msghdr message{};
@@ -271,13 +264,26 @@ core::Result<void> receive_with_fd(const OwnedFd& socket,
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   const ssize_t n = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
-  if (n <= 0) return other_side_closed(what, 0, size);
+  if (n <= 0) return n;
   for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
     if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
     int fd = -1;
     std::memcpy(&fd, CMSG_DATA(at), sizeof fd);
     passed = OwnedFd(fd);
   }
+  return n;
+}
+
+core::Result<void> receive_with_fd(const OwnedFd& socket,
+                                   void* bytes,
+                                   std::size_t size,
+                                   OwnedFd& passed,
+                                   Patience patience,
+                                   const std::string& what) {
+  const Waited waited = wait_for_bytes(socket, POLLIN, patience);
+  if (waited != Waited::kMoves) return stood_still(waited, patience, what, 0, size);
+  const ssize_t n = receive_some(socket, bytes, size, passed);
+  if (n <= 0) return other_side_closed(what, 0, size);
   const auto got = static_cast<std::size_t>(n);
   return receive_all(socket, static_cast<char*>(bytes) + got, size - got, patience, what);
 }

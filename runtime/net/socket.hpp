@@ -8,6 +8,8 @@
 #include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -64,6 +66,9 @@ core::Result<void> receive_with_fd(const OwnedFd& socket,
                                    OwnedFd& passed,
                                    Patience patience,
                                    const std::string& what);
+// One attempt to receive up to `size` bytes that may come with a descriptor; returns what recv
+// does.
+ssize_t receive_some(const OwnedFd& socket, void* bytes, std::size_t size, OwnedFd& passed);
 // Sends bytes together with the descriptor `passed`, in one attempt; false if not all were sent.
 bool send_with_fd(const OwnedFd& socket, const void* bytes, std::size_t size, int passed);
 

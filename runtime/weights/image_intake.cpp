@@ -17,6 +17,24 @@ constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
+std::span<const char> ArrivedImage::bucket(std::uint32_t index) const {
+  const auto of = static_cast<std::uint32_t>(parts.size());
+  const std::uint32_t part = index % of;
+  return shape.bucket(parts[part].data, index, {part, of});
+}
+
+bool ArrivedImage::is_taken_back() const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return weights::is_taken_back(part.lease); });
+}
+
+void ArrivedImage::let_go() {
+  for (Part& part : parts) {
+    part.owner.reset();
+    part.lease.close();
+  }
+}
+
 bool is_taken_back(const net::OwnedFd& lease) {
   char byte = 0;
   return lease && ::recv(lease.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
@@ -36,12 +54,11 @@ ImageIntake::ImageIntake(ArrivedImage image, std::shared_ptr<ShadowPool> shadows
 // An error of any kind that shows after the snapshot was taken back is that: its bytes may be those
 // of another version.
 core::Result<bool> ImageIntake::advance(core::TeamRunner& team, core::Duration budget) {
-  if (is_taken_back(image_.lease)) return taken_back(image_.version);
+  if (image_.is_taken_back()) return taken_back(image_.version);
   auto done = copy(team, budget);
-  if ((!done || *done) && is_taken_back(image_.lease)) return taken_back(image_.version);
+  if ((!done || *done) && image_.is_taken_back()) return taken_back(image_.version);
   if (!done || !*done) return done;
-  image_.owner.reset();
-  image_.lease.close();
+  image_.let_go();
   return true;
 }
 
@@ -76,8 +93,8 @@ core::Result<bool> ImageIntake::copy(core::TeamRunner& team, core::Duration budg
 }
 
 void ImageIntake::copy_bucket(std::uint32_t index) {
-  const auto from = image_.shape.bucket(image_.data, index);
-  char* const to = shadow_->image() + (from.data() - image_.data);
+  const auto from = image_.bucket(index);
+  char* const to = shadow_->image() + image_.shape.begin_of(index);
   core::Memory& memory = shadow_->memory();
   const bool check = !image_.verified;
   std::uint32_t crc = 0;

@@ -17,14 +17,23 @@ namespace troupe::weights {
 
 // The image of one version, and the owners that keep its memory alive and unchanged.
 struct ArrivedImage {
+  // The share of one source: part i has the buckets of Share{i, parts}.
+  struct Part {
+    const char* data = nullptr;
+    net::OwnedFd lease;                 // a connection: until a byte comes nobody writes `data`
+    std::shared_ptr<const void> owner;  // of `data`; goes before the lease
+  };
   core::Version version = 0;
   SnapshotShape shape;
   std::vector<std::uint32_t> table;  // CRC-32C of each bucket
-  const char* data = nullptr;
-  bool on_device = false;             // `data` lies in the memory of the engine's team
-  net::OwnedFd lease;                 // a connection: until a byte comes nobody writes `data`
-  std::shared_ptr<const void> owner;  // of `data`; goes before the lease
-  bool verified = false;              // every bucket was checked, or needs no check
+  std::vector<Part> parts;
+  bool on_device = false;  // the one part lies in the memory of the engine's team
+  bool verified = false;   // every bucket was checked, or needs no check
+
+  std::span<const char> bucket(std::uint32_t index) const;
+  // Whether the publisher has taken any of the memory back.
+  bool is_taken_back() const;
+  void let_go();  // of owners and leases
 };
 
 // True when the publisher has taken the memory behind this lease back. It sends a byte before it

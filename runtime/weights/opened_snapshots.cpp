@@ -25,7 +25,8 @@ core::Result<ArrivedImage> announced(const SnapshotHead& head,
 }
 
 core::Result<OpenedSnapshots::Opened> OpenedSnapshots::map(const Answer& answer,
-                                                           const net::OwnedFd& memory) {
+                                                           const net::OwnedFd& memory,
+                                                           std::size_t most) {
   const std::lock_guard lock(mutex_);
   const auto known = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const Opened& one) { return one.id == answer.buffer_id; });
@@ -38,14 +39,15 @@ core::Result<OpenedSnapshots::Opened> OpenedSnapshots::map(const Answer& answer,
   auto held = std::make_shared<core::SharedMemory>(std::move(opened));
   kept_.push_back(
       {answer.buffer_id, answer.bytes, std::shared_ptr<const void>(held, held->data())});
-  if (kept_.size() > limits::kWeightMappings_max) kept_.erase(kept_.begin());
+  if (kept_.size() > most) kept_.erase(kept_.begin());
   return kept_.back();
 }
 
 core::Result<ArrivedImage> OpenedSnapshots::open(const Answer& answer,
                                                  const net::OwnedFd& memory,
-                                                 const std::string& public_key) {
-  TROUPE_TRY_ASSIGN(mapping, map(answer, memory));
+                                                 const std::string& public_key,
+                                                 Share share) {
+  TROUPE_TRY_ASSIGN(mapping, map(answer, memory, limits::kWeightMappings_max * share.of));
   const char* const start = static_cast<const char*>(mapping.data.get());
   SnapshotHead head;
   if (mapping.bytes < sizeof head) {
@@ -53,12 +55,11 @@ core::Result<ArrivedImage> OpenedSnapshots::open(const Answer& answer,
   }
   std::memcpy(&head, start, sizeof head);
   TROUPE_TRY_ASSIGN(shape, check_head(head, expected_));
-  if (mapping.bytes != shape.bytes() || head.version != answer.version) {
+  if (mapping.bytes != shape.bytes(share) || head.version != answer.version) {
     return fail(ErrorCode::kData, "the shared memory of the weights is not what was announced");
   }
   TROUPE_TRY_ASSIGN(image, announced(head, shape, start + sizeof head, public_key));
-  image.data = start + shape.data_offset();
-  image.owner = mapping.data;
+  image.parts.push_back({start + shape.data_offset(), {}, mapping.data});
   return image;
 }
 

@@ -1,7 +1,7 @@
 // Snapshots in the shared memory of other processes of this host, as a receiver sees them: mapped,
-// their heads and tables checked. Keeps the last kWeightMappings_max mappings, since a publisher
-// uses its buffers in turn and opening one again costs more than a step. Thread-safe; what it
-// returns may outlive it.
+// their heads and tables checked. Keeps the last kWeightMappings_max mappings of each source, since
+// a publisher uses its buffers in turn and opening one again costs more than a step. Thread-safe;
+// what it returns may outlive it.
 #pragma once
 
 #include "runtime/weights/image_intake.hpp"
@@ -18,11 +18,13 @@ class OpenedSnapshots {
   // `expected`: the shape of the receiver's model.
   explicit OpenedSnapshots(const SnapshotShape& expected) : expected_(expected) {}
 
-  // The snapshot that `answer` announces, in `memory`. Errors: kData (head, table, size or
+  // The snapshot that `answer` announces, in `memory`, as the one part of an image: what `share`
+  // has of it. Errors: kData (head, table, size or
   // signature are wrong, or the size is not sealed), kResources.
   core::Result<ArrivedImage> open(const Answer& answer,
                                   const net::OwnedFd& memory,
-                                  const std::string& public_key);
+                                  const std::string& public_key,
+                                  Share share = {});
 
  private:
   struct Opened {
@@ -30,7 +32,7 @@ class OpenedSnapshots {
     std::uint64_t bytes = 0;           // that may be read
     std::shared_ptr<const void> data;  // closed by its last holder
   };
-  core::Result<Opened> map(const Answer& answer, const net::OwnedFd& memory);
+  core::Result<Opened> map(const Answer& answer, const net::OwnedFd& memory, std::size_t most);
 
   const SnapshotShape expected_;
   std::mutex mutex_;

@@ -72,10 +72,20 @@ std::uint64_t SnapshotShape::data_offset() const {
   return (before + kPage_bytes - 1) / kPage_bytes * kPage_bytes;
 }
 
-std::span<const char> SnapshotShape::bucket(const char* data, std::uint32_t index) const {
-  const std::uint64_t begin = index * bucket_bytes;
-  const std::uint64_t end = std::min(begin + bucket_bytes, image_bytes);
-  return {data + begin, static_cast<std::size_t>(end - begin)};
+std::size_t SnapshotShape::size_of(std::uint32_t index) const {
+  return static_cast<std::size_t>(std::min(begin_of(index + 1), image_bytes) - begin_of(index));
+}
+
+std::uint64_t SnapshotShape::image_bytes_of(Share share) const {
+  const std::uint64_t whole = share.before(buckets) * bucket_bytes;
+  const bool has_last = buckets > 0 && share.has(buckets - 1);
+  return has_last ? whole - bucket_bytes + size_of(buckets - 1) : whole;
+}
+
+std::span<const char> SnapshotShape::bucket(const char* data,
+                                            std::uint32_t index,
+                                            Share share) const {
+  return {data + share.before(index) * bucket_bytes, size_of(index)};
 }
 
 core::Result<SnapshotHead> make_head(const SnapshotShape& shape,
@@ -162,6 +172,10 @@ core::Result<void> check_answer(const Answer& answer,
     case AnswerStatus::kTooMany:
       return fail(ErrorCode::kOverloaded, source + " has " + to_string(limits::kWeightQueue_max) +
                                               " receivers waiting already; ask again later");
+    case AnswerStatus::kReplaced:
+      return fail(ErrorCode::kPeerLost,
+                  "version " + to_string(at_least) + " of the weights was replaced at " + source +
+                      " while it was fetched; version " + to_string(answer.version) + " is there");
     case AnswerStatus::kAtRelay:
       break;  // for a receiver that can go there
     case AnswerStatus::kQueued:

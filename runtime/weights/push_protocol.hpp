@@ -6,6 +6,12 @@
 // buckets. A receiver that is sent to a relay (kAtRelay) keeps its connection with the publisher
 // and sends a Report over it now and then. Integers are little-endian, as on x86-64. Pure
 // functions, except for the two ids at the end.
+//
+// An image may have several sources, each with its share of the buckets: the ranks of a trainer on
+// one host. Their snapshots have the head and the checksums of the whole image, and then the
+// buckets of their share alone. Source 0 is the publisher: its answer says how many sources there
+// are, and for shared memory at which sockets the others are. The receiver then asks each of them
+// for that very version; for a stream by a new connection to the publisher, which hands it on.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -22,7 +28,7 @@
 
 namespace troupe::weights {
 
-inline constexpr std::uint64_t kPushMagic = 0x3230484355505254;  // "TRPUCH02"
+inline constexpr std::uint64_t kPushMagic = 0x3330484355505254;  // "TRPUCH03"
 // A location's key: what a receiver sends, then the public key of the publisher's signatures.
 inline constexpr std::size_t kSecret_chars = 64;
 inline constexpr std::size_t kKey_chars = kSecret_chars + net::kPublicKey_chars;
@@ -60,14 +66,15 @@ struct Hello {
   Wants wants = Wants::kMemory;
   kernels::PanelDtype image = kernels::PanelDtype::kF32;  // image_type of the panels
   std::uint8_t relays = 0;  // 1: may be sent to a relay, and has kAtRelay's Reports
-  std::uint8_t reserved[2] = {};
+  std::uint8_t exact = 0;   // 1: no newer version than `at_least` will do
+  std::uint8_t keep = 0;    // 1: source 0 keeps its snapshot of that version for this receiver
   core::Version begun = 0;  // the version of which it has the first `buckets`
   std::uint32_t buckets = 0;
   std::uint32_t avoid = 0;  // the number of the relay that failed it; 0: none
   RelayFault fault = RelayFault::kNone;
-  std::uint32_t reserved_too = 0;
-  std::uint64_t host = 0;  // a hash of its host's id
-  RelayPlace place;        // its own; `number` is by which the publisher knows it again, or 0
+  std::uint32_t source = 0;  // that is asked
+  std::uint64_t host = 0;    // a hash of its host's id
+  RelayPlace place;          // its own; `number` is by which the publisher knows it again, or 0
   char secret[kSecret_chars] = {};
 };
 static_assert(sizeof(Hello) == 312);
@@ -82,6 +89,7 @@ enum class AnswerStatus : std::uint32_t {
   kNoDevice = 7,   // no snapshot is on a device that others can open
   kQueued = 8,     // the receiver waits for a snapshot; another answer follows
   kAtRelay = 9,    // a RelayPlace follows: `version` is to be had there
+  kReplaced = 10,  // the version that was asked for is no longer here; `version` is the newest
 };
 
 struct Answer {
@@ -91,8 +99,17 @@ struct Answer {
   core::Version version = 0;
   std::uint64_t buffer_id = 0;  // of the snapshot, by which a receiver finds memory it has opened
   std::uint64_t bytes = 0;      // of the snapshot; for kDevice of the image alone
+  std::uint32_t sources = 1;    // of this image, if source 0 was asked; with kMemory a SourcePlace
+                                // of each further one follows
+  std::uint32_t kept = 0;       // 1: this snapshot is not taken back before its receiver is done
 };
-static_assert(sizeof(Answer) == 40);
+static_assert(sizeof(Answer) == 48);
+
+// Where processes of its host reach a source of shared memory.
+struct SourcePlace {
+  char socket[64] = {};  // Unix socket, ended by a zero
+};
+inline constexpr std::uint32_t kSources_max = 1024;
 
 // From a receiver at a relay to the publisher.
 struct Report {
@@ -131,6 +148,20 @@ struct SnapshotHead {
 };
 static_assert(sizeof(SnapshotHead) == 120);
 
+// The buckets of an image that one of its sources has: each one after `of` further ones.
+struct Share {
+  std::uint32_t number = 0, of = 1;  // a number that is no source's (`of`) has none
+  bool has(std::uint32_t bucket) const { return bucket % of == number; }
+  // Buckets of the share below this one.
+  std::uint32_t before(std::uint32_t bucket) const {
+    if (number >= of) return 0;
+    return bucket / of + (bucket % of > number ? 1 : 0);
+  }
+  // The bucket of the image that is the share's one of this index.
+  std::uint32_t bucket(std::uint32_t index) const { return index * of + number; }
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
 // The storage type under which images are told apart: bf16-compute has the panels of bf16.
 constexpr kernels::PanelDtype image_type(kernels::PanelDtype dtype) {
   return dtype == kernels::PanelDtype::kBf16Compute ? kernels::PanelDtype::kBf16 : dtype;
@@ -148,10 +179,15 @@ struct SnapshotShape {
   std::uint64_t bucket_bytes = 0;
   std::uint32_t buckets = 0;
 
-  std::uint64_t data_offset() const;  // of the image, after head, table and zeros
-  std::uint64_t bytes() const { return data_offset() + image_bytes; }
-  // The bytes of bucket `index` of the image that begins at `data`.
-  std::span<const char> bucket(const char* data, std::uint32_t index) const;
+  std::uint64_t data_offset() const;                // of the buckets, after head, table and zeros
+  std::uint64_t image_bytes_of(Share share) const;  // of the share's buckets alone
+  // Of a snapshot with this share of the buckets.
+  std::uint64_t bytes(Share share = {}) const { return data_offset() + image_bytes_of(share); }
+  // The place of bucket `index` in an image, in bytes.
+  std::uint64_t begin_of(std::uint32_t index) const { return index * bucket_bytes; }
+  std::size_t size_of(std::uint32_t index) const;
+  // The bytes of bucket `index`, where the share's buckets begin at `data`.
+  std::span<const char> bucket(const char* data, std::uint32_t index, Share share = {}) const;
 };
 
 // Makes a complete head for `version`; `table` holds the buckets' checksums. Error kInternal: it

@@ -29,6 +29,27 @@ core::Result<Answer> receive_answer(const net::OwnedFd& socket,
   return answer;
 }
 
+// An answer with its shared memory.
+struct Lent {
+  Answer answer;
+  net::OwnedFd memory;
+};
+
+core::Result<void> ask_for_memory(const net::OwnedFd& socket,
+                                  const Hello& hello,
+                                  const std::string& source,
+                                  net::Patience patience,
+                                  Lent& lent) {
+  TROUPE_TRY(send_all(socket, &hello, sizeof hello, patience, "asking for weights"));
+  do {
+    TROUPE_TRY(receive_with_fd(socket, &lent.answer, sizeof lent.answer, lent.memory, patience,
+                               "the answer of " + source));
+  } while (is_queued(lent.answer));
+  TROUPE_TRY(check_answer(lent.answer, hello.at_least, source));
+  if (!lent.memory) return fail(ErrorCode::kData, source + " answered without its shared memory");
+  return {};
+}
+
 }  // namespace
 
 RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec,
@@ -112,7 +133,7 @@ core::Result<std::optional<ArrivedImage>> RemoteWeightSubscriber::from_device(
   if (memory_.shared_name() != place.device) return std::optional<ArrivedImage>();
   TROUPE_TRY_ASSIGN(image, open_device(answer, place, location.socket, *socket));
   // Without data the system refuses; fall back on host memory.
-  if (image.data == nullptr) return std::optional<ArrivedImage>();
+  if (image.parts.empty()) return std::optional<ArrivedImage>();
   return std::optional<ArrivedImage>(std::move(image));
 }
 
@@ -133,11 +154,10 @@ core::Result<ArrivedImage> RemoteWeightSubscriber::open_device(const Answer& ans
   if (data == nullptr) return image;
   image.version = answer.version;
   image.shape = shape_;
-  image.data = static_cast<const char*>(data);
   image.on_device = true;
-  image.owner = std::shared_ptr<const void>(
+  std::shared_ptr<const void> owner(
       data, [&memory = memory_](void* start) { memory.close_shared(start); });
-  image.lease = std::move(lease);
+  image.parts.push_back({static_cast<const char*>(data), std::move(lease), std::move(owner)});
   image.verified = true;  // nothing travelled
   return image;
 }
@@ -148,31 +168,61 @@ core::Result<ArrivedImage> RemoteWeightSubscriber::from_memory(net::OwnedFd sock
                                                                net::Patience patience) {
   TROUPE_TRY_ASSIGN(key, parts_of_key(location.key));
   TROUPE_TRY_ASSIGN(hello, hello_to(location, at_least, Wants::kMemory));
-  TROUPE_TRY(send_all(socket, &hello, sizeof hello, patience, "asking for weights"));
-  Answer answer;
-  net::OwnedFd memory;
-  do {
-    TROUPE_TRY(receive_with_fd(socket, &answer, sizeof answer, memory, patience,
-                               "the answer of " + location.socket));
-  } while (is_queued(answer));
-  TROUPE_TRY(check_answer(answer, at_least, location.socket));
-  if (!memory) {
-    return fail(ErrorCode::kData, location.socket + " answered without its shared memory");
+  Lent first;
+  TROUPE_TRY(ask_for_memory(socket, hello, location.socket, patience, first));
+  const std::uint32_t sources = first.answer.sources;
+  if (sources == 0 || sources > kSources_max) {
+    return fail(ErrorCode::kData, location.socket + " tells of " + std::to_string(sources) +
+                                      " sources of its weights");
   }
-  auto image = opened_.open(answer, memory, key.public_key);
-  if (!image && is_taken_back(socket)) return taken_back(answer.version);
-  if (image) image->lease = std::move(socket);
+  std::vector<SourcePlace> places(sources - 1);
+  TROUPE_TRY(receive_all(socket, places.data(), places.size() * sizeof(SourcePlace), patience,
+                         "the answer of " + location.socket));
+  auto image = opened_.open(first.answer, first.memory, key.public_key, {0, sources});
+  if (!image && is_taken_back(socket)) return taken_back(first.answer.version);
+  if (!image) return image;
+  image->parts.front().lease = std::move(socket);
+  hello.at_least = first.answer.version;
+  hello.exact = 1;
+  hello.keep = first.answer.kept != 0 ? 1 : 0;
+  for (std::uint32_t source = 1; source < sources; ++source) {
+    hello.source = source;
+    SourcePlace& place = places[source - 1];
+    place.socket[sizeof place.socket - 1] = 0;
+    TROUPE_TRY_ASSIGN(
+        part, from_source(place.socket, hello, {source, sources}, key.public_key, patience));
+    if (part.table != image->table) {
+      return fail(ErrorCode::kData, "source " + std::to_string(source) +
+                                        " of the weights has other checksums than the publisher");
+    }
+    image->parts.push_back(std::move(part.parts.front()));
+  }
   return image;
 }
 
-// Returns the connection to that location that an earlier fetch left open; empty if there is none.
-net::OwnedFd RemoteWeightSubscriber::take_kept(const WeightLocation& location) {
+// The share of one of the other sources of a version that the publisher has granted.
+core::Result<ArrivedImage> RemoteWeightSubscriber::from_source(const std::string& name,
+                                                               const Hello& hello,
+                                                               Share share,
+                                                               const std::string& public_key,
+                                                               net::Patience patience) {
+  TROUPE_TRY_ASSIGN(socket,
+                    net::connect_unix(name, std::chrono::steady_clock::now() + patience.span));
+  Lent lent;
+  TROUPE_TRY(ask_for_memory(socket, hello, name, patience, lent));
+  auto image = opened_.open(lent.answer, lent.memory, public_key, share);
+  if (!image && is_taken_back(socket)) return taken_back(hello.at_least);
+  if (image) image->parts.front().lease = std::move(socket);
+  return image;
+}
+
+// Returns the connections to that location that an earlier fetch left open; none if there are none.
+StreamSockets RemoteWeightSubscriber::take_kept(const WeightLocation& location) {
   std::lock_guard lock(mutex_);
   const bool same = kept_.host == location.tcp_host && kept_.port == location.tcp_port &&
                     kept_.key == location.key;
-  net::OwnedFd socket = std::move(kept_.socket);
-  if (!same) socket.close();
-  return socket;
+  StreamSockets sockets = std::exchange(kept_.sockets, {});
+  return same ? std::move(sockets) : StreamSockets();
 }
 
 // Another publisher has another key, and nothing of the last one's is passed on under it.
@@ -193,22 +243,26 @@ core::Result<ArrivedImage> RemoteWeightSubscriber::from_stream(core::Version at_
   TROUPE_TRY(open_relay(location.key));
   TROUPE_TRY_ASSIGN(hello, hello_to(location, at_least, Wants::kStream));
   hello.place = relay_->place();
+  const auto connect = [&]() -> core::Result<net::OwnedFd> {
+    const core::TimePoint until = std::chrono::steady_clock::now() + patience.span;
+    return location.tcp_host.starts_with('/')
+               ? net::connect_unix(location.tcp_host, until)
+               : net::connect_tcp(location.tcp_host, location.tcp_port, until);
+  };
+  StreamSockets sockets = take_kept(location);
   StreamFetch fetch({shape_, hello, key.public_key, *relay_, relays_, opened_, set_aside_, patience,
-                     location.tcp_host + ":" + std::to_string(location.tcp_port)});
-  net::OwnedFd socket = take_kept(location);
-  auto asked = socket ? fetch.ask(socket) : core::fail(ErrorCode::kPeerLost, "no connection");
+                     location.tcp_host + ":" + std::to_string(location.tcp_port), connect});
+  auto asked =
+      sockets.publisher ? fetch.ask(sockets) : core::fail(ErrorCode::kPeerLost, "no connection");
   if (!asked && asked.error().code != ErrorCode::kPeerLost) return asked.failure();
   if (!asked) {
-    const core::TimePoint until = std::chrono::steady_clock::now() + patience.span;
-    TROUPE_TRY_SET(socket, location.tcp_host.starts_with('/')
-                               ? net::connect_unix(location.tcp_host, until)
-                               : net::connect_tcp(location.tcp_host, location.tcp_port, until));
-    TROUPE_TRY(fetch.ask(socket));
+    TROUPE_TRY_SET(sockets.publisher, connect());
+    TROUPE_TRY(fetch.ask(sockets));
   }
-  auto image = fetch.receive(socket);
+  auto image = fetch.receive();
   if (!image || !fetch.publisher_is_there()) return image;
   std::lock_guard lock(mutex_);
-  kept_ = {std::move(socket), location.tcp_host, location.key, location.tcp_port};
+  kept_ = {std::move(sockets), location.tcp_host, location.key, location.tcp_port};
   return image;
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/weights/opened_snapshots.hpp"
 #include "runtime/weights/relay.hpp"
 #include "runtime/weights/shadow_pool.hpp"
+#include "runtime/weights/source_streams.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <atomic>
@@ -58,13 +59,18 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
   core::Result<ArrivedImage> from_stream(core::Version at_least,
                                          const WeightLocation& location,
                                          net::Patience patience);
-  // A connection that has brought a version and is open for the next, and where it leads.
+  core::Result<ArrivedImage> from_source(const std::string& name,
+                                         const Hello& hello,
+                                         Share share,
+                                         const std::string& public_key,
+                                         net::Patience patience);
+  // Connections that have brought a version and are open for the next, and where they lead.
   struct Kept {
-    net::OwnedFd socket;
+    StreamSockets sockets;
     std::string host, key;
     std::uint32_t port = 0;
   };
-  net::OwnedFd take_kept(const WeightLocation& location);
+  StreamSockets take_kept(const WeightLocation& location);
   core::Result<Hello> hello_to(const WeightLocation& location, core::Version at_least, Wants wants);
   core::Result<void> open_relay(const std::string& key);
 

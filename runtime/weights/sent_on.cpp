@@ -66,7 +66,9 @@ void WeightServer::note_streams() {
     if (::ioctl(reader.socket.get(), SIOCOUTQ, &unsent) != 0) continue;
     const std::uint64_t taken = reader.sent - static_cast<std::uint64_t>(unsent);
     if (taken <= shape.data_offset()) continue;
-    const std::uint64_t more = (taken - shape.data_offset()) / shape.bucket_bytes;
+    // With several sources as many as if all went at this pace.
+    const std::uint64_t more =
+        (taken - shape.data_offset()) / shape.bucket_bytes * reader.lease->share().of;
     const auto buckets = reader.first_bucket + static_cast<std::uint32_t>(more);
     book_.progress(reader.number(), std::min(buckets, shape.buckets), this_moment());
   }

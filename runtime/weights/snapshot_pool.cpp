@@ -31,11 +31,13 @@ core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
     want_oldest_back(lock, found);
   }
   taking_ = false;
+  filling_ = found.get();
   if (found != nullptr) return found;
   lock.unlock();  // only this thread calls `take`; `make` is slow: it touches every page
   TROUPE_TRY_ASSIGN(made, make());
   lock.lock();
   all_.push_back(made);
+  filling_ = made.get();
   most_ = std::max(most_, all_.size());
   ++made_;
   return made;
@@ -68,6 +70,7 @@ template <class Kind>
 void LeasePool<Kind>::offer(std::shared_ptr<Kind> filled) {
   std::lock_guard lock(mutex_);
   newest_ = std::move(filled);
+  filling_ = nullptr;
   drop_spare();
 }
 
@@ -81,10 +84,27 @@ void LeasePool<Kind>::drop_spare() {
 }
 
 template <class Kind>
+std::shared_ptr<Kind> LeasePool<Kind>::lease(const std::shared_ptr<Kind>& one, bool keep) {
+  if (keep && kept_ == nullptr) kept_ = one.get();
+  return one;
+}
+
+template <class Kind>
 std::shared_ptr<Kind> LeasePool<Kind>::lease_newest(bool keep) {
   std::lock_guard lock(mutex_);
-  if (keep && kept_ == nullptr) kept_ = newest_.get();
-  return newest_;
+  return lease(newest_, keep);
+}
+
+// One that is free, or leased by others, still has its version until `take` gives it away. One that
+// is wanted back is as good as gone.
+template <class Kind>
+std::shared_ptr<Kind> LeasePool<Kind>::lease_version(core::Version version, bool keep) {
+  std::lock_guard lock(mutex_);
+  for (const auto& one : all_) {
+    const bool may = one.get() != filling_ && one.get() != wanted_back_;
+    if (may && one->version() == version) return lease(one, keep);
+  }
+  return nullptr;
 }
 
 template <class Kind>

@@ -36,6 +36,9 @@ class LeasePool {
 
   // Null before the first. With `keep`, the newest becomes the kept one, if none is kept.
   std::shared_ptr<Kind> lease_newest(bool keep = false);
+  // The same of the snapshot with this version, the newest or the one before it, if that is free
+  // still; else null.
+  std::shared_ptr<Kind> lease_version(core::Version version, bool keep = false);
   void end_lease(std::shared_ptr<Kind>& lease);
 
   // Called by `take`, without a lock, when it wants a snapshot back. Set it before the first lease.
@@ -51,6 +54,7 @@ class LeasePool {
 
  private:
   std::shared_ptr<Kind> find_free() const;
+  std::shared_ptr<Kind> lease(const std::shared_ptr<Kind>& one, bool keep);
   void drop_spare();
   void want_oldest_back(std::unique_lock<std::mutex>& lock, std::shared_ptr<Kind>& found);
 
@@ -59,6 +63,7 @@ class LeasePool {
   std::condition_variable ended_;
   std::vector<std::shared_ptr<Kind>> all_;
   std::shared_ptr<Kind> newest_;
+  const Kind* filling_ = nullptr;  // what `take` gave last, until it is offered
   const Kind* kept_ = nullptr;
   const Kind* wanted_back_ = nullptr;
   bool taking_ = false;  // `take` waits: a snapshot that becomes free is for it

@@ -55,22 +55,24 @@ StreamFetch::~StreamFetch() {
   context_.relay.look();
 }
 
-core::Result<void> StreamFetch::ask(const net::OwnedFd& publisher) {
-  publisher_ = &publisher;
+core::Result<void> StreamFetch::ask(StreamSockets& sockets) {
+  sockets_ = &sockets;
   TROUPE_TRY_SET(direction_, ask_publisher());
   return {};
 }
 
 core::Result<StreamFetch::Direction> StreamFetch::ask_publisher() {
-  TROUPE_TRY(say_hello(*publisher_, context_.hello.at_least, Wants::kStream));
+  Hello hello = hello_for(context_.hello.at_least, Wants::kStream);
+  hello.relays = 1;
+  TROUPE_TRY(say(sockets_->publisher, hello));
   Direction direction;
   do {
-    TROUPE_TRY(net::receive_all(*publisher_, &direction.answer, sizeof direction.answer,
+    TROUPE_TRY(net::receive_all(sockets_->publisher, &direction.answer, sizeof direction.answer,
                                 context_.patience, "the answer of " + context_.source));
   } while (direction.answer.magic == kPushMagic &&
            direction.answer.status == AnswerStatus::kQueued);
   if (direction.answer.magic == kPushMagic && direction.answer.status == AnswerStatus::kAtRelay) {
-    TROUPE_TRY(net::receive_all(*publisher_, &direction.place, sizeof direction.place,
+    TROUPE_TRY(net::receive_all(sockets_->publisher, &direction.place, sizeof direction.place,
                                 context_.patience, "the answer of " + context_.source));
     direction.place.socket[sizeof direction.place.socket - 1] = 0;
     direction.place.address[sizeof direction.place.address - 1] = 0;
@@ -78,15 +80,16 @@ core::Result<StreamFetch::Direction> StreamFetch::ask_publisher() {
   return direction;
 }
 
-core::Result<void> StreamFetch::say_hello(const net::OwnedFd& socket,
-                                          core::Version at_least,
-                                          Wants wants) {
+Hello StreamFetch::hello_for(core::Version at_least, Wants wants) const {
   Hello hello = context_.hello;
   hello.at_least = at_least;
   hello.wants = wants;
-  hello.relays = &socket == publisher_ ? 1 : 0;
   hello.begun = snapshot_ != nullptr ? snapshot_->version() : 0;
   hello.buckets = snapshot_ != nullptr ? snapshot_->ready() : 0;
+  return hello;
+}
+
+core::Result<void> StreamFetch::say(const net::OwnedFd& socket, const Hello& hello) {
   return net::send_all(socket, &hello, sizeof hello, context_.patience, "asking for weights");
 }
 
@@ -110,12 +113,11 @@ core::Result<void> StreamFetch::ask_again(RelayFault fault) {
 void StreamFetch::report(Report::Kind kind) {
   const Report text{kind, snapshot_ != nullptr ? snapshot_->ready() : 0};
   reported_ = clock_now();
-  publisher_lost_ = publisher_lost_ || ::send(publisher_->get(), &text, sizeof text,
+  publisher_lost_ = publisher_lost_ || ::send(sockets_->publisher.get(), &text, sizeof text,
                                               MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof text;
 }
 
-core::Result<ArrivedImage> StreamFetch::receive(const net::OwnedFd& publisher) {
-  publisher_ = &publisher;
+core::Result<ArrivedImage> StreamFetch::receive() {
   while (direction_->answer.magic == kPushMagic &&
          direction_->answer.status == AnswerStatus::kAtRelay) {
     parent_ = direction_->place.number;
@@ -140,11 +142,72 @@ core::Result<ArrivedImage> StreamFetch::receive(const net::OwnedFd& publisher) {
   parent_ = 0;
   const Answer answer = direction_->answer;
   TROUPE_TRY(check_answer(answer, context_.hello.at_least, context_.source));
-  TROUPE_TRY(receive_snapshot(publisher, answer));
-  const char done = 1;
-  TROUPE_TRY(net::send_all(publisher, &done, 1, context_.patience,
-                           "ending " + name_of_stream(answer.version)));
+  TROUPE_TRY(take_from_sources(answer));
   return arrived();
+}
+
+// Each source is told when all of its share is here.
+core::Result<void> StreamFetch::take_from_sources(const Answer& answer) {
+  const std::string what = name_of_stream(answer.version);
+  if (answer.sources == 0 || answer.sources > kSources_max) {
+    return fail(ErrorCode::kData, context_.source + " tells of " + std::to_string(answer.sources) +
+                                      " sources of its weights");
+  }
+  TROUPE_TRY(begin_snapshot(sockets_->publisher, answer, {0, answer.sources}));
+  sockets_->others.resize(answer.sources - 1);
+  for (std::uint32_t number = 1; number < answer.sources; ++number)
+    TROUPE_TRY(ask_source(number, answer));
+  for (std::uint32_t number = 1; number < answer.sources; ++number)
+    TROUPE_TRY(open_source(number, answer));
+  SourceStreams streams(*snapshot_, answer.first_bucket, what);
+  streams.add(sockets_->publisher);
+  for (const net::OwnedFd& other : sockets_->others)
+    streams.add(other);
+  TROUPE_TRY(streams.receive(context_.patience, [this] { context_.relay.look(); }));
+  const char done = 1;
+  TROUPE_TRY(net::send_all(sockets_->publisher, &done, 1, context_.patience, "ending " + what));
+  for (const net::OwnedFd& other : sockets_->others)
+    TROUPE_TRY(net::send_all(other, &done, 1, context_.patience, "ending " + what));
+  return {};
+}
+
+// Asks for the source's share of the version that the publisher has granted, on a new connection if
+// there is none.
+core::Result<void> StreamFetch::ask_source(std::uint32_t number, const Answer& granted) {
+  net::OwnedFd& socket = sockets_->others[number - 1];
+  Hello hello = hello_for(granted.version, Wants::kStream);
+  hello.source = number;
+  hello.exact = 1;
+  hello.keep = granted.kept != 0 ? 1 : 0;
+  if (socket && say(socket, hello)) return {};
+  TROUPE_TRY_SET(socket, context_.connect());
+  return say(socket, hello);
+}
+
+// Hears the answer; once more on a new connection if the old one has ended while it was idle.
+core::Result<void> StreamFetch::open_source(std::uint32_t number, const Answer& granted) {
+  net::OwnedFd& socket = sockets_->others[number - 1];
+  const Share share{number, granted.sources};
+  const auto heard = hear_source(socket, granted, share);
+  if (heard || heard.error().code != ErrorCode::kPeerLost) return heard;
+  socket.close();
+  TROUPE_TRY(ask_source(number, granted));
+  return hear_source(socket, granted, share);
+}
+
+core::Result<void> StreamFetch::hear_source(const net::OwnedFd& socket,
+                                            const Answer& granted,
+                                            Share share) {
+  const std::string source = "source " + std::to_string(share.number) + " of " + context_.source;
+  Answer answer;
+  do {
+    TROUPE_TRY(net::receive_all(socket, &answer, sizeof answer, context_.patience,
+                                "the answer of " + source));
+  } while (answer.magic == kPushMagic && answer.status == AnswerStatus::kQueued);
+  TROUPE_TRY(check_answer(answer, granted.version, source));
+  if (answer.first_bucket != granted.first_bucket)
+    return fail(ErrorCode::kData, source + " begins with another bucket than we asked for");
+  return begin_snapshot(socket, answer, share);
 }
 
 core::Result<ArrivedImage> StreamFetch::arrived() {
@@ -152,8 +215,7 @@ core::Result<ArrivedImage> StreamFetch::arrived() {
   ArrivedImage image;
   image.version = snapshot_->version();
   image.shape = snapshot_->shape();
-  image.data = snapshot_->image();
-  image.owner = snapshot_;
+  image.parts.push_back({snapshot_->buckets(), {}, snapshot_});
   image.verified = true;
   return image;
 }
@@ -188,19 +250,20 @@ core::Result<Answer> StreamFetch::hear_answer(const net::OwnedFd& socket) {
 }
 
 core::Result<void> StreamFetch::take_stream(const net::OwnedFd& socket, core::Version at_least) {
-  TROUPE_TRY(say_hello(socket, at_least, Wants::kStream));
+  TROUPE_TRY(say(socket, hello_for(at_least, Wants::kStream)));
   TROUPE_TRY_ASSIGN(answer, hear_answer(socket));
   if (!check_answer(answer, at_least, "a relay")) {
     return fail(ErrorCode::kData, "a relay does not give what the publisher sent us for");
   }
-  TROUPE_TRY(receive_snapshot(socket, answer));
+  TROUPE_TRY(begin_snapshot(socket, answer, {}));
+  TROUPE_TRY(receive_buckets(socket, answer.first_bucket));
   const char done = 1;
   (void)::send(socket.get(), &done, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   return {};
 }
 
 core::Result<void> StreamFetch::take_memory(const net::OwnedFd& socket, core::Version at_least) {
-  TROUPE_TRY(say_hello(socket, at_least, Wants::kMemory));
+  TROUPE_TRY(say(socket, hello_for(at_least, Wants::kMemory)));
   Answer answer;
   net::OwnedFd memory;
   do {
@@ -212,30 +275,44 @@ core::Result<void> StreamFetch::take_memory(const net::OwnedFd& socket, core::Ve
     return fail(ErrorCode::kData, "a relay does not give what the publisher sent us for");
   }
   TROUPE_TRY_SET(mapped_, context_.opened.open(answer, memory, context_.public_key));
-  mapped_->lease = net::OwnedFd(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  mapped_->parts.front().lease = net::OwnedFd(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   return {};
 }
 
-core::Result<void> StreamFetch::receive_snapshot(const net::OwnedFd& socket, const Answer& answer) {
+// Reads head and checksums, and begins or goes on with the snapshot that they announce.
+core::Result<void> StreamFetch::begin_snapshot(const net::OwnedFd& socket,
+                                               const Answer& answer,
+                                               Share share) {
   const std::string what = name_of_stream(answer.version);
   SnapshotHead head;
   TROUPE_TRY(read(socket, &head, sizeof head, what + ", its head"));
   TROUPE_TRY_ASSIGN(shape, check_head(head, context_.expected));
-  if (answer.bytes != shape.bytes() || head.version != answer.version) {
+  if (answer.bytes != shape.bytes(share) || head.version != answer.version) {
     return fail(ErrorCode::kData, what + " is not what was announced");
   }
   std::vector<char> rest(shape.data_offset() - sizeof head);
   TROUPE_TRY(read(socket, rest.data(), rest.size(), what + ", its checksums"));
   TROUPE_TRY_ASSIGN(image, announced(head, shape, rest.data(), context_.public_key));
+  if (share.number != 0) {
+    if (image.table == snapshot_->table()) return {};
+    return fail(ErrorCode::kData, what + ": source " + std::to_string(share.number) +
+                                      " has other checksums than the publisher");
+  }
   TROUPE_TRY(begin(head, image));
   if (answer.first_bucket != snapshot_->ready()) {
     return fail(ErrorCode::kData, what + " begins with another bucket than we asked for");
   }
-  for (std::uint32_t i = answer.first_bucket; i < shape.buckets; ++i) {
+  return {};
+}
+
+// The buckets of a relay.
+core::Result<void> StreamFetch::receive_buckets(const net::OwnedFd& socket, std::uint32_t first) {
+  const std::uint32_t buckets = snapshot_->shape().buckets;
+  for (std::uint32_t i = first; i < buckets; ++i) {
     TROUPE_TRY(receive_bucket(socket, i));
     snapshot_->set_ready(i + 1);
     context_.relay.look();
-    if (parent_ == 0 || i + 1 == shape.buckets) continue;
+    if (i + 1 == buckets) continue;
     if (clock_now() - reported_ >= limits::kRelayReport) report(Report::Kind::kProgress);
     if (clock_now() - reviewed_ >= limits::kRelayReview) TROUPE_TRY(review(RelayFault::kSlow));
   }
@@ -265,8 +342,8 @@ core::Result<void> StreamFetch::receive_bucket(const net::OwnedFd& socket, std::
   const SnapshotShape& shape = snapshot_->shape();
   const std::string what =
       name_of_stream(snapshot_->version()) + ", bucket " + std::to_string(index);
-  const std::size_t size = shape.bucket(snapshot_->image(), index).size();
-  char* const into = snapshot_->image() + index * shape.bucket_bytes;
+  const std::size_t size = shape.size_of(index);
+  char* const into = snapshot_->bucket(index);
   std::uint32_t crc = 0;
   for (std::size_t done = 0; done < size;) {
     const std::size_t piece = std::min(size - done, kPiece_bytes);

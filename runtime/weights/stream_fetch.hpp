@@ -1,13 +1,15 @@
-// One fetch of a version by a stream of bytes: from the publisher, or from the relays to which it
-// sends this receiver. Buckets come into a snapshot of the receiver's own relay, which passes them
-// on as they come. When a relay fails (it ends, is silent, or gives wrong bytes), the fetch asks
-// the publisher again and goes on after the last good bucket. Used on the subscriber's fetching
-// thread, for one fetch.
+// One fetch of a version by streams of bytes: from the publisher and the other sources of the
+// image, or from the relays to which it sends this receiver. Buckets come into a snapshot of the
+// receiver's own relay, which passes them on as they come. When a relay fails (it ends, is silent,
+// or gives wrong bytes), the fetch asks the publisher again and goes on after the last good bucket.
+// Used on the subscriber's fetching thread, for one fetch.
 #pragma once
 
 #include "runtime/weights/opened_snapshots.hpp"
 #include "runtime/weights/relay.hpp"
+#include "runtime/weights/source_streams.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +26,8 @@ struct StreamContext {
   OpenedSnapshots& opened;
   std::vector<std::uint32_t>& set_aside;  // relays that gave wrong bytes; the fetch adds to them
   net::Patience patience;
-  std::string source;  // names the publisher in errors
+  std::string source;                                   // names the publisher in errors
+  std::function<core::Result<net::OwnedFd>()> connect;  // to the publisher, once more
 };
 
 class StreamFetch {
@@ -34,11 +37,12 @@ class StreamFetch {
   StreamFetch(const StreamFetch&) = delete;
   StreamFetch& operator=(const StreamFetch&) = delete;
 
-  // Asks on a connection to the publisher. Error kPeerLost: it has ended.
-  core::Result<void> ask(const net::OwnedFd& publisher);
-  // Receives what the answer gives. Afterwards the connection may be used for another fetch, if
+  // Asks on the connection to the publisher; `sockets` outlive the fetch. Error kPeerLost: it has
+  // ended.
+  core::Result<void> ask(StreamSockets& sockets);
+  // Receives what the answer gives. Afterwards the connections may be used for another fetch, if
   // `publisher_is_there`.
-  core::Result<ArrivedImage> receive(const net::OwnedFd& publisher);
+  core::Result<ArrivedImage> receive();
   bool publisher_is_there() const { return !publisher_lost_; }
 
  private:
@@ -55,10 +59,18 @@ class StreamFetch {
   core::Result<void> take_from_relay();
   core::Result<void> take_stream(const net::OwnedFd& socket, core::Version at_least);
   core::Result<void> take_memory(const net::OwnedFd& socket, core::Version at_least);
-  core::Result<void> say_hello(const net::OwnedFd& socket, core::Version at_least, Wants wants);
+  Hello hello_for(core::Version at_least, Wants wants) const;
+  core::Result<void> say(const net::OwnedFd& socket, const Hello& hello);
   core::Result<Answer> hear_answer(const net::OwnedFd& socket);
 
-  core::Result<void> receive_snapshot(const net::OwnedFd& socket, const Answer& answer);
+  // From the publisher and the other sources.
+  core::Result<void> take_from_sources(const Answer& answer);
+  core::Result<void> ask_source(std::uint32_t number, const Answer& granted);
+  core::Result<void> open_source(std::uint32_t number, const Answer& granted);
+  core::Result<void> hear_source(const net::OwnedFd& socket, const Answer& granted, Share share);
+
+  core::Result<void> begin_snapshot(const net::OwnedFd& socket, const Answer& answer, Share share);
+  core::Result<void> receive_buckets(const net::OwnedFd& socket, std::uint32_t first);
   core::Result<void> receive_bucket(const net::OwnedFd& socket, std::uint32_t index);
   core::Result<void> begin(const SnapshotHead& head, const ArrivedImage& announced);
   // Reads all bytes; from a relay, asks the publisher when none come.
@@ -70,7 +82,7 @@ class StreamFetch {
   core::Result<void> wait_for_relay(const net::OwnedFd& socket, const std::string& what);
 
   StreamContext context_;
-  const net::OwnedFd* publisher_ = nullptr;
+  StreamSockets* sockets_ = nullptr;
   bool publisher_lost_ = false;
   std::optional<Direction> direction_;  // the publisher's last answer
   bool redirected_ = false;             // that answer came while a relay was silent

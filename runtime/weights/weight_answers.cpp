@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 
 namespace troupe::weights {
 namespace {
@@ -24,49 +25,55 @@ bool not_now() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-// Sets version and status of the reply from the newest snapshot; null gives the status `none`.
+// Sets version and status of the reply from what was leased; null gives the status `none`.
 template <class Kind>
-void announce(const Kind* newest, const Hello& hello, AnswerStatus none, Answer& reply) {
-  if (newest == nullptr) {
+void announce(const Kind* leased, const Hello& hello, AnswerStatus none, Answer& reply) {
+  if (leased == nullptr) {
     reply.status = none;
     return;
   }
-  reply.version = newest->version();
+  reply.version = leased->version();
   if (reply.version < hello.at_least) reply.status = AnswerStatus::kOlder;
 }
 
 }  // namespace
 
+// Leases what the reader asks for, the newest version or one alone, and says so in the reply.
+void WeightServer::grant(Reader& reader, Answer& reply) {
+  const Hello& hello = reader.hello;
+  const bool keep = cut_receivers_.contains(reader.number()) || hello.keep != 0;
+  auto& [pool, device_pool, wanted] = shelf(reader);
+  if (hello.wants == Wants::kDevice) {
+    reader.device_lease = device_pool.lease_newest(keep);
+    reader.keeps = keep && device_pool.keeps(reader.device_lease);
+    announce(reader.device_lease.get(), hello, AnswerStatus::kNoDevice, reply);
+  } else if (hello.exact != 0) {
+    reader.lease = pool.lease_version(hello.at_least, keep);
+    reader.keeps = keep && pool.keeps(reader.lease);
+    announce(reader.lease.get(), hello, AnswerStatus::kReplaced, reply);
+  } else {
+    reader.lease = pool.lease_newest(keep);
+    reader.keeps = keep && pool.keeps(reader.lease);
+    announce(reader.lease.get(), hello, AnswerStatus::kNothing, reply);
+  }
+}
+
 // Answers the hello of a reader that may be served. False: the connection ends.
 bool WeightServer::answer(Reader& reader) {
   Answer reply;
-  const bool again = cut_receivers_.contains(reader.number());
-  auto& [pool, device_pool, wanted] = shelf(reader);
-  if (reader.hello.wants == Wants::kDevice) {
-    reader.device_lease = device_pool.lease_newest(again);
-    reader.keeps = again && device_pool.keeps(reader.device_lease);
-    announce(reader.device_lease.get(), reader.hello, AnswerStatus::kNoDevice, reply);
-  } else {
-    reader.lease = pool.lease_newest(again);
-    reader.keeps = again && pool.keeps(reader.lease);
-    announce(reader.lease.get(), reader.hello, AnswerStatus::kNothing, reply);
-  }
+  grant(reader, reply);
   if (reply.status != AnswerStatus::kHere) {
     (void)!::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL);
     return false;
   }
   if (reader.device_lease != nullptr) return hand_out_place(reader, reply);
   reply.buffer_id = reader.lease->id();
-  reply.bytes = reader.lease->shape().bytes();
+  reply.bytes = reader.lease->size();
+  reply.kept = reader.keeps ? 1 : 0;
+  if (work_.source == 0 && !work_.sources.empty())
+    reply.sources = static_cast<std::uint32_t>(work_.sources.size());
   // The first bytes on a connection on which nothing is under way always fit into its buffer.
-  if (reader.way == Wants::kMemory) {
-    reader.state = State::kHeld;
-    // A frozen receiver costs nothing but its snapshot, until that is needed.
-    reader.until = reader.keeps ? in(limits::kWeightKeep) : core::TimePoint::max();
-    const bool sent = net::send_with_fd(reader.socket, &reply, sizeof reply, reader.lease->fd());
-    ++(sent ? served_ : cut_);
-    return sent;
-  }
+  if (reader.way == Wants::kMemory) return hand_out_memory(reader, reply);
   if (is_sent_on(reader, *reader.lease)) return true;
   begin_stream(reader, reply);
   if (::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply) {
@@ -76,6 +83,24 @@ bool WeightServer::answer(Reader& reader) {
   reader.state = State::kStream;
   reader.until = in(limits::kWeightStall);
   return stream(reader);
+}
+
+// Sends the answer to kMemory, with the places of the other sources.
+bool WeightServer::hand_out_memory(Reader& reader, const Answer& reply) {
+  std::vector<char> message(sizeof reply + (reply.sources - 1) * sizeof(SourcePlace));
+  std::memcpy(message.data(), &reply, sizeof reply);
+  for (std::uint32_t i = 1; i < reply.sources; ++i) {
+    SourcePlace place;
+    work_.sources[i].copy(place.socket, sizeof place.socket - 1);
+    std::memcpy(message.data() + sizeof reply + (i - 1) * sizeof place, &place, sizeof place);
+  }
+  reader.state = State::kHeld;
+  // A frozen receiver costs nothing but its snapshot, until that is needed.
+  reader.until = reader.keeps ? in(limits::kWeightKeep) : core::TimePoint::max();
+  const bool sent =
+      net::send_with_fd(reader.socket, message.data(), message.size(), reader.lease->fd());
+  ++(sent ? served_ : cut_);
+  return sent;
 }
 
 // Sends the answer to kDevice. The lease lasts as long as the connection, as for shared memory.
@@ -134,11 +159,13 @@ bool WeightServer::stream(Reader& reader) {
     streamed_bytes_ += static_cast<std::uint64_t>(n);
     turn += static_cast<std::size_t>(n);
     reader.until = in(limits::kWeightStall);
-    if (reader.at == image) reader.at += reader.first_bucket * snapshot.shape().bucket_bytes;
+    if (reader.at == image) {
+      reader.at += snapshot.share().before(reader.first_bucket) * snapshot.shape().bucket_bytes;
+    }
   }
-  reader.starved = reader.at >= ready && ready < snapshot.shape().bytes();
+  reader.starved = reader.at >= ready && ready < snapshot.size();
   if (reader.starved) reader.until = core::TimePoint::max();
-  if (reader.at >= snapshot.shape().bytes()) {
+  if (reader.at >= snapshot.size()) {
     reader.state = State::kHeld;
     reader.until = in(async::limits::kCallDeadline);
     end_leases(reader);

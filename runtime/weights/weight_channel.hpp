@@ -11,6 +11,7 @@
 
 #include "runtime/core/clock.hpp"
 #include "runtime/core/ids.hpp"
+#include "runtime/core/range.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/packed.hpp"
@@ -30,6 +31,12 @@ struct Offer {
   // Returns the same weights as the panels with which the trainer computes, or is empty. A channel
   // that can use them calls it, during `publish`.
   std::function<std::shared_ptr<const model::PackedWeights>()> packed;
+  // Given where the ranks of a trainer have divided the weights, so that `master` is not whole and
+  // there are no panels: calls `see` for one part after the other, which lies at `flat +
+  // part.begin` meanwhile. All ranks call it. A channel that can have several sources calls it,
+  // during `publish`.
+  using See = std::function<void(core::Range part, const float* flat)>;
+  std::function<core::Result<void>(const See& see)> each_part;
 };
 
 class WeightPublisher {

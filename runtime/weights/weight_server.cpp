@@ -89,9 +89,10 @@ void WeightServer::stop_keeping(Reader& reader) {
 }
 
 ServerCounters WeightServer::counters() const {
-  return {served_.load(),      served_on_device_.load(), refused_.load(),       cut_.load(),
-          readers_now_.load(), queued_now_.load(),       taken_back_.load(),    idle_now_.load(),
-          accepted_.load(),    sent_on_.load(),          streamed_bytes_.load()};
+  return {served_.load(),     served_on_device_.load(), refused_.load(),
+          cut_.load(),        readers_now_.load(),      queued_now_.load(),
+          taken_back_.load(), idle_now_.load(),         accepted_.load(),
+          sent_on_.load(),    handed_on_.load(),        streamed_bytes_.load()};
 }
 
 void WeightServer::loop() {
@@ -165,7 +166,9 @@ std::size_t WeightServer::next_in_queue() {
     const Reader& reader = readers_[i];
     if (reader.state != State::kQueued) continue;
     if (found != kNobody && readers_[found].turn < reader.turn) continue;
-    const bool waits = reader.way == Wants::kStream && shelf(reader).pool.keeps_older();
+    // Source 0 has let those in who ask for one version.
+    const bool waits =
+        reader.way == Wants::kStream && reader.hello.exact == 0 && shelf(reader).pool.keeps_older();
     if (waits && cut_receivers_.contains(reader.number())) continue;
     if (waits_for_image(reader)) continue;
     found = i;
@@ -177,7 +180,8 @@ std::size_t WeightServer::next_in_queue() {
 bool WeightServer::waits_for_image(const Reader& reader) {
   const Wants wants = reader.hello.wants;
   ImageShelves::Shelf& its = shelf(reader);
-  if (wants == Wants::kDevice || (!work_.relay && &its == &shelves_.of(work_.main))) return false;
+  const bool leads = !work_.relay && work_.source == 0;
+  if (wants == Wants::kDevice || (leads && &its == &shelves_.of(work_.main))) return false;
   std::shared_ptr<Snapshot> newest = its.pool.lease_newest();
   const bool there = newest != nullptr && newest->version() >= reader.hello.at_least &&
                      !newest->abandoned() && (wants == Wants::kStream || newest->complete());
@@ -270,13 +274,20 @@ bool WeightServer::go_on(Reader& reader, short events) {
   return false;
 }
 
+// A hello that comes with a connection was sent to source 0: the reader is at that connection.
 bool WeightServer::read_hello(Reader& reader) {
   char* const into = reinterpret_cast<char*>(&reader.hello) + reader.hello_bytes;
-  const ssize_t n = ::recv(reader.socket.get(), into, sizeof(Hello) - reader.hello_bytes, 0);
+  net::OwnedFd passed;
+  const ssize_t n =
+      net::receive_some(reader.socket, into, sizeof(Hello) - reader.hello_bytes, passed);
   if (n < 0 && would_block()) return true;
   if (n <= 0) {
     if (reader.state == State::kHello || reader.hello_bytes > 0) ++cut_;
     return false;
+  }
+  if (passed) {
+    reader.socket = std::move(passed);
+    reader.way = Wants::kStream;
   }
   if (reader.hello_bytes == 0) reader.until = now() + limits::kWeightHello;
   reader.hello_bytes += static_cast<std::size_t>(n);
@@ -287,13 +298,33 @@ bool WeightServer::read_hello(Reader& reader) {
   return reader.hello_bytes < sizeof(Hello) || check_hello(reader);
 }
 
+// Gives the connection of a stream to the source that it is for, and always returns false: it is no
+// longer this server's.
+bool WeightServer::hand_on(Reader& reader) {
+  const auto there = net::connect_unix(work_.sources[reader.hello.source], now());
+  if (there && net::send_with_fd(*there, &reader.hello, sizeof(Hello), reader.socket.get())) {
+    ++handed_on_;
+  } else {
+    ++cut_;
+  }
+  return false;
+}
+
 // Puts the reader into the queue, which `serve_queue` looks at before anything else happens, or
 // refuses it.
 bool WeightServer::check_hello(Reader& reader) {
   const Wants wants = reader.hello.wants;
+  const std::uint32_t source = reader.hello.source;
+  const bool for_other = source != work_.source && work_.source == 0 &&
+                         source < work_.sources.size() && reader.way == Wants::kStream &&
+                         wants == Wants::kStream;
   Answer refusal;
   if (!core::same_secret({reader.hello.secret, kSecret_chars}, secret_)) {
     refusal.status = AnswerStatus::kWrongKey;
+  } else if (for_other) {
+    return hand_on(reader);
+  } else if (source != work_.source) {
+    refusal.status = AnswerStatus::kMalformed;
   } else if (!ImageShelves::is_type(reader.hello.image)) {
     refusal.status = AnswerStatus::kMalformed;
   } else if (wants != reader.way && (wants != Wants::kDevice || reader.way != Wants::kMemory)) {

@@ -11,6 +11,10 @@
 // (in shared or device memory for kWeightKeep at most). While a kept one is not the newest any
 // more, streams to others that were cut wait in the queue, so a stream is cut at most once before
 // it is done; receivers of shared or device memory are served at once, without that promise.
+//
+// Where an image has several sources, the server of source 0 speaks for all: it queues, keeps and
+// sends on, and says where the others are. These give the version that it has granted. A stream
+// that is for one of them comes to source 0, too, which hands the connection on.
 #pragma once
 
 #include "runtime/weights/cut_receivers.hpp"
@@ -33,6 +37,7 @@ struct ServerCounters {
   std::uint64_t idle = 0;              // streams that are open between two versions now
   std::uint64_t accepted = 0;          // connections ever
   std::uint64_t sent_on = 0;           // receivers that got the name of a relay
+  std::uint64_t handed_on = 0;         // connections that were for another source
   std::uint64_t streamed_bytes = 0;    // that the system took for streams, heads included
 };
 
@@ -45,6 +50,9 @@ class WeightServer {
     bool relay = false;  // else a publisher's
     // Of a publisher: the type of which every version comes, so nobody waits for one.
     kernels::PanelDtype main = kernels::PanelDtype::kF32;
+    // Of a publisher with others: the Unix sockets of all sources, and which one this is.
+    std::vector<std::string> sources{};
+    std::uint32_t source = 0;
   };
   // `secret`: what a receiver must send. `shelves` outlive the server.
   WeightServer(Listeners listeners, std::string secret, ImageShelves& shelves, Work work);
@@ -89,6 +97,7 @@ class WeightServer {
   std::size_t count(State state) const;
   std::size_t leases() const;
   bool read_hello(Reader& reader);
+  bool hand_on(Reader& reader);
   bool check_hello(Reader& reader);
   bool still_queued(Reader& reader);
   void serve_queue();
@@ -99,7 +108,9 @@ class WeightServer {
   void end_leases(Reader& reader);
   void stop_keeping(Reader& reader);
   void drop(std::size_t place);
+  bool hand_out_memory(Reader& reader, const Answer& reply);
   bool hand_out_place(Reader& reader, const Answer& reply);
+  void grant(Reader& reader, Answer& reply);
   void begin_stream(Reader& reader, Answer& reply);
   bool stream(Reader& reader);
   void go_on_streaming();
@@ -122,7 +133,7 @@ class WeightServer {
   std::uint64_t turns_ = 0;
   std::atomic<std::uint64_t> served_{0}, served_on_device_{0}, refused_{0}, cut_{0};
   std::atomic<std::uint64_t> readers_now_{0}, queued_now_{0}, taken_back_{0}, idle_now_{0};
-  std::atomic<std::uint64_t> accepted_{0}, sent_on_{0}, streamed_bytes_{0};
+  std::atomic<std::uint64_t> accepted_{0}, sent_on_{0}, handed_on_{0}, streamed_bytes_{0};
   std::thread thread_;
 };
 

@@ -1,7 +1,6 @@
 #include "apps/session/roles/role_loader.hpp"
 
 #include "actors/critic/critic_role.hpp"
-#include "actors/gang/follower_role.hpp"
 #include "actors/gang/leading_trainers.hpp"
 #include "actors/generator/generator_role.hpp"
 #include "actors/policy/policy_role.hpp"
@@ -181,13 +180,11 @@ Result<RoleRecipe> RoleLoader::load_kind(const Order& order) {
                     "this node cannot play a role of kind " + order.spawn.kind);
 }
 
-template <class Trainer>
-Result<RoleRecipe> RoleLoader::follower(std::unique_ptr<Trainer> trainer,
+Result<RoleRecipe> RoleLoader::follower(actors::Obey obey,
                                         std::shared_ptr<collective::Collectives> gang,
                                         core::TeamRunner* team) {
   cluster::RoleHost::Factory factory =
-      [link = link_of(std::move(gang)),
-       obey = actors::obeying(std::shared_ptr<Trainer>(std::move(trainer)))](
+      [link = link_of(std::move(gang)), obey = std::move(obey)](
           const cluster::RoleServices& services) mutable -> Result<std::unique_ptr<cluster::Role>> {
     return std::unique_ptr<cluster::Role>(std::make_unique<actors::FollowerRole>(
         actors::context_of(services), std::move(obey), std::move(link), &warn));
@@ -210,12 +207,18 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
   settings.optim.ranks = ranks_of(gang, config);
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), *team));
-  if (order.spawn.rank > 0) return follower(std::move(trainer), std::move(gang), team);
-  if (gang) trainer = actors::leading_policy(std::move(trainer), link_of(std::move(gang)));
+  weights::PublisherOptions publishing;
+  publishing.image = forward_dtype(config);
+  publishing.gang = gang.get();
   auto publisher = shared_.publisher;
-  if (!publisher) {
-    weights::PublisherOptions publishing;
-    publishing.image = forward_dtype(config);
+  if (gang) {  // each rank publishes a share
+    TROUPE_TRY_ASSIGN(own, weights::SharedWeightPublisher::create(publishing, *team));
+    if (order.spawn.rank > 0)
+      return follower(actors::obeying(std::move(trainer), std::move(own)), std::move(gang), team);
+    const auto link = link_of(std::move(gang));
+    trainer = actors::leading_policy(std::move(trainer), link);
+    publisher = actors::leading_publisher(std::move(own), link);
+  } else if (!publisher) {
     TROUPE_TRY_SET(publisher, weights::SharedWeightPublisher::create(publishing, *team));
   } else if (has_reference(config) && config.ref.model_name_or_path.empty()) {
     TROUPE_TRY_ASSIGN(other, team_of(order, "reference", teams_));
@@ -244,7 +247,8 @@ Result<RoleRecipe> RoleLoader::load_supervised(const Order& order) {
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
   TROUPE_TRY_ASSIGN(
       trainer, make_supervised(config, steps, std::move(params), *team, ranks_of(gang, config)));
-  if (order.spawn.rank > 0) return follower(std::move(trainer), std::move(gang), team);
+  if (order.spawn.rank > 0)
+    return follower(actors::obeying(std::move(trainer)), std::move(gang), team);
   if (gang) trainer = actors::leading_supervised(std::move(trainer), link_of(std::move(gang)));
   auto factory = actors::factory_of<actors::SupervisedRole>(
       [trainer = std::move(trainer), folder, scores](RoleContext context) mutable {
@@ -259,7 +263,8 @@ Result<RoleRecipe> RoleLoader::load_critic(const Order& order) {
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
   TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team, ranks_of(gang, order.config)));
-  if (order.spawn.rank > 0) return follower(std::move(made.trainer), std::move(gang), team);
+  if (order.spawn.rank > 0)
+    return follower(actors::obeying(std::move(made.trainer)), std::move(gang), team);
   if (gang)
     made.trainer = actors::leading_critic(std::move(made.trainer), link_of(std::move(gang)));
   auto factory =

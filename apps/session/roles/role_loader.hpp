@@ -4,6 +4,7 @@
 // go on meanwhile.
 #pragma once
 
+#include "actors/gang/follower_role.hpp"
 #include "actors/generator/tokenizer_text.hpp"
 #include "actors/node/node_role.hpp"
 #include "actors/reward/reward_source.hpp"
@@ -76,8 +77,7 @@ class RoleLoader final : public actors::RoleMaker {
   std::string arithmetic_of(const Order& order, core::TeamRunner* team);
   std::string class_of(const Order& order, core::TeamRunner& team);
   // The recipe of a rank that is not rank 0 of its gang.
-  template <class Trainer>
-  Recipe follower(std::unique_ptr<Trainer> trainer,
+  Recipe follower(actors::Obey obey,
                   std::shared_ptr<collective::Collectives> gang,
                   core::TeamRunner* team);
   core::Result<void> load_text(const std::filesystem::path& folder, const model::ModelSpec& spec);

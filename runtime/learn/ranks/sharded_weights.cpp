@@ -99,6 +99,28 @@ core::Result<void> ShardedWeights::gather_part(std::int64_t part) {
   return {};
 }
 
+core::Result<void> ShardedWeights::each_part(const See& see) {
+  if (whole_) {
+    see({0, master_.size()}, master_.data());
+    return {};
+  }
+  const auto is_in_last_part = [this](core::Range range) {  // too, as a tied embedding is
+    const auto& last = parts_.back();
+    return std::any_of(last.begin(), last.end(), [&](core::Range one) {
+      return one.begin <= range.begin && range.end <= one.end;
+    });
+  };
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    for (const core::Range range : parts_[part]) {
+      if (part + 1 < parts_.size() && is_in_last_part(range)) continue;
+      TROUPE_TRY(gather(turns_of(range)));
+      see(range, master_.data());
+      forget(turns_of(range));
+    }
+  }
+  return {};
+}
+
 core::Result<void> ShardedWeights::gather_all() {
   if (whole_) return {};
   TROUPE_TRY(gather({0, mover_.shards().turns()}));

@@ -13,6 +13,7 @@
 #include "runtime/model/weights_gate.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -37,6 +38,11 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
   void open(std::int64_t part, bool backward) override;
   // An error of what watches the way back comes with the next call.
   void close(std::int64_t part, bool backward) noexcept override;
+
+  // Calls `see` for all weights, each once: one part after the other, which lies at `flat +
+  // part.begin` meanwhile. All ranks call it, between passes.
+  using See = std::function<void(core::Range part, const float* flat)>;
+  core::Result<void> each_part(const See& see);
 
   // Makes all of the master values present, until the next pass. All ranks call it.
   core::Result<void> gather_all();

@@ -83,7 +83,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"runtime/learn",
      {"runtime/experience", "runtime/data", "runtime/model", "runtime/collective", "kernels",
       "runtime/store"}},
-    {"runtime/weights", {"runtime/model", "runtime/async", "runtime/net"}},
+    {"runtime/weights", {"runtime/model", "runtime/async", "runtime/net", "runtime/collective"}},
     {"actors", {"runtime/", "kernels", "schema"}},
     {"apps/cli", {"runtime/", "kernels", "actors"}},
     {"apps/session", {"runtime/", "kernels", "actors", "apps/cli"}},

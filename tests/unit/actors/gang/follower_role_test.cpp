@@ -28,7 +28,9 @@ class FollowerRoleTest : public ::testing::Test {
         [this](
             const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
       auto role = std::make_unique<FollowerRole>(
-          context_of(services), obeying(std::make_shared<RecordingTrainer>(calls_)),
+          context_of(services),
+          obeying(std::make_shared<RecordingTrainer>(calls_),
+                  std::make_shared<RecordingPublisher>(calls_)),
           std::make_shared<CollectiveLink>(ranks_[1]),
           [this](const std::string& text) { notes_.push_back(text); });
       return std::unique_ptr<cluster::Role>(std::move(role));

@@ -3,6 +3,7 @@
 #include "actors/gang/leading_trainers.hpp"
 
 #include "actors/gang/follower_role.hpp"
+#include "actors/protocol/weight_offer.hpp"
 #include "tests/unit/actors/gang/gang_threads.hpp"
 #include "tests/unit/actors/gang/recording_trainer.hpp"
 #include "tests/unit/actors/supervised/noting_trainer.hpp"
@@ -31,11 +32,13 @@ std::vector<experience::Group> some_groups() {
 class LeadingTrainers : public ::testing::Test {
  protected:
   LeadingTrainers() : ranks_(connected(3)) {
-    leader_ = leading_policy(std::make_unique<RecordingTrainer>(calls_[0]),
-                             std::make_shared<CollectiveLink>(ranks_[0]));
+    const auto gang = std::make_shared<CollectiveLink>(ranks_[0]);
+    leader_ = leading_policy(std::make_unique<RecordingTrainer>(calls_[0]), gang);
+    publisher_ = leading_publisher(std::make_unique<RecordingPublisher>(calls_[0]), gang);
     for (std::size_t rank : {1u, 2u}) {
       followers_.emplace_back([this, rank, link = std::make_shared<CollectiveLink>(ranks_[rank])] {
-        const Obey obey = obeying(std::make_shared<RecordingTrainer>(calls_[rank]));
+        const Obey obey = obeying(std::make_shared<RecordingTrainer>(calls_[rank]),
+                                  std::make_shared<RecordingPublisher>(calls_[rank]));
         for (;;) {
           const auto heard = link->hear();
           if (!heard) break;
@@ -48,14 +51,17 @@ class LeadingTrainers : public ::testing::Test {
       });
     }
   }
-  ~LeadingTrainers() override { ranks_[0]->abort(), leader_.reset(), ranks_.clear(); }
+  ~LeadingTrainers() override {
+    ranks_[0]->abort(), publisher_.reset(), leader_.reset(), ranks_.clear();
+  }
 
   // What happens at a rank between its work and the agreement.
   virtual core::Result<void> before_agreeing(std::size_t, core::Result<void> mine) { return mine; }
 
   Calls calls_[3];
   std::vector<Ranks> ranks_;
-  std::unique_ptr<learn::PolicyTrainer> leader_;
+  std::shared_ptr<learn::PolicyTrainer> leader_;
+  std::unique_ptr<weights::WeightPublisher> publisher_;
   std::vector<std::jthread> followers_;
 };
 
@@ -64,16 +70,18 @@ TEST_F(LeadingTrainers, HaveAllRanksDoTheSame) {
   const auto learned = leader_->learn();
   ASSERT_TRUE(learned);
   EXPECT_EQ(learned->version, 1u);
-  ASSERT_TRUE(leader_->gather());
+  ASSERT_TRUE(publisher_->publish(offer_of(leader_)));
+  ASSERT_TRUE(publisher_->publish(offer_of(leader_))) << "it is published already";
   ASSERT_TRUE(leader_->save_state("/a"));
   ASSERT_TRUE(leader_->save_model("/b", "/c"));
   ASSERT_TRUE(leader_->load_state("/d"));
   const Made made = calls_[0].made();
-  ASSERT_EQ(made.size(), 6u);
+  ASSERT_EQ(made.size(), 7u);
   EXPECT_EQ(made[1], "learn");
-  EXPECT_EQ(made[2], "gather");
-  EXPECT_EQ(made[3], "save_state /a");
-  EXPECT_EQ(made[4], "save_model /b /c");
+  EXPECT_EQ(made[2], "publish 1");
+  EXPECT_EQ(made[3], "each_part") << "which all ranks call within that";
+  EXPECT_EQ(made[4], "save_state /a");
+  EXPECT_EQ(made[5], "save_model /b /c");
   EXPECT_EQ(calls_[1].made(), made);
   EXPECT_EQ(calls_[2].made(), made);
 }

@@ -1,9 +1,10 @@
-// A policy's trainer that computes nothing: it notes what it is asked for.
+// A policy's trainer that computes nothing, and its publisher: they note what they are asked for.
 #pragma once
 
 #include "actors/gang/gang_command.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/learn/trainer.hpp"
+#include "runtime/weights/weight_channel.hpp"
 
 #include <algorithm>
 #include <map>
@@ -54,8 +55,9 @@ class RecordingTrainer final : public learn::PolicyTrainer {
     return report;
   }
   std::shared_ptr<const model::PackedWeights> packed() override { return nullptr; }
-  core::Result<void> gather() override { return calls_.note("gather"); }
-  const model::ParamStore& master() const override { TROUPE_CHECK(false, "not asked for"); }
+  bool divided() const override { return true; }
+  core::Result<void> each_part(const See&) override { return calls_.note("each_part"); }
+  const model::ParamStore& master() const override { return master_; }
   const model::ParamStore* average() const override { return nullptr; }
   core::Version version() const override { return version_; }
   core::Result<void> save_model(const std::filesystem::path& folder,
@@ -71,7 +73,22 @@ class RecordingTrainer final : public learn::PolicyTrainer {
 
  private:
   Calls& calls_;
+  const model::ParamStore master_{model::ModelSpec{}};  // only passed on
   core::Version version_ = 0;
+};
+
+// Publishes nothing: notes that it is asked, and shows the weights to nobody.
+class RecordingPublisher final : public weights::WeightPublisher {
+ public:
+  explicit RecordingPublisher(Calls& calls) : calls_(calls) {}
+
+ private:
+  core::Result<weights::WeightLocation> take(const weights::Offer& offer) override {
+    TROUPE_TRY(calls_.note("publish " + std::to_string(offer.version)));
+    TROUPE_TRY(offer.each_part([](core::Range, const float*) {}));
+    return weights::WeightLocation{};
+  }
+  Calls& calls_;
 };
 
 }  // namespace troupe::actors::testing

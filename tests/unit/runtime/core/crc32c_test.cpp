@@ -29,8 +29,8 @@ std::string random_bytes(std::size_t size) {
   return bytes;
 }
 
-constexpr std::size_t kSizes[] = {0,     1,     7,     8,     63,    4096,  12287,
-                                  12288, 12289, 24575, 24576, 36864, 50001, 100000};
+constexpr std::size_t kSizes[] = {0,    1,     7,     8,     63,    767,   768,   769,   1536,
+                                  4096, 12287, 12288, 12289, 24575, 24576, 36864, 50001, 100000};
 
 TEST(Crc32c, IsTheDefinitionAtAnySizeAndPlace) {
   EXPECT_EQ(text_crc32c("123456789"), 0xE3069283u);            // the check value of the polynomial

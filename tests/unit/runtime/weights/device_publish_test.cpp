@@ -21,8 +21,8 @@ TEST(DevicePublish, ASnapshotHasTheBytesOfTheHosts) {
   core::SerialTeam host;
   const auto expected = Snapshot::create(here.shape()), found = Snapshot::create(here.shape());
   ASSERT_TRUE(expected && found);
-  ASSERT_TRUE((*expected)->fill(host, here, params, 3, tests_key()));
-  ASSERT_TRUE((*found)->fill(*device, on_device, there, 3, tests_key()));
+  fill(**expected, host, here, params, 3);
+  fill(**found, *device, on_device, there, 3);
   EXPECT_EQ(std::memcmp((*found)->bytes(), (*expected)->bytes(), here.shape().bytes()), 0);
 }
 

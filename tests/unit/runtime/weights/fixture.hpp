@@ -110,6 +110,20 @@ inline std::string tests_location_key() {
   return core::random_hex(kSecret_chars / 2) + tests_key().public_key();
 }
 
+// Writes a version as a publisher with `tests_key` does.
+inline void fill(Snapshot& snapshot,
+                 core::TeamRunner& team,
+                 ImageWriter& writer,
+                 const model::ParamStore& params,
+                 core::Version version) {
+  std::vector<std::uint32_t> table(writer.shape().buckets);
+  writer.write(team, params, snapshot.buckets(), table);
+  const auto head = make_head(writer.shape(), version, table, tests_key());
+  TROUPE_CHECK(head.has_value(), "signing");
+  snapshot.begin(*head, table);
+  snapshot.set_ready(writer.shape().buckets);
+}
+
 // A version of a model's weights as a publisher with `tests_key` has it.
 inline std::shared_ptr<Snapshot> snapshot_of(const model::ModelSpec& spec,
                                              core::Version version,
@@ -117,11 +131,10 @@ inline std::shared_ptr<Snapshot> snapshot_of(const model::ModelSpec& spec,
   model::ParamStore params(spec);
   write_version(params, version);
   core::SerialTeam team;
-  ImageWriter writer(spec, kernels::PanelDtype::kF32, core::host_memory(), bucket_bytes);
+  ImageWriter writer(spec, kernels::PanelDtype::kF32, core::host_memory(), {}, bucket_bytes);
   auto snapshot = Snapshot::create(writer.shape());
   TROUPE_CHECK(snapshot.has_value(), "a snapshot");
-  TROUPE_CHECK((*snapshot)->fill(team, writer, params, version, tests_key()).has_value(),
-               "filling");
+  fill(**snapshot, team, writer, params, version);
   return *snapshot;
 }
 

@@ -4,7 +4,7 @@
 
 #include "runtime/core/crc32c.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
-#include "tests/unit/runtime/weights/fixture.hpp"
+#include "tests/unit/runtime/weights/rank_sources.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,22 +15,52 @@ namespace {
 
 using kernels::PanelDtype;
 
+// What one of `of` sources writes has the bytes of the panels, from whole weights and from parts.
+void expect_share(const model::ParamStore& params,
+                  const model::PackedWeights& packed,
+                  Share share,
+                  core::TeamRunner& team) {
+  ImageWriter writer(params.spec(), packed.dtype(), core::host_memory(), share, kBucket_bytes_min);
+  const SnapshotShape& shape = writer.shape();
+  ASSERT_EQ(static_cast<std::int64_t>(shape.image_bytes), packed.image_bytes());
+  const auto bytes = static_cast<std::int64_t>(shape.image_bytes_of(share));
+  const auto expect_buckets = [&](const char* got, const std::vector<std::uint32_t>& table) {
+    for (std::uint32_t i = 0; i < shape.buckets; ++i) {
+      if (!share.has(i)) {
+        EXPECT_EQ(table[i], 0u) << i;
+        continue;
+      }
+      const auto wanted = shape.bucket(packed.image(), i), own = shape.bucket(got, i, share);
+      EXPECT_EQ(std::memcmp(own.data(), wanted.data(), wanted.size()), 0) << i;
+      EXPECT_EQ(table[i], core::crc32c(wanted.data(), wanted.size())) << i;
+    }
+  };
+  std::vector<std::uint32_t> table(shape.buckets);
+  core::Buffer<char> whole(std::max<std::int64_t>(bytes, 1)), in_parts(whole.size());
+  writer.write(team, params, whole.data(), table);
+  expect_buckets(whole.data(), table);
+  std::fill(table.begin(), table.end(), 0u);
+  const auto shown = parts_of(params)([&](core::Range part, const float* flat) {
+    writer.write_part(team, flat, part, in_parts.data());
+  });
+  ASSERT_TRUE(shown);
+  writer.finish(team, in_parts.data(), table);
+  expect_buckets(in_parts.data(), table);
+}
+
 void expect_image(const model::ModelSpec& spec, PanelDtype dtype, core::TeamRunner& team) {
   model::ParamStore params(spec);
   model::randomise(params, 5, 0.3f);
   model::PackedWeights packed(spec, dtype);
   packed.fill({}, params, 1);
-  ImageWriter writer(spec, dtype, core::host_memory(), kBucket_bytes_min);
-  const SnapshotShape& shape = writer.shape();
-  ASSERT_EQ(static_cast<std::int64_t>(shape.image_bytes), packed.image_bytes());
-  core::Buffer<char> image(packed.image_bytes());
-  std::vector<std::uint32_t> table(shape.buckets);
-  writer.write(team, params, image.data(), table);
-  EXPECT_EQ(std::memcmp(image.data(), packed.image(), shape.image_bytes), 0);
-  for (std::uint32_t i = 0; i < shape.buckets; ++i) {
-    const auto bytes = shape.bucket(packed.image(), i);
-    EXPECT_EQ(table[i], core::crc32c(bytes.data(), bytes.size())) << i;
+  std::uint64_t shared = 0;
+  for (std::uint32_t number = 0; number < 3; ++number) {
+    expect_share(params, packed, {number, 3}, team);
+    shared += SnapshotShape(spec, dtype, kBucket_bytes_min).image_bytes_of({number, 3});
   }
+  EXPECT_EQ(static_cast<std::int64_t>(shared), packed.image_bytes());
+  expect_share(params, packed, {}, team);
+  expect_share(params, packed, {3, 3}, team);  // nothing
 }
 
 TEST(ImageWriter, HasTheBytesOfThePanels) {

@@ -54,7 +54,7 @@ TEST(LeasePool, AHundredReceiversNeverCauseAFourthSnapshot) {
     ASSERT_TRUE(taken);
     for (const SimulatedReceiver& one : receivers)
       EXPECT_NE(one.lease, *taken);
-    ASSERT_TRUE((*taken)->fill(team, writer, params, now, tests_key()));
+    fill(**taken, team, writer, params, now);
     pool.offer(std::move(*taken));
     for (SimulatedReceiver& one : receivers) {
       if (one.lease != nullptr && one.done_at <= now) {
@@ -97,7 +97,7 @@ TEST(LeasePool, AReceiverThatReadsTheNewestCostsNoThirdSnapshot) {
   for (core::Version version = 1; version < 10; ++version) {
     auto taken = pool.take([&] { return Snapshot::create(shape); });
     ASSERT_TRUE(taken);
-    ASSERT_TRUE((*taken)->fill(team, writer, params, version, tests_key()));
+    fill(**taken, team, writer, params, version);
     pool.offer(std::move(*taken));
     auto lease = pool.lease_newest(true);
     EXPECT_TRUE(pool.keeps(lease));

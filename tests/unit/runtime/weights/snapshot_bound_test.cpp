@@ -60,7 +60,7 @@ class SlowStream {
   // True when all weights are those of the version that was announced.
   bool right() const {
     const auto wanted = snapshot_of(wide(), version_);
-    return whole() && std::memcmp(got_.data() + shape_.data_offset(), wanted->image(),
+    return whole() && std::memcmp(got_.data() + shape_.data_offset(), wanted->buckets(),
                                   shape_.image_bytes) == 0;
   }
   core::Version version() const { return version_; }

@@ -77,6 +77,43 @@ TEST(ShardedWeights, APassHasEachPartInTurnAndARankKeepsItsBlocks) {
   });
 }
 
+// Whoever packs the weights in its own way gets each of them once, and no rank has all meanwhile.
+TEST(ShardedWeights, AreShownPartByPart) {
+  for (const bool tied : {false, true}) {
+    model::ModelSpec spec = larger_spec();
+    spec.tied = tied;
+    const auto start = test::start_weights(spec);
+    test::run_ranks(3, [&](collective::Collectives& gang) {
+      core::SerialTeam team;
+      RankGroup group(gang);
+      model::ParamStore master = start->to(core::host_memory());
+      const auto bytes = static_cast<std::size_t>(master.size()) * sizeof(float);
+      ShardedWeights weights(group, master, kernels::PanelDtype::kF32, team);
+      std::vector<float> seen;
+      std::int64_t most = 0, calls = 0;
+      const auto show = [&] {
+        seen.assign(static_cast<std::size_t>(master.size()), 0.0f);
+        most = calls = 0;
+        ASSERT_TRUE(weights.each_part([&](core::Range part, const float* flat) {
+          ++calls;
+          most = std::max(most, resident_pages(master.data(), bytes));
+          for (std::int64_t i = part.begin; i < part.end; ++i)
+            seen[static_cast<std::size_t>(i)] += flat[i];
+        }));
+        EXPECT_TRUE(std::equal(seen.begin(), seen.end(), start->data()));
+      };
+      show();
+      EXPECT_EQ(calls, 1) << "they are whole";
+      weights.begin_pass();
+      ASSERT_TRUE(weights.finish_pass(false));
+      show();
+      EXPECT_GT(calls, 4);
+      EXPECT_LE(most, resident_pages(start->data(), bytes) * 7 / 10);
+      EXPECT_FALSE(weights.whole());
+    });
+  }
+}
+
 // One lane for each rank: what a part of the way back has added is shipped and its pages are given
 // back, so that a rank never holds a whole gradient; the sum is that of one process.
 TEST(ShardedWeights, GradientsLeaveOnTheWayBack) {
