@@ -69,7 +69,7 @@ Result<std::map<std::string, CheckpointFile>> take_noted(const fs::path& folder)
 }
 
 core::Failure unlike_written(const fs::path& path, std::uint64_t written, const std::string& now) {
-  return fail(ErrorCode::kResources,
+  return fail(ErrorCode::kData,
               path.string() + " was written with " + std::to_string(written) + " bytes and " + now +
                   "; all hosts whose roles have a state must share the folder of --run.path");
 }
