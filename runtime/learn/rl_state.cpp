@@ -11,11 +11,10 @@ constexpr const char* kRlState = "rl_state.json";
 }  // namespace
 
 core::Result<void> RlState::save(const std::filesystem::path& folder) const {
-  const nlohmann::json state = {
-      {"format", kStateFormat},           {"updates", updates},
-      {"scores", moments.count},          {"score_mean", moments.mean},
-      {"score_squares", moments.squares}, {"kl_coef", kl_coef},
-      {"score_trend", score_trend},       {"ptx_cursor", ptx_cursor}};
+  const nlohmann::json state = {{"format", kStateFormat},           {"updates", updates},
+                                {"scores", moments.count},          {"score_mean", moments.mean},
+                                {"score_squares", moments.squares}, {"kl_coef", kl_coef},
+                                {"score_trend", score_trend},       {"ptx_cursor", ptx_cursor}};
   return store::write_file(folder / kRlState, state.dump(2) + "\n");
 }
 

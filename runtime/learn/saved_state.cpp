@@ -75,8 +75,8 @@ core::Result<std::unique_ptr<SavedState>> open_whole_state(const std::filesystem
                                                            const StateLayouts& layouts) {
   std::vector<LayoutReader> files;
   for (const StatePart part : kStateParts) {
-    TROUPE_TRY_ASSIGN(
-        file, LayoutReader::open(folder / whole_file(part), layouts.of(part), "a state"));
+    TROUPE_TRY_ASSIGN(file,
+                      LayoutReader::open(folder / whole_file(part), layouts.of(part), "a state"));
     files.push_back(std::move(file));
   }
   std::unique_ptr<SavedState> state = std::make_unique<WholeState>(std::move(files));

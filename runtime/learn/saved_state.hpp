@@ -1,6 +1,6 @@
-// A saved state as its readers see it: ranges of flat buffers, wherever the numbers lie. One process
-// writes whole files (weights, adam_m and adam_v, with the tensors' names); ranks write parts
-// (ranks/state_parts.hpp). One thread; what is read goes to host memory.
+// A saved state as its readers see it: ranges of flat buffers, wherever the numbers lie. One
+// process writes whole files (weights, adam_m and adam_v, with the tensors' names); ranks write
+// parts (ranks/state_parts.hpp). One thread; what is read goes to host memory.
 #pragma once
 
 #include "runtime/core/range.hpp"

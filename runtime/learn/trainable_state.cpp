@@ -1,8 +1,8 @@
 // A trainer's state on disk. For the model: weights, first and second moment, f32, and
 // trainer_state.json with the counts. One process, or rank 0 at stage 0, writes them as
-// weights.safetensors, adam_m.safetensors and adam_v.safetensors with Hugging Face names; at stages 1
-// to 3 each rank writes its blocks (ranks/state_parts.hpp). With LoRA the weights are the adapters,
-// and trainer_state.json holds the CRC of their base weights. The policy's trainer adds
+// weights.safetensors, adam_m.safetensors and adam_v.safetensors with Hugging Face names; at stages
+// 1 to 3 each rank writes its blocks (ranks/state_parts.hpp). With LoRA the weights are the
+// adapters, and trainer_state.json holds the CRC of their base weights. The policy's trainer adds
 // rl_state.json and, if it keeps an average, ema.safetensors. Everything else follows from the
 // configuration. Loading checks all files of a model before it changes anything.
 #include "runtime/learn/ranks/rank_group.hpp"
@@ -35,8 +35,8 @@ constexpr std::int64_t kReadAtOnce = std::int64_t{1} << 20;  // numbers
 
 core::Result<json> read_counts(const std::filesystem::path& folder,
                                std::initializer_list<const char*> whole) {
-  TROUPE_TRY_ASSIGN(counts, read_numbers(folder / kCounts, whole, {},
-                                         {kStateFormat, kDividedFormat}));
+  TROUPE_TRY_ASSIGN(counts,
+                    read_numbers(folder / kCounts, whole, {}, {kStateFormat, kDividedFormat}));
   const auto ranks = counts.find(kRanks);
   const bool parts = counts["format"] == kDividedFormat;
   if (parts && (ranks == counts.end() || !ranks->is_number_unsigned() || *ranks == 0))

@@ -25,16 +25,14 @@ void WeightAverage::add(core::TeamRunner& team, const model::ParamStore& weights
   });
 }
 
-core::Result<store::CheckpointFile> WeightAverage::save(
-    const std::filesystem::path& folder) const {
+core::Result<store::CheckpointFile> WeightAverage::save(const std::filesystem::path& folder) const {
   TROUPE_TRY_ASSIGN(digest, model::write_tensors(average_.layout(), model::numbers_in(average_),
                                                  folder / kAverage));
   return store::CheckpointFile{kAverage, digest.bytes, digest.sha256};
 }
 
 core::Result<void> WeightAverage::load(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(file,
-                    LayoutReader::open(folder / kAverage, average_.layout(), "an average"));
+  TROUPE_TRY_ASSIGN(file, LayoutReader::open(folder / kAverage, average_.layout(), "an average"));
   return file.read({0, average_.size()}, average_.data());
 }
 

@@ -52,9 +52,8 @@ core::Result<store::FileDigest> write_tensors(const ParamLayout& layout,
                                               const FlatNumbers& numbers,
                                               const std::filesystem::path& path) {
   TROUPE_TRY_ASSIGN(file, LayoutWriter::create(path, layout.views, StorageDtype::kF32, {}));
-  TROUPE_TRY(each_piece(numbers, [&](core::Range place, const float* some) {
-    return file.add(place, some);
-  }));
+  TROUPE_TRY(each_piece(
+      numbers, [&](core::Range place, const float* some) { return file.add(place, some); }));
   return file.close();
 }
 

@@ -1,5 +1,5 @@
-// Writes tensors of a model to a safetensors file from numbers that come piece by piece in the order
-// of the flat buffer, so that nobody needs to have all of them. One thread.
+// Writes tensors of a model to a safetensors file from numbers that come piece by piece in the
+// order of the flat buffer, so that nobody needs to have all of them. One thread.
 #pragma once
 
 #include "runtime/core/range.hpp"

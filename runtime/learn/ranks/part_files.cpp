@@ -78,9 +78,9 @@ core::Result<void> check_description(const std::filesystem::path& path,
     for (const char* key : {"weights", "moments"}) {
       const std::string why = other_tensor(found.at(key), expected.at(key));
       if (!why.empty())
-        return core::fail(core::ErrorCode::kData, path.string() +
-                                                      " is not of a state of this model: of the " +
-                                                      key + " " + why);
+        return core::fail(
+            core::ErrorCode::kData,
+            path.string() + " is not of a state of this model: of the " + key + " " + why);
     }
   } catch (const nlohmann::json::exception&) {
     return unusable_part(path, "it is damaged");

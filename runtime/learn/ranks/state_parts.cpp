@@ -65,7 +65,8 @@ Result<store::FileDigest> write_own(RankGroup& group,
                                     const std::string& description) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
-    return core::fail(ErrorCode::kResources, "there is no folder " + folder.string() + kSharedFolder);
+    return core::fail(ErrorCode::kResources,
+                      "there is no folder " + folder.string() + kSharedFolder);
   if (group.rank() == 0) TROUPE_TRY(store::write_file(folder / kRanksFile, description));
   std::vector<store::TensorShape> tensors;
   for (const StatePart part : kStateParts) {
@@ -74,9 +75,8 @@ Result<store::FileDigest> write_own(RankGroup& group,
   }
   const PartFacts facts =
       part_facts(group.rank(), group.size(), own.version, core::text_crc32c(description));
-  TROUPE_TRY_ASSIGN(file,
-                    store::SafetensorsWriter::create(
-                        folder / part_file(group.rank(), group.size()), tensors, facts));
+  TROUPE_TRY_ASSIGN(file, store::SafetensorsWriter::create(
+                              folder / part_file(group.rank(), group.size()), tensors, facts));
   for (const StatePart part : kStateParts) {
     const BlockShards shards(own.layouts.of(part).total, group.size());
     TROUPE_TRY(each_turns(shards, [&](core::Range turns) -> Result<void> {
@@ -98,12 +98,12 @@ Result<void> look_for(const fs::path& folder, const std::vector<PartNote>& notes
     std::error_code error;
     const auto bytes = fs::file_size(path, error);
     if (!error && bytes == notes[rank].bytes) continue;
-    return core::fail(
-        ErrorCode::kResources,
-        name_of_rank(0, notes[0]) + " does not see " + path.string() + " as " +
-            name_of_rank(rank, notes[rank]) + " has written it (" +
-            (error ? error.message() : "it has " + std::to_string(bytes) + " bytes") + " instead of " +
-            std::to_string(notes[rank].bytes) + " bytes)" + kSharedFolder);
+    return core::fail(ErrorCode::kResources,
+                      name_of_rank(0, notes[0]) + " does not see " + path.string() + " as " +
+                          name_of_rank(rank, notes[rank]) + " has written it (" +
+                          (error ? error.message() : "it has " + std::to_string(bytes) + " bytes") +
+                          " instead of " + std::to_string(notes[rank].bytes) + " bytes)" +
+                          kSharedFolder);
   }
   return {};
 }
@@ -155,8 +155,8 @@ Result<std::vector<store::CheckpointFile>> write_parts(RankGroup& group,
     if (note.failed != 0)
       return core::fail(static_cast<ErrorCode>(note.code),
                         name_of_rank(rank, note) + ": " + note.error.data());
-    files.push_back({part_file(static_cast<int>(rank), group.size()), note.bytes,
-                     note.sha256.data()});
+    files.push_back(
+        {part_file(static_cast<int>(rank), group.size()), note.bytes, note.sha256.data()});
   }
   TROUPE_TRY(group.agree(group.rank() == 0 ? look_for(folder, notes) : Result<void>()));
   return files;

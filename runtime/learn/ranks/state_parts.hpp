@@ -35,10 +35,10 @@ inline constexpr std::int64_t kTurnsAtOnce = 256;
 core::Result<void> each_turns(const BlockShards& shards,
                               const std::function<core::Result<void>(core::Range turns)>& piece);
 
-// All ranks call it; each writes its file into `folder`, hashes it on the way, and syncs it. Returns
-// the files of all, on every rank. Rank 0 looks whether it sees all of them. Errors, on all ranks
-// alike: that of the lowest rank which has one, with its host; kResources, if the hosts do not share
-// the folder.
+// All ranks call it; each writes its file into `folder`, hashes it on the way, and syncs it.
+// Returns the files of all, on every rank. Rank 0 looks whether it sees all of them. Errors, on all
+// ranks alike: that of the lowest rank which has one, with its host; kResources, if the hosts do
+// not share the folder.
 core::Result<std::vector<store::CheckpointFile>> write_parts(RankGroup& group,
                                                              const std::filesystem::path& folder,
                                                              const OwnParts& own);

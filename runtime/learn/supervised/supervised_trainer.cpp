@@ -157,9 +157,8 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
                                 const std::filesystem::path& tokenizer_from) const override {
     TROUPE_TRY(model_->save_model({folder, settings_.save_dtype, tokenizer_from}));
     if (!model_->has_adapter()) return {};
-    return model_->write_once([&] {
-      return model_->save_adapter(folder.parent_path() / "adapter", settings_.model);
-    });
+    return model_->write_once(
+        [&] { return model_->save_adapter(folder.parent_path() / "adapter", settings_.model); });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     return model_->save_state(folder);

@@ -86,8 +86,8 @@ TEST_F(Checkpoints, TakeTheDigestsOfThoseWhoWrote) {
 TEST_F(Checkpoints, WhatWasWrittenHasToBeThere) {
   CheckpointStore checkpoints(folder_, 3);
   ASSERT_TRUE(save(checkpoints, 1));
-  for (const store::CheckpointFile& file :
-       {store::CheckpointFile{"weights.bin", 5003, "x"}, store::CheckpointFile{"more.bin", 1, "x"}}) {
+  for (const store::CheckpointFile& file : {store::CheckpointFile{"weights.bin", 5003, "x"},
+                                            store::CheckpointFile{"more.bin", 1, "x"}}) {
     const auto saved = checkpoints.save(2, "{}", [&](const fs::path& folder) {
       EXPECT_TRUE(write_two(folder, "2"));
       return store::note_written(folder / "policy", {&file, 1});

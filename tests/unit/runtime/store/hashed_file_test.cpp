@@ -13,7 +13,8 @@ namespace {
 
 using namespace troupe;
 
-// Pieces below and above the size from which another thread hashes, and above that of one hand-over.
+// Pieces below and above the size from which another thread hashes, and above that of one
+// hand-over.
 TEST(HashedFile, HasTheDigestOfTheFile) {
   const test::TempFolder folder;
   std::string text(9u << 20, ' ');

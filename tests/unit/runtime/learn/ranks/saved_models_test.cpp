@@ -16,8 +16,7 @@ using troupe::test::joined_state;
 
 // Makes a trainer of the ranks, changes its weights, and saves its model to `folder`/model, and
 // the weights as they are to `folder`/expected.
-using SaveRun =
-    std::function<void(const Ranks& ranks, StorageDtype dtype, const fs::path& folder)>;
+using SaveRun = std::function<void(const Ranks& ranks, StorageDtype dtype, const fs::path& folder)>;
 
 OptimSettings saving(const Ranks& ranks) {
   OptimSettings optim;

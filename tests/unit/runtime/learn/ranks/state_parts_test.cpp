@@ -71,8 +71,8 @@ void save(PolicyTrainer& trainer, const fs::path& folder) {
   ASSERT_TRUE(saved) << saved.error().message;
 }
 
-// Four ranks, then two at another stage, then eight, then three, then two, then one; what an earlier
-// save has left in the folder is no part of a later one.
+// Four ranks, then two at another stage, then eight, then three, then two, then one; what an
+// earlier save has left in the folder is no part of a later one.
 TEST(StateParts, AStateGoesOnWithAnyNumberOfRanks) {
   const troupe::test::TempFolder straight, changing;
   TrainerSettings settings = parted({});
@@ -214,7 +214,8 @@ TEST_F(DamagedParts, OfAnotherStateAreNamed) {
       },
       "'ranks'");
   spec_ = tiny_spec(false);
-  expect_refused("of another model", "ranks.json", [](const fs::path&) {}, "lm_head");
+  expect_refused(
+      "of another model", "ranks.json", [](const fs::path&) {}, "lm_head");
 }
 
 // Runs a save that has to fail, each rank in the folder that `folder_of` says; returns the error,
@@ -234,7 +235,8 @@ core::Error failed_save(int stage, const std::function<fs::path(int rank)>& fold
     train_once(*trainer, 0);
   });
   EXPECT_EQ(errors.size(), 1u);
-  return errors.empty() ? core::Error{} : core::Error{errors.begin()->first, errors.begin()->second};
+  return errors.empty() ? core::Error{}
+                        : core::Error{errors.begin()->first, errors.begin()->second};
 }
 
 void expect_words(const core::Error& error, const std::vector<std::string>& words) {
