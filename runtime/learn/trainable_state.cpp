@@ -12,7 +12,7 @@
 #include "runtime/learn/saved_state.hpp"
 #include "runtime/learn/state_numbers.hpp"
 #include "runtime/learn/trainable_model.hpp"
-#include "runtime/model/layout_writer.hpp"
+#include "runtime/model/weights_writer.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <algorithm>

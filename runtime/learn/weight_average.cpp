@@ -1,7 +1,7 @@
 #include "runtime/learn/weight_average.hpp"
 
 #include "runtime/learn/saved_state.hpp"
-#include "runtime/model/layout_writer.hpp"
+#include "runtime/model/weights_writer.hpp"
 
 namespace troupe::learn {
 namespace {

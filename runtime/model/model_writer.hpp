@@ -6,7 +6,7 @@
 
 #include "runtime/core/range.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/model/layout_writer.hpp"
+#include "runtime/model/weights_writer.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/written_files.hpp"
@@ -35,7 +35,7 @@ class ModelWriter {
                                          std::shared_ptr<const ParamLayout> layout,
                                          const ModelFolder& folder);
 
-  // As LayoutWriter::add, for all tensors of the layout.
+  // As WeightsWriter::add, for all tensors of the layout.
   core::Result<void> add(core::Range place, const float* numbers);
   // After the last piece. `noted`: the folder keeps the list of what was hashed on the way, for the
   // checkpoint that it belongs to.
@@ -60,7 +60,7 @@ class ModelWriter {
   store::AtomicFolder target_;
   std::vector<Shard> shards_;
   std::size_t shard_ = 0;  // that is written
-  std::optional<LayoutWriter> file_;
+  std::optional<WeightsWriter> file_;
   std::vector<store::CheckpointFile> written_;
 };
 

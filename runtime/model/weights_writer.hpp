@@ -17,10 +17,10 @@
 
 namespace troupe::model {
 
-class LayoutWriter {
+class WeightsWriter {
  public:
   // `views` are neighbours of a layout, in its order.
-  static core::Result<LayoutWriter> create(const std::filesystem::path& path,
+  static core::Result<WeightsWriter> create(const std::filesystem::path& path,
                                            std::span<const ParamView> views,
                                            StorageDtype dtype,
                                            const std::map<std::string, std::string>& metadata);
@@ -33,7 +33,7 @@ class LayoutWriter {
   core::Result<store::FileDigest> close() { return file_.close(); }
 
  private:
-  LayoutWriter(store::SafetensorsWriter file, std::vector<ParamView> views, store::Dtype dtype)
+  WeightsWriter(store::SafetensorsWriter file, std::vector<ParamView> views, store::Dtype dtype)
       : file_(std::move(file)), views_(std::move(views)), dtype_(dtype) {}
 
   store::SafetensorsWriter file_;

@@ -1,4 +1,4 @@
-#include "runtime/model/layout_writer.hpp"
+#include "runtime/model/weights_writer.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@ constexpr std::int64_t kPiece_floats = std::int64_t{4} << 20;
 
 }  // namespace
 
-core::Result<LayoutWriter> LayoutWriter::create(
+core::Result<WeightsWriter> WeightsWriter::create(
     const std::filesystem::path& path,
     std::span<const ParamView> views,
     StorageDtype dtype,
@@ -20,10 +20,10 @@ core::Result<LayoutWriter> LayoutWriter::create(
   for (const ParamView& view : views)
     tensors.push_back({view.name, stored, view.shape});
   TROUPE_TRY_ASSIGN(file, store::SafetensorsWriter::create(path, tensors, metadata));
-  return LayoutWriter(std::move(file), {views.begin(), views.end()}, stored);
+  return WeightsWriter(std::move(file), {views.begin(), views.end()}, stored);
 }
 
-core::Result<void> LayoutWriter::add(core::Range place, const float* numbers) {
+core::Result<void> WeightsWriter::add(core::Range place, const float* numbers) {
   for (; next_ < views_.size(); ++next_) {
     const ParamView& view = views_[next_];
     const std::int64_t end = view.offset + view.count;
@@ -51,7 +51,7 @@ core::Result<void> each_piece(const FlatNumbers& numbers, const UsePiece& use) {
 core::Result<store::FileDigest> write_tensors(const ParamLayout& layout,
                                               const FlatNumbers& numbers,
                                               const std::filesystem::path& path) {
-  TROUPE_TRY_ASSIGN(file, LayoutWriter::create(path, layout.views, StorageDtype::kF32, {}));
+  TROUPE_TRY_ASSIGN(file, WeightsWriter::create(path, layout.views, StorageDtype::kF32, {}));
   TROUPE_TRY(each_piece(
       numbers, [&](core::Range place, const float* some) { return file.add(place, some); }));
   return file.close();
