@@ -23,6 +23,7 @@ constexpr Bench kBenches[] = {
     {"attach", "rewards that come and go while a run goes on", bench_attach},
     {"overlap", "an asynchronous run against the longest of its sides", bench_overlap},
     {"log", "bytes and time of the experience log for an update", bench_log},
+    {"checkpoint", "hashing of a checkpoint's files", bench_checkpoint},
     {"collectives", "bytes between the processes of one role", bench_collectives},
     {"control", "processor time of a run's head for a sample", bench_control},
 };

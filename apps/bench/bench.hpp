@@ -25,5 +25,6 @@ core::Result<void> bench_overlap(Words words);
 core::Result<void> bench_control(Words words);
 core::Result<void> bench_log(Words words);
 core::Result<void> bench_collectives(Words words);
+core::Result<void> bench_checkpoint(Words words);
 
 }  // namespace troupe::app

@@ -32,6 +32,10 @@ enum class ParamDtype { kF32, kBf16, kBf16Compute };
 template <>
 inline constexpr std::array<std::string_view, 3> kWords<ParamDtype> = {"f32", "bf16",
                                                                        "bf16-compute"};
+enum class SaveDtype { kF32, kBf16 };
+template <>
+inline constexpr std::array<std::string_view, 2> kWords<SaveDtype> = {"f32", "bf16"};
+
 enum class KvOnUpdate { kKeep, kRecompute };
 template <>
 inline constexpr std::array<std::string_view, 2> kWords<KvOnUpdate> = {"keep", "recompute"};

@@ -40,11 +40,9 @@ class AloneStepper final : public Stepper {
     return {};
   }
 
-  core::Result<void> save(Moment moment, const Use& use) override {
-    return use(optimiser_.moment(moment));
-  }
-  core::Result<void> load(Moment moment, const Fill& fill) override {
-    return fill(optimiser_.moment(moment));
+  HeldMoment held(Moment moment) override {
+    model::ParamStore& whole = optimiser_.moment(moment);
+    return {whole.data(), whole.size(), &whole.memory()};
   }
   std::int64_t adam_steps() const override { return optimiser_.steps(); }
   void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }

@@ -170,10 +170,7 @@ class CriticTrainerImpl final : public CriticTrainer {
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
-    TROUPE_TRY(model_->gather());
-    return model_->write_once([&] {
-      return model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from);
-    });
+    return model_->save_model({folder, settings_.save_dtype, tokenizer_from});
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     return model_->save_state(folder);

@@ -29,6 +29,7 @@ struct CriticSettings {
   // V = scale * head + shift, so that a critic that starts from a reward model with normalised
   // scores predicts in normalised units too.
   double scale = 1, shift = 0;
+  model::StorageDtype save_dtype = model::StorageDtype::kF32;  // of saved models
 };
 
 // [group][sample][token]

@@ -35,6 +35,14 @@ struct StepParts {
   std::size_t figure_bytes = 0;
 };
 
+// What this process has of a moment: all numbers, or those of its blocks, one behind another
+// (ranks/block_shards.hpp).
+struct HeldMoment {
+  float* at = nullptr;
+  std::int64_t count = 0;
+  core::Memory* memory = nullptr;
+};
+
 class Stepper {
  public:
   virtual ~Stepper() = default;
@@ -54,12 +62,8 @@ class Stepper {
   // AdamW with the gradient times `scale`.
   virtual core::Result<void> apply(model::ParamStore& values, double lr, double scale) = 0;
 
-  // The optimiser's state. `use` gets a whole moment, on the process that writes it; `fill` fills
-  // one, on each.
-  using Use = std::function<core::Result<void>(const model::ParamStore&)>;
-  using Fill = std::function<core::Result<void>(model::ParamStore&)>;
-  virtual core::Result<void> save(Moment moment, const Use& use) = 0;
-  virtual core::Result<void> load(Moment moment, const Fill& fill) = 0;
+  // The optimiser's state, to be saved or changed.
+  virtual HeldMoment held(Moment moment) = 0;
   virtual std::int64_t adam_steps() const = 0;
   virtual void set_adam_steps(std::int64_t steps) = 0;
 };

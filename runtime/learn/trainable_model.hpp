@@ -8,9 +8,11 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/learn/saved_state.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/learn/stepper.hpp"
 #include "runtime/model/lora.hpp"
+#include "runtime/model/model_writer.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/train_graph.hpp"
@@ -116,6 +118,9 @@ class TrainableModel {
   core::Result<void> write_once(const std::function<core::Result<void>()>& write) const;
 
   bool has_adapter() const { return lora_ != nullptr; }
+  // Writes master() as a Hugging Face folder. All ranks call it: at stage 3 rank 0 gets the weights
+  // of the others a piece at a time, and none has all of them.
+  core::Result<void> save_model(const model::ModelFolder& folder) const;
   // Writes the adapters as a folder that PEFT opens; `base` names the base model. Only with
   // has_adapter(). `troupe merge-lora` rebuilds master() from it, bit for bit.
   core::Result<void> save_adapter(const std::filesystem::path& folder,
@@ -123,6 +128,7 @@ class TrainableModel {
 
   // The trained tensors (f32; with LoRA the adapters), moments and counts as safetensors and JSON
   // in `folder`, which must exist; the caller makes the commit atomic. Load restores the same bits.
+  // At stages 1 to 3 each rank writes and reads its blocks; else rank 0 writes all.
   core::Result<void> save_state(const std::filesystem::path& folder) const;
   core::Result<void> load_state(const std::filesystem::path& folder);
 
@@ -138,7 +144,14 @@ class TrainableModel {
   const model::ParamStore& values() const { return lora_ ? lora_->values() : *master_; }
   core::Result<StepReport> skip(const std::string& what, const Describe& describe, double lr);
   void begin_part(const StepPart& part);
+  StateLayouts layouts() const;
+  bool saves_in_parts() const;
+  using Files = std::vector<store::CheckpointFile>;
+  core::Result<Files> save_whole(const std::filesystem::path& folder) const;
+  core::Result<Files> save_parts(const std::filesystem::path& folder) const;
   core::Result<void> read_state(const std::filesystem::path& folder);
+  core::Result<void> read_weights(SavedState& state);
+  core::Result<void> read_moment(SavedState& state, StatePart part);
 
   OptimSettings optim_;
   core::TeamRunner& team_;

@@ -1,22 +1,24 @@
-// A trainer's state on disk. For the model: weights.safetensors, adam_m.safetensors and
-// adam_v.safetensors (f32, Hugging Face names) and trainer_state.json with the counts. With LoRA
-// the weights are the adapters, and trainer_state.json holds the CRC of their base weights. The
-// policy's trainer adds rl_state.json and, if it keeps an average, ema.safetensors. Everything else
-// follows from the configuration. Loading checks all files of a model before it changes anything.
+// A trainer's state on disk. For the model: weights, first and second moment, f32, and
+// trainer_state.json with the counts. One process, or rank 0 at stage 0, writes them as
+// weights.safetensors, adam_m.safetensors and adam_v.safetensors with Hugging Face names; at stages
+// 1 to 3 each rank writes its blocks (ranks/state_parts.hpp). With LoRA the weights are the
+// adapters, and trainer_state.json holds the CRC of their base weights. The policy's trainer adds
+// rl_state.json and, if it keeps an average, ema.safetensors. Everything else follows from the
+// configuration. Loading checks all files of a model before it changes anything.
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/ranks/sharded_weights.hpp"
-#include "runtime/learn/rl_state.hpp"
+#include "runtime/learn/ranks/state_parts.hpp"
 #include "runtime/learn/saved_lanes.hpp"
+#include "runtime/learn/saved_state.hpp"
+#include "runtime/learn/state_numbers.hpp"
 #include "runtime/learn/trainable_model.hpp"
-#include "runtime/learn/weight_average.hpp"
+#include "runtime/model/weights_writer.hpp"
 #include "runtime/store/atomic_folder.hpp"
-#include "runtime/store/safetensors.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include <fstream>
-#include <initializer_list>
-#include <sstream>
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::learn {
@@ -25,88 +27,57 @@ namespace {
 using core::ErrorCode;
 using nlohmann::json;
 
-constexpr int kStateFormat = 1;
-constexpr const char* kWeights = "weights.safetensors";
-constexpr const char* kFirstMoment = "adam_m.safetensors";
-constexpr const char* kSecondMoment = "adam_v.safetensors";
 constexpr const char* kCounts = "trainer_state.json";
-constexpr const char* kRlState = "rl_state.json";
-constexpr const char* kAverage = "ema.safetensors";
 constexpr const char* kLanes = "lanes";  // in kCounts, unless it is 1
+constexpr const char* kRanks = "ranks";  // in kCounts: how many wrote the tensors in parts
 
-core::Result<void> write_store(const model::ParamStore& params, const std::filesystem::path& path) {
-  const model::HostCopy host(params);
-  std::vector<store::TensorSource> tensors;
-  for (const model::ParamView& view : host->layout().views) {
-    tensors.push_back({view.name, store::Dtype::kF32, view.shape, host->data() + view.offset});
-  }
-  return store::write_safetensors(path, tensors, {});
-}
+constexpr std::int64_t kReadAtOnce = std::int64_t{1} << 20;  // numbers
 
-// Opens a file that must have exactly the tensors of `layout`; `what` names its kind in errors.
-core::Result<store::SafetensorsFile> open_store(const model::ParamLayout& layout,
-                                                const std::filesystem::path& path,
-                                                const std::string& what = "a state") {
-  TROUPE_TRY_ASSIGN(file, store::SafetensorsFile::open(path));
-  const auto refuse = [&](const std::string& why) {
+core::Result<json> read_counts(const std::filesystem::path& folder,
+                               std::initializer_list<const char*> whole) {
+  TROUPE_TRY_ASSIGN(counts,
+                    read_numbers(folder / kCounts, whole, {}, {kStateFormat, kDividedFormat}));
+  const auto ranks = counts.find(kRanks);
+  const bool parts = counts["format"] == kDividedFormat;
+  if (parts && (ranks == counts.end() || !ranks->is_number_unsigned() || *ranks == 0))
     return core::fail(ErrorCode::kData,
-                      path.string() + " is not " + what + " of this model: " + why);
-  };
-  for (const model::ParamView& view : layout.views) {
-    const store::TensorInfo* info = file.find(view.name);
-    if (info == nullptr) return refuse("it has no tensor " + view.name);
-    if (info->dtype != store::Dtype::kF32 || info->shape != view.shape) {
-      return refuse("tensor " + view.name + " has another shape or type");
-    }
-  }
-  if (file.tensors().size() != layout.views.size()) return refuse("it has more tensors");
-  return core::Result<store::SafetensorsFile>(std::move(file));
+                      (folder / kCounts).string() + ": needs a whole number '" + kRanks + "'");
+  if (!parts) counts[kRanks] = 0;
+  return counts;
 }
 
-core::Result<void> read_store(const store::SafetensorsFile& file, model::ParamStore& params) {
-  std::vector<float> tensor;
-  for (const model::ParamView& view : params.layout().views) {
-    float* const to = params.data() + view.offset;
-    if (params.memory().on_host()) {
-      TROUPE_TRY(file.read_f32(*file.find(view.name), to));
-      continue;
-    }
-    tensor.resize(static_cast<std::size_t>(view.count));
-    TROUPE_TRY(file.read_f32(*file.find(view.name), tensor.data()));
-    params.memory().upload(to, tensor.data(), tensor.size() * sizeof(float));
+Moment moment_of(StatePart part) {
+  return part == StatePart::kFirstMoment ? Moment::kFirst : Moment::kSecond;
+}
+
+// Reads the elements `place` of a part to `to` in `memory`.
+core::Result<void> read_to(
+    SavedState& state, StatePart part, core::Range place, float* to, core::Memory& memory) {
+  if (memory.on_host()) return state.read(part, place, to);
+  std::vector<float> piece(static_cast<std::size_t>(std::min(place.size(), kReadAtOnce)));
+  for (std::int64_t begin = place.begin; begin < place.end; begin += kReadAtOnce) {
+    const core::Range some{begin, std::min(begin + kReadAtOnce, place.end)};
+    TROUPE_TRY(state.read(part, some, piece.data()));
+    memory.upload(to + (begin - place.begin), piece.data(),
+                  static_cast<std::size_t>(some.size()) * sizeof(float));
   }
   return {};
 }
 
-// Reads a JSON object of format kStateFormat. Errors: kNotFound; kData if a key of `whole` has no
-// unsigned integer or a key of `other` no number.
-core::Result<json> read_numbers(const std::filesystem::path& path,
-                                std::initializer_list<const char*> whole,
-                                std::initializer_list<const char*> other = {}) {
-  std::ifstream in(path);
-  if (!in) return core::fail(ErrorCode::kNotFound, "no file " + path.string());
-  std::stringstream text;
-  text << in.rdbuf();
-  const auto bad = [&](const std::string& why) {
-    return core::fail(ErrorCode::kData, path.string() + ": " + why);
-  };
-  const json state = json::parse(text.str(), nullptr, false);
-  if (!state.is_object()) return bad("not a JSON object");
-  for (const char* key : whole) {
-    const auto found = state.find(key);
-    if (found == state.end() || !found->is_number_unsigned())
-      return bad(std::string("needs a whole number '") + key + "'");
+// Reads a rank's blocks of some turns, one behind another.
+core::Result<void> read_blocks(SavedState& state,
+                               StatePart part,
+                               const BlockShards& shards,
+                               int rank,
+                               core::Range turns,
+                               float* to) {
+  const core::Range own = shards.in_shard(rank, turns);
+  for (std::int64_t i = own.begin; i < own.end; i += BlockShards::kBlock) {
+    const std::int64_t place = shards.place(rank, i);
+    const std::int64_t count = std::min(BlockShards::kBlock, own.end - i);
+    TROUPE_TRY(state.read(part, {place, place + count}, to + (i - own.begin)));
   }
-  for (const char* key : other) {
-    const auto found = state.find(key);
-    if (found == state.end() || !found->is_number())
-      return bad(std::string("needs a number '") + key + "'");
-  }
-  if (state["format"] != kStateFormat) {
-    return bad("has format " + state["format"].dump() + ", this program reads " +
-               std::to_string(kStateFormat));
-  }
-  return state;
+  return {};
 }
 
 }  // namespace
@@ -126,29 +97,96 @@ core::Result<void> TrainableModel::each_part(const See& see) const {
   return divided_->each_part(see);
 }
 
+StateLayouts TrainableModel::layouts() const {
+  return {values().layout(), stepper_->working().layout()};
+}
+
+bool TrainableModel::saves_in_parts() const {
+  return ranks_ != nullptr && optim_.ranks.zero_stage > 0;
+}
+
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
-  TROUPE_TRY(gather());
-  core::Result<void>
-      written;  // an error of the writer must not keep it from what ranks do together
-  const auto write = [&](const model::ParamStore& store, const char* name) {
-    if (written) written = write_store(store, folder / name);
-    return core::Result<void>();
-  };
-  if (!ranks_ || ranks_->rank() == 0) (void)write(values(), kWeights);
-  const auto write_moment = [&](const char* name) {
-    return [&, name](const model::ParamStore& store) { return write(store, name); };
-  };
-  TROUPE_TRY(stepper_->save(Moment::kFirst, write_moment(kFirstMoment)));
-  TROUPE_TRY(stepper_->save(Moment::kSecond, write_moment(kSecondMoment)));
-  json state = {{"format", kStateFormat},
+  std::vector<store::CheckpointFile> files;
+  if (saves_in_parts()) TROUPE_TRY_SET(files, save_parts(folder));
+  json state = {{"format", saves_in_parts() ? kDividedFormat : kStateFormat},
                 {"version", version_},
                 {"adam_steps", stepper_->adam_steps()},
                 {"skipped_in_row", skipped_in_row_}};
   if (lanes() != 1) state[kLanes] = lanes();
+  if (saves_in_parts()) state[kRanks] = ranks_->size();
   if (lora_) state["base_crc32c"] = lora_->base_crc();
   return write_once([&]() -> core::Result<void> {
-    TROUPE_TRY(written);
-    return store::write_file(folder / kCounts, state.dump(2) + "\n");
+    TROUPE_TRY(remove_other_parts(folder, saves_in_parts() ? ranks_->size() : 0));
+    if (!saves_in_parts()) TROUPE_TRY_SET(files, save_whole(folder));
+    TROUPE_TRY(store::write_file(folder / kCounts, state.dump(2) + "\n"));
+    return store::note_written(folder, files);
+  });
+}
+
+core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_whole(
+    const std::filesystem::path& folder) const {
+  const StateLayouts layout = layouts();
+  std::vector<store::CheckpointFile> files;
+  for (const StatePart part : kStateParts) {
+    model::FlatNumbers numbers = model::numbers_in(values());
+    if (part != StatePart::kWeights) {
+      const HeldMoment moment = stepper_->held(moment_of(part));
+      numbers = {moment.at, moment.count, moment.memory};
+    }
+    const std::string name = whole_file(part);
+    TROUPE_TRY_ASSIGN(digest, model::write_tensors(layout.of(part), numbers, folder / name));
+    files.push_back({name, digest.bytes, digest.sha256});
+  }
+  return files;
+}
+
+core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_parts(
+    const std::filesystem::path& folder) const {
+  const int rank = ranks_->rank();
+  OwnParts own{layouts(), version_, {}};
+  core::Buffer<float> packed;  // in the memory of the team
+  std::vector<float> host;
+  own.blocks = [&](StatePart part, core::Range turns) -> const float* {
+    const BlockShards shards(own.layouts.of(part).total, ranks_->size());
+    const core::Range place = shards.in_shard(rank, turns);
+    host.resize(static_cast<std::size_t>(place.size()));
+    if (part == StatePart::kWeights && divided_) {
+      divided_->read_own(turns, host.data());
+      return host.data();
+    }
+    model::FlatNumbers numbers;
+    if (part == StatePart::kWeights) {
+      packed.reserve_discard(place.size(), team_.memory());
+      const float* const window = values().data() + shards.in_buffer(turns).begin;
+      team_.run(
+          [&](core::Team member) { shards.pack(member, window, rank, turns, packed.data()); });
+      numbers = {packed.data(), place.size(), &team_.memory()};
+    } else {
+      const HeldMoment moment = stepper_->held(moment_of(part));
+      numbers = {moment.at + place.begin, place.size(), moment.memory};
+    }
+    if (numbers.memory->on_host()) return numbers.at;
+    numbers.memory->download(host.data(), numbers.at, host.size() * sizeof(float));
+    return host.data();
+  };
+  return write_parts(*ranks_, folder, own);
+}
+
+core::Result<void> TrainableModel::save_model(const model::ModelFolder& folder) const {
+  if (!divided_) return write_once([&] { return model::write_model(*master_, folder, true); });
+  std::optional<model::ModelWriter> writer;
+  core::Result<void> going;  // of rank 0, which takes part to the end all the same
+  if (ranks_->rank() == 0) {
+    auto begun = model::ModelWriter::begin(master_->spec(), master_->shared_layout(), folder);
+    if (begun) writer.emplace(std::move(*begun));
+    if (!begun) going = begun.failure();
+  }
+  TROUPE_TRY(divided_->bring_to_first([&](core::Range place, const float* numbers) {
+    if (going) going = writer->add(place, numbers);
+  }));
+  return write_once([&]() -> core::Result<void> {
+    TROUPE_TRY(going);
+    return writer->commit(true);
   });
 }
 
@@ -158,71 +196,70 @@ core::Result<void> TrainableModel::load_state(const std::filesystem::path& folde
 }
 
 core::Result<void> TrainableModel::read_state(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(counts, read_numbers(folder / kCounts,
-                                         {"format", "version", "adam_steps", "skipped_in_row"}));
+  TROUPE_TRY_ASSIGN(counts,
+                    read_counts(folder, {"format", "version", "adam_steps", "skipped_in_row"}));
   if (lora_ && counts.value("base_crc32c", json()) != lora_->base_crc()) {
     return core::fail(ErrorCode::kData, folder.string() +
                                             " holds adapters of other base weights than these; "
                                             "resume with the model that the run began with, --" +
                                             key_ + ".model_name_or_path");
   }
-  const model::ParamLayout& trained = stepper_->working().layout();
-  TROUPE_TRY_ASSIGN(weights, open_store(values().layout(), folder / kWeights));
-  TROUPE_TRY_ASSIGN(first, open_store(trained, folder / kFirstMoment));
-  TROUPE_TRY_ASSIGN(second, open_store(trained, folder / kSecondMoment));
-  TROUPE_TRY(read_store(weights, values()));
-  if (divided_) divided_->set_whole();
-  const auto reader = [](const store::SafetensorsFile& file) {
-    return [&file](model::ParamStore& store) { return read_store(file, store); };
-  };
-  TROUPE_TRY(stepper_->load(Moment::kFirst, reader(first)));
-  TROUPE_TRY(stepper_->load(Moment::kSecond, reader(second)));
+  const auto version = counts["version"].get<core::Version>();
+  const int ranks = counts[kRanks].get<int>();
+  auto opened = ranks == 0 ? open_whole_state(folder, layouts())
+                           : open_parts(folder, ranks, version, layouts());
+  if (!opened) return opened.failure();
+  TROUPE_TRY(read_weights(**opened));
+  TROUPE_TRY(read_moment(**opened, StatePart::kFirstMoment));
+  TROUPE_TRY(read_moment(**opened, StatePart::kSecondMoment));
   stepper_->set_adam_steps(counts["adam_steps"].get<std::int64_t>());
-  version_ = counts["version"].get<core::Version>();
+  version_ = version;
   skipped_in_row_ = counts["skipped_in_row"].get<std::int64_t>();
   if (lora_) lora_->merge(team_, *master_);
   packed_.reset();  // of other weights, perhaps under the same version
   return {};
 }
 
+core::Result<void> TrainableModel::read_weights(SavedState& state) {
+  if (!divided_)
+    return read_to(state, StatePart::kWeights, {0, values().size()}, values().data(),
+                   values().memory());
+  divided_->let_go();
+  const BlockShards& shards = divided_->shards();
+  std::vector<float> blocks;
+  return each_turns(shards, [&](core::Range turns) -> core::Result<void> {
+    const int rank = ranks_->rank();
+    blocks.resize(static_cast<std::size_t>(shards.in_shard(rank, turns).size()));
+    TROUPE_TRY(read_blocks(state, StatePart::kWeights, shards, rank, turns, blocks.data()));
+    divided_->write_own(turns, blocks.data());
+    return {};
+  });
+}
+
+core::Result<void> TrainableModel::read_moment(SavedState& state, StatePart part) {
+  const HeldMoment held = stepper_->held(moment_of(part));
+  if (!saves_in_parts()) return read_to(state, part, {0, held.count}, held.at, *held.memory);
+  const int rank = ranks_->rank();
+  const BlockShards shards(layouts().moments.total, ranks_->size());
+  std::vector<float> blocks;
+  return each_turns(shards, [&](core::Range turns) -> core::Result<void> {
+    const core::Range own = shards.in_shard(rank, turns);
+    float* const at = held.at + own.begin;
+    if (held.memory->on_host()) return read_blocks(state, part, shards, rank, turns, at);
+    blocks.resize(static_cast<std::size_t>(own.size()));
+    TROUPE_TRY(read_blocks(state, part, shards, rank, turns, blocks.data()));
+    held.memory->upload(at, blocks.data(), blocks.size() * sizeof(float));
+    return {};
+  });
+}
+
 core::Result<std::int64_t> saved_lanes(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(counts, read_numbers(folder / kCounts, {"format"}));
+  TROUPE_TRY_ASSIGN(counts, read_counts(folder, {"format"}));
   const auto found = counts.find(kLanes);
   if (found == counts.end()) return std::int64_t{1};
   if (found->is_number_unsigned()) return found->get<std::int64_t>();
   return core::fail(ErrorCode::kData,
                     (folder / kCounts).string() + ": needs a whole number '" + kLanes + "'");
-}
-
-core::Result<void> RlState::save(const std::filesystem::path& folder) const {
-  const json state = {{"format", kStateFormat},           {"updates", updates},
-                      {"scores", moments.count},          {"score_mean", moments.mean},
-                      {"score_squares", moments.squares}, {"kl_coef", kl_coef},
-                      {"score_trend", score_trend},       {"ptx_cursor", ptx_cursor}};
-  return store::write_file(folder / kRlState, state.dump(2) + "\n");
-}
-
-core::Result<RlState> RlState::load(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(state,
-                    read_numbers(folder / kRlState, {"format", "updates", "scores", "ptx_cursor"},
-                                 {"score_mean", "score_squares", "kl_coef", "score_trend"}));
-  RlState result;
-  result.updates = state["updates"].get<std::uint64_t>();
-  result.moments = {state["scores"].get<std::uint64_t>(), state["score_mean"].get<double>(),
-                    state["score_squares"].get<double>()};
-  result.kl_coef = state["kl_coef"].get<double>();
-  result.score_trend = state["score_trend"].get<double>();
-  result.ptx_cursor = state["ptx_cursor"].get<std::uint64_t>();
-  return result;
-}
-
-core::Result<void> WeightAverage::save(const std::filesystem::path& folder) const {
-  return write_store(average_, folder / kAverage);
-}
-
-core::Result<void> WeightAverage::load(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(file, open_store(average_.layout(), folder / kAverage, "an average"));
-  return read_store(file, average_);
 }
 
 }  // namespace troupe::learn

@@ -132,22 +132,26 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
-    TROUPE_TRY(model_->gather());
-    return model_->write_once([&]() -> core::Result<void> {
-      if (average_) {
-        TROUPE_TRY(model::save_model(average_->weights(), folder.parent_path() / "ema",
-                                     model::StorageDtype::kF32, tokenizer_from));
-      }
-      TROUPE_TRY(
-          model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from));
-      if (!model_->has_adapter()) return {};
+    if (average_) {
+      TROUPE_TRY(model_->write_once([&] {
+        const model::ModelFolder ema{folder.parent_path() / "ema", settings_.save_dtype,
+                                     tokenizer_from};
+        return model::write_model(average_->weights(), ema, true);
+      }));
+    }
+    TROUPE_TRY(model_->save_model({folder, settings_.save_dtype, tokenizer_from}));
+    if (!model_->has_adapter()) return {};
+    return model_->write_once([&] {
       return model_->save_adapter(folder.parent_path() / "adapter", tokenizer_from.string());
     });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     TROUPE_TRY(model_->save_state(folder));
     return model_->write_once([&]() -> core::Result<void> {
-      if (average_) TROUPE_TRY(average_->save(folder));
+      if (average_) {
+        TROUPE_TRY_ASSIGN(file, average_->save(folder));
+        TROUPE_TRY(store::note_written(folder, {&file, 1}));
+      }
       return state_.save(folder);
     });
   }

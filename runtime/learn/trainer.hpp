@@ -28,9 +28,10 @@ struct TrainerSettings {
   AlgoSettings algo;
   OptimSettings optim;
   BatchSettings batch;
-  std::int64_t total_steps = 0;         // optimiser steps of the whole run, for the schedule
-  std::uint64_t freezing_steps = 0;     // first updates, which leave the policy unchanged
-  double ema_beta = -1;                 // of the moving average of the weights; below 0 = none
+  std::int64_t total_steps = 0;      // optimiser steps of the whole run, for the schedule
+  std::uint64_t freezing_steps = 0;  // first updates, which leave the policy unchanged
+  double ema_beta = -1;              // of the moving average of the weights; below 0 = none
+  model::StorageDtype save_dtype = model::StorageDtype::kF32;  // of saved models
   std::shared_ptr<const PtxTexts> ptx;  // texts of a next-token loss in every step; null: none
   // Where a batch that stops the run is written; empty = nowhere.
   std::filesystem::path dump_folder;

@@ -7,6 +7,7 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/store/written_files.hpp"
 
 #include <filesystem>
 
@@ -21,7 +22,7 @@ class WeightAverage {
   const model::ParamStore& weights() const { return average_; }
 
   // ema.safetensors in `folder`: f32, the Hugging Face names. Load restores the same bits.
-  core::Result<void> save(const std::filesystem::path& folder) const;
+  core::Result<store::CheckpointFile> save(const std::filesystem::path& folder) const;
   core::Result<void> load(const std::filesystem::path& folder);
 
  private:

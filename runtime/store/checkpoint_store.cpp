@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -33,25 +34,71 @@ bool is_inside(const std::string& path) {
                       [](const fs::path& part) { return part == ".." || part == "."; });
 }
 
-// Hashes every file below `folder` except the manifest itself, and returns the manifest's text.
-Result<std::string> make_manifest(const fs::path& folder,
-                                  std::uint64_t step,
-                                  const std::string& state_json) {
+// The files below `folder`, by their paths; the folders' lists of written files are not among them.
+Result<std::vector<std::string>> files_below(const fs::path& folder) {
   std::vector<std::string> paths;
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
-    if (!it->is_regular_file()) continue;
+    if (!it->is_regular_file() || it->path().filename() == kWrittenFiles) continue;
     paths.push_back(fs::relative(it->path(), folder).generic_string());
   }
   if (error) return io_failure("read folder", folder, error.value());
+  std::erase(paths, kManifestName);
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
 
+// What the folder and its subfolders have noted of their files, by path.
+Result<std::map<std::string, CheckpointFile>> take_noted(const fs::path& folder) {
+  std::vector<fs::path> folders{folder};
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error))
+    if (it->is_directory()) folders.push_back(it->path());
+  if (error) return io_failure("read folder", folder, error.value());
+  std::map<std::string, CheckpointFile> noted;
+  for (const fs::path& one : folders) {
+    TROUPE_TRY_ASSIGN(files, take_written(one));
+    for (CheckpointFile& file : files) {
+      file.path = fs::relative(one / file.path, folder).generic_string();
+      noted.insert_or_assign(file.path, file);
+    }
+  }
+  return noted;
+}
+
+core::Failure unlike_written(const fs::path& path, std::uint64_t written, const std::string& now) {
+  return fail(ErrorCode::kData,
+              path.string() + " was written with " + std::to_string(written) + " bytes and " + now +
+                  "; all hosts whose roles have a state must share the folder of --run.path");
+}
+
+// The manifest's text. Hashes what its writers have not hashed.
+Result<std::string> make_manifest(const fs::path& folder,
+                                  std::uint64_t step,
+                                  const std::string& state_json) {
+  TROUPE_TRY_ASSIGN(noted, take_noted(folder));
+  TROUPE_TRY_ASSIGN(paths, files_below(folder));
   Json files = Json::array();
   for (const std::string& path : paths) {
-    if (path == kManifestName) continue;
-    TROUPE_TRY_ASSIGN(digest, sha256_file(folder / path));
+    FileDigest digest;
+    if (const auto known = noted.find(path); known != noted.end()) {
+      digest = {known->second.bytes, known->second.sha256};
+      noted.erase(known);
+      std::error_code error;
+      const auto bytes = fs::file_size(folder / path, error);
+      if (error) return io_failure("look at", folder / path, error.value());
+      if (bytes != digest.bytes)
+        return unlike_written(folder / path, digest.bytes, "has " + std::to_string(bytes));
+    } else {
+      TROUPE_TRY_SET(digest, sha256_file(folder / path));
+    }
     files.push_back({{"path", path}, {"bytes", digest.bytes}, {"sha256", digest.sha256}});
+  }
+  if (!noted.empty()) {
+    const CheckpointFile& lost = noted.begin()->second;
+    return unlike_written(folder / lost.path, lost.bytes, "is not there");
   }
   Json state = Json::parse(state_json, nullptr, false);
   if (!state.is_object()) {

@@ -6,6 +6,7 @@
 
 #include "runtime/core/result.hpp"
 #include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/written_files.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -16,12 +17,6 @@
 #include <vector>
 
 namespace troupe::store {
-
-struct CheckpointFile {
-  std::string path;  // relative to the checkpoint's folder
-  std::uint64_t bytes = 0;
-  std::string sha256;
-};
 
 struct Checkpoint {
   std::filesystem::path folder;
@@ -45,7 +40,9 @@ class CheckpointStore {
   core::Result<AtomicFolder> begin(std::uint64_t step) const;
   // Writes the manifest, syncs the folder, renames it into place (replacing a checkpoint of the
   // same step), and removes old checkpoints. Returns the checkpoint's folder. `state_json` is a
-  // JSON object. Errors: kDiskFull, kResources, kInvalidArgument; older checkpoints stay intact.
+  // JSON object. A file that its writer has hashed (written_files.hpp) is not read again: it must
+  // be there with its size, else kData. Errors: kDiskFull, kResources, kInvalidArgument; older
+  // checkpoints stay intact.
   core::Result<std::filesystem::path> commit(std::uint64_t step,
                                              AtomicFolder folder,
                                              const std::string& state_json) const;

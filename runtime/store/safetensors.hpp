@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/store/hashed_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -78,19 +79,49 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// One tensor to write. `data` points to elements of `dtype`. With `from_f32` (kBf16 only) it points
-// to f32 values, which are rounded to nearest even when they are written.
+// A tensor that is to be written.
+struct TensorShape {
+  std::string name;
+  Dtype dtype = Dtype::kF32;
+  std::vector<std::int64_t> shape;
+};
+
+// Writes a file piece by piece: the header first, then the tensors' bytes in the order in which
+// they were announced. The file is hashed on the way. One thread.
+class SafetensorsWriter {
+ public:
+  static core::Result<SafetensorsWriter> create(const std::filesystem::path& path,
+                                                std::span<const TensorShape> tensors,
+                                                const std::map<std::string, std::string>& metadata);
+
+  // The next bytes, as they are stored. A piece may belong to several tensors.
+  core::Result<void> append(const void* data, std::size_t bytes);
+  // The next `count` numbers, of a tensor of type kF32, or of type kBf16, to which they are rounded
+  // (nearest, ties to even).
+  core::Result<void> append_f32(const float* values, std::int64_t count, Dtype dtype);
+  // Waits until everything appended is on disk.
+  core::Result<void> sync() { return file_.sync(); }
+  // Closes the file, all of whose bytes were appended.
+  core::Result<FileDigest> close();
+
+ private:
+  SafetensorsWriter(HashedFile file, std::uint64_t bytes)
+      : file_(std::move(file)), missing_(bytes) {}
+  HashedFile file_;
+  std::uint64_t missing_;  // bytes that are still to come
+};
+
+// One tensor to write; `data` points to elements of `dtype`.
 struct TensorSource {
   std::string name;
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
   const void* data = nullptr;
-  bool from_f32 = false;
 };
 
 // Writes the tensors in the given order, without syncing; AtomicFolder::commit or sync_path syncs.
-core::Result<void> write_safetensors(const std::filesystem::path& path,
-                                     std::span<const TensorSource> tensors,
-                                     const std::map<std::string, std::string>& metadata);
+core::Result<FileDigest> write_safetensors(const std::filesystem::path& path,
+                                           std::span<const TensorSource> tensors,
+                                           const std::map<std::string, std::string>& metadata);
 
 }  // namespace troupe::store

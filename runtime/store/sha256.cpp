@@ -9,36 +9,28 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <vector>
 
 namespace troupe::store {
-namespace {
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  TROUPE_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
+               "OpenSSL offers no SHA-256");
+}
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new()) {
-    TROUPE_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
-                 "OpenSSL offers no SHA-256");
-  }
-  void add(const void* data, std::size_t bytes) {
-    TROUPE_CHECK(EVP_DigestUpdate(context_.get(), data, bytes) == 1, "SHA-256 failed");
-  }
-  std::string hex() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-    TROUPE_CHECK(EVP_DigestFinal_ex(context_.get(), digest, &size) == 1, "SHA-256 failed");
-    return core::hex({digest, size});
-  }
+void Sha256::add(const void* data, std::size_t bytes) {
+  TROUPE_CHECK(EVP_DigestUpdate(context_.get(), data, bytes) == 1, "SHA-256 failed");
+}
 
- private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
-};
+std::string Sha256::hex() {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  TROUPE_CHECK(EVP_DigestFinal_ex(context_.get(), digest, &size) == 1, "SHA-256 failed");
+  return core::hex({digest, size});
+}
 
-}  // namespace
+void Sha256::Free::operator()(evp_md_ctx_st* context) const {
+  EVP_MD_CTX_free(context);
+}
 
 std::string sha256_text(std::string_view bytes) {
   Sha256 digest;

@@ -68,10 +68,14 @@ TEST_F(SupervisedRanks, TwoRanksHaveTheBitsOfOneProcess) {
 }
 
 TEST_F(SupervisedRanks, AStageOfZeroHasTheSameBits) {
-  calm(dpo_);
-  CompanyRun run(files_ / "run",
-                 words(dpo_, "run", {"--actor.ranks", "2", "--train.zero_stage", "3"}));
+  const Words half = {"--ckpt.save_dtype", "bf16"};
+  calm(dpo_, half);
+  const Words ranks = {"--actor.ranks", "2", "--train.zero_stage", "3"};
+  CompanyRun run(files_ / "run", words(dpo_, "run", ranks + half));
   expect_as_calm(run);
+  const auto last = run.folder() / "ckpt" / checkpoint_name(kLastStep);
+  EXPECT_TRUE(fs::exists(last / "policy" / "rank-1-of-2.safetensors"));
+  EXPECT_NE(text_of(last / "model" / "config.json").find("bfloat16"), std::string::npos);
 }
 
 TEST_F(SupervisedRanks, ARankThatIsKilledInAStepChangesNoBit) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "exact_support.hpp"
+#include "tests/unit/runtime/store/joined_state.hpp"
 #include "tests/unit/runtime/text/byte_tokenizer.hpp"
 
 #include <signal.h>
@@ -88,13 +89,20 @@ inline std::map<std::uint64_t, nlohmann::json> metrics_of(const std::filesystem:
   return rows;
 }
 
-// sha256 of every weight file of a checkpoint, from its manifest.
+// sha256 of every file of a checkpoint, from its manifest; of a state that ranks wrote in parts
+// those of the files that one process would have written.
 inline std::map<std::string, std::string> hashes_of(const std::filesystem::path& checkpoint) {
   std::map<std::string, std::string> hashes;
   const auto manifest =
       nlohmann::json::parse(text_of(checkpoint / "manifest.json"), nullptr, false);
   for (const auto& file : manifest.value("files", nlohmann::json::array())) {
     hashes[file.value("path", "")] = file.value("sha256", "");
+  }
+  for (const std::string role : {"policy", "critic"}) {
+    if (!hashes.contains(role + "/ranks.json")) continue;
+    std::erase_if(hashes, [&](const auto& file) { return file.first.starts_with(role + "/"); });
+    for (const auto& [name, text] : joined_state(checkpoint / role))
+      hashes[role + "/" + name] = store::sha256_text(text);
   }
   return hashes;
 }

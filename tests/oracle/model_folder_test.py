@@ -68,6 +68,25 @@ def test_bf16_is_rounded_as_torch_rounds(tmp_path):
         assert torch.equal(a.to(torch.bfloat16), b), name
 
 
+def test_bf16_of_odd_numbers_is_rounded_as_torch_rounds(tmp_path):
+    """Ties, numbers beside them, subnormals, zeros, and what rounds to infinity."""
+    model = make_folder("plain", tmp_path / "model")
+    high = torch.tensor([0x0000, 0x0001, 0x007f, 0x0080, 0x3f80, 0x3f81, 0x7f7f, 0xff7f, 0x8000, 0x8001],
+                        dtype=torch.int64)
+    low = torch.tensor([0x0000, 0x0001, 0x7fff, 0x8000, 0x8001, 0xffff], dtype=torch.int64)
+    bits = (high[:, None] * 65536 + low).flatten()
+    odd = torch.where(bits >= 2**31, bits - 2**32, bits).to(torch.int32).view(torch.float32)
+    with torch.no_grad():
+        embedding = model.get_input_embeddings().weight
+        embedding.view(-1)[:odd.numel()] = odd
+    model.save_pretrained(tmp_path / "odd")
+    save(tmp_path / "odd", tmp_path / "saved", dtype="bf16")
+    name = "model.embed_tokens.weight"
+    ours = load_file(tmp_path / "saved" / "model.safetensors")[name]
+    theirs = embedding.detach().to(torch.bfloat16)
+    assert torch.equal(ours.view(torch.int16), theirs.view(torch.int16))
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_16_bit_weights_are_read(dtype, tmp_path):
     make_folder("plain", tmp_path / "model").to(dtype).save_pretrained(tmp_path / "half")

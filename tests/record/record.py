@@ -14,6 +14,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -91,6 +92,38 @@ def tensors_digest(path):
     return digest.hexdigest()
 
 
+def put_together(folder):
+    """Replaces the parts of a state that ranks have written by the files of one process."""
+    ranks = json.loads((folder / "ranks.json").read_text())
+    count, block = ranks["ranks"], 4 * ranks["block"]
+    parts = [folder / f"rank-{rank}-of-{count}.safetensors" for rank in range(count)]
+    for name in ("weights", "adam_m", "adam_v"):
+        buffer = ranks["weights" if name == "weights" else "moments"]
+        flat = bytearray(4 * buffer["elements"])
+        for rank, part in enumerate(parts):
+            data = part.read_bytes()
+            start = 8 + struct.unpack("<Q", data[:8])[0]
+            begin, end = json.loads(data[8:start])[name]["data_offsets"]
+            own = data[start + begin:start + end]
+            for i in range(0, len(own), block):
+                at = (i // block * count + rank) * block
+                flat[at:at + len(own[i:i + block])] = own[i:i + block]
+        header, tensors = {}, b""
+        for tensor in buffer["tensors"]:
+            begin, size = 4 * tensor["offset"], 4 * math.prod(tensor["shape"])
+            header[tensor["name"]] = {"dtype": "F32", "shape": tensor["shape"],
+                                      "data_offsets": [len(tensors), len(tensors) + size]}
+            tensors += flat[begin:begin + size]
+        text = json.dumps(header).encode()
+        (folder / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + tensors)
+    counts = json.loads((folder / "trainer_state.json").read_text())
+    assert counts.pop("ranks") == count and counts["format"] == 2
+    counts["format"] = 1
+    (folder / "trainer_state.json").write_text(json.dumps(counts))
+    for path in [*parts, folder / "ranks.json"]:
+        path.unlink()
+
+
 def file_digest(path):
     if path.suffix == ".safetensors":
         return tensors_digest(path)
@@ -120,6 +153,8 @@ def hashes_of_run(run):
     """Hashes of a run folder, by column."""
     checkpoints = sorted(path for path in (run / "ckpt").glob("step_*") if path.is_dir())
     last = checkpoints[-1]
+    for parts in list(last.rglob("ranks.json")):
+        put_together(parts.parent)
     files = [path for path in files_below(last) if path.name != "manifest.json"]
     state = [path for path in files if path.parent.name in ("policy", "critic") or
              path.parent == last and path.suffix == ".json"]

@@ -51,6 +51,7 @@ learn::CriticSettings critic_settings(const config::TrainConfig& config,
   settings.batch = policy.batch;
   settings.total_steps = policy.total_steps;
   settings.value_clip = config.critic.value_clip;
+  settings.save_dtype = save_dtype(config);
   settings.optim = optim_of(config.critic, config);
   if (config.reward.normalize == config::Normalize::kStored) {
     settings.scale = 1 / spec.score_std;

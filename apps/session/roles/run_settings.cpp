@@ -122,6 +122,7 @@ learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::
     settings.freezing_steps = static_cast<std::uint64_t>(config.critic.freezing_steps);
   }
   if (config.train.enable_ema) settings.ema_beta = config.train.ema_beta;
+  settings.save_dtype = save_dtype(config);
   settings.dump_folder = config.run.path;
   return settings;
 }
@@ -172,7 +173,13 @@ learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
   settings.micro_tokens_max = config.train.micro_tokens_max;
   settings.total_steps = static_cast<std::int64_t>(steps);
   settings.model = config.actor.model_name_or_path;
+  settings.save_dtype = save_dtype(config);
   return settings;
+}
+
+model::StorageDtype save_dtype(const config::TrainConfig& config) {
+  return config.ckpt.save_dtype == config::SaveDtype::kBf16 ? model::StorageDtype::kBf16
+                                                            : model::StorageDtype::kF32;
 }
 
 kernels::PanelDtype forward_dtype(const config::TrainConfig& config) {

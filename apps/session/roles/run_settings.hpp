@@ -72,6 +72,9 @@ learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
 // actor.param_dtype, the same for policy, reference and engines, so that their log-probs agree.
 kernels::PanelDtype forward_dtype(const config::TrainConfig& config);
 
+// ckpt.save_dtype, of the models that trainers save.
+model::StorageDtype save_dtype(const config::TrainConfig& config);
+
 // The limits of an engine; `kv_cache_gb` counts 2^30 bytes.
 engine::EngineLimits engine_limits(const config::TrainConfig& config);
 

@@ -54,11 +54,9 @@ class WholeStepper final : public RankStepper {
     return {};
   }
 
-  core::Result<void> save(Moment moment, const Use& use) override {
-    return group_.rank() == 0 ? use(optimiser_.moment(moment)) : core::Result<void>();
-  }
-  core::Result<void> load(Moment moment, const Fill& fill) override {
-    return fill(optimiser_.moment(moment));
+  HeldMoment held(Moment moment) override {
+    model::ParamStore& whole = optimiser_.moment(moment);
+    return {whole.data(), whole.size(), &whole.memory()};
   }
   std::int64_t adam_steps() const override { return optimiser_.steps(); }
   void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }
@@ -102,37 +100,15 @@ class ShardStepper final : public RankStepper {
     });
   }
 
-  core::Result<void> save(Moment moment, const Use& use) override {
-    core::Buffer<float> visiting;  // the shard, if it is not in the memory of the team
-    const float* own = shard(moment).data();
-    if (offloaded()) {
-      visiting = core::Buffer<float>(shard(moment).size(), team_.memory());
-      visiting.upload(shard(moment).span());
-      own = visiting.data();
-    }
-    if (group_.rank() != 0) return mover_.collect(own, nullptr);
-    model::ParamStore whole = working().same_layout();
-    TROUPE_TRY(mover_.collect(own, whole.data()));
-    return use(whole);
-  }
-  core::Result<void> load(Moment moment, const Fill& fill) override {
-    model::ParamStore whole = working().same_layout();
-    TROUPE_TRY(fill(whole));
-    if (!offloaded()) {
-      mover_.take(whole.data(), shard(moment).data());
-      return {};
-    }
-    core::Buffer<float> visiting(shard(moment).size(), team_.memory());
-    mover_.take(whole.data(), visiting.data());
-    visiting.download(shard(moment).span());
-    return {};
+  HeldMoment held(Moment moment) override {
+    core::Buffer<float>& shard = moment == Moment::kFirst ? m_ : v_;
+    return {shard.data(), shard.size(), &shard.memory()};
   }
   std::int64_t adam_steps() const override { return steps_; }
   void set_adam_steps(std::int64_t steps) override { steps_ = steps; }
 
  private:
   bool offloaded() const { return &m_.memory() != &team_.memory(); }
-  core::Buffer<float>& shard(Moment moment) { return moment == Moment::kFirst ? m_ : v_; }
 
   // Takes this rank's blocks out of the window and steps them; divided weights are put back.
   void step(kernels::AdamW terms, float* window, core::Range turns, core::Range own) {

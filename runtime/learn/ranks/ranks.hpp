@@ -8,8 +8,10 @@
 //   kInvalidArgument.
 // - Every call returns the same on every rank: weights, reports, targets, metrics and errors that
 //   follow from the data have the same bits as those of one process with the same lanes.
-// - save_state and save_model are calls of all ranks too: rank 0 writes, the same files as one
-//   process, and all return its result. load_state reads on every rank, with any number of ranks.
+// - save_state and save_model are calls of all ranks too, and all return the same result. At stage
+//   0 rank 0 writes the files of one process. At stages 1 to 3 each rank writes its blocks of the
+//   state (state_parts.hpp); rank 0 writes the model, at stage 3 from pieces that the others send.
+//   load_state reads on every rank what it needs, whatever number of ranks and stage have written.
 // - A rank that is lost, or that fails alone (memory, a device), ends the gang: its own call
 //   returns the cause, that of the others the same or kPeerLost. The trainer is then dead. Make a
 //   new one from a checkpoint, with a new gang.
@@ -23,7 +25,7 @@ class Collectives;
 namespace troupe::learn {
 
 // At stage 3 `packed()`, `master()` and an average of the weights have numbers only after gather(),
-// a call of all ranks, until the next call that learns or scores.
+// a call of all ranks, until the next call that learns, scores or loads.
 //
 // 0: every rank has all moments and steps all weights. 1 and 2: a rank has the moments of its
 // blocks and steps these; the weights are gathered. (Only the owner of a block adds its gradient,

@@ -56,30 +56,20 @@ core::Result<void> ShardMover::gather(const float* shard, float* buffer) {
   });
 }
 
-core::Result<void> ShardMover::collect(const float* shard, float* buffer) {
-  return each([&](core::Range turns) -> core::Result<void> {
-    const core::Range own = shards_.in_shard(group_.rank(), turns);
-    if (group_.rank() != 0)
-      return group_.gang().send(0, {shard + own.begin, float_bytes(own.size())}, team_.memory());
-    staging_.reserve_discard(turns.size() * BlockShards::kBlock, team_.memory());
-    for (int rank = 0; rank < shards_.ranks(); ++rank) {
-      const float* part = shard + own.begin;
-      if (rank != 0) {
-        const std::size_t bytes = float_bytes(shards_.in_shard(rank, turns).size());
-        TROUPE_TRY(group_.gang().recv(rank, {staging_.data(), bytes}, team_.memory()));
-        part = staging_.data();
-      }
-      team_.run([&](core::Team member) {
-        shards_.unpack(member, part, rank, turns, buffer + shards_.in_buffer(turns).begin);
-      });
+core::Result<void> ShardMover::collect(core::Range turns, const float* mine, float* window) {
+  const auto bytes_of = [&](int rank) { return float_bytes(shards_.in_shard(rank, turns).size()); };
+  if (group_.rank() != 0)
+    return group_.gang().send(0, {mine, bytes_of(group_.rank())}, team_.memory());
+  staging_.reserve_discard(turns.size() * BlockShards::kBlock, team_.memory());
+  for (int rank = 0; rank < shards_.ranks(); ++rank) {
+    const float* part = mine;
+    if (rank != 0) {
+      TROUPE_TRY(group_.gang().recv(rank, {staging_.data(), bytes_of(rank)}, team_.memory()));
+      part = staging_.data();
     }
-    return {};
-  });
-}
-
-void ShardMover::take(const float* buffer, float* shard) {
-  const core::Range all{0, shards_.turns()};
-  team_.run([&](core::Team member) { shards_.pack(member, buffer, group_.rank(), all, shard); });
+    team_.run([&](core::Team member) { shards_.unpack(member, part, rank, turns, window); });
+  }
+  return {};
 }
 
 }  // namespace troupe::learn

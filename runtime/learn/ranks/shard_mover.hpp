@@ -33,10 +33,8 @@ class ShardMover {
   core::Result<void> gather(core::Range turns, const float* mine, float* window);
   // The same for all turns: from the shards to the whole buffer.
   core::Result<void> gather(const float* shard, float* buffer);
-  // The same to rank 0 alone; on other ranks `buffer` is not read.
-  core::Result<void> collect(const float* shard, float* buffer);
-  // This rank's shard of a buffer that it has whole.
-  void take(const float* buffer, float* shard);
+  // Rank 0 alone gets the blocks of all in `window`; on other ranks that is not read.
+  core::Result<void> collect(core::Range turns, const float* mine, float* window);
 
  private:
   RankGroup& group_;

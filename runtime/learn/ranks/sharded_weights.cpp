@@ -38,9 +38,41 @@ std::shared_ptr<const model::PackedWeights> ShardedWeights::panels(core::Version
 void ShardedWeights::begin_pass() {
   next_ = 0;
   going_ = {};
-  if (!whole_) return;
+  if (whole_) let_go();
+}
+
+void ShardedWeights::let_go() {
   forget({0, mover_.shards().turns()});
   whole_ = false;
+}
+
+void ShardedWeights::read_own(core::Range turns, float* to) {
+  const float* const window = master_.data() + shards().in_buffer(turns).begin;
+  team_.run([&](core::Team member) { shards().pack(member, window, group_.rank(), turns, to); });
+}
+
+void ShardedWeights::write_own(core::Range turns, const float* from) {
+  float* const window = master_.data() + shards().in_buffer(turns).begin;
+  team_.run(
+      [&](core::Team member) { shards().unpack(member, from, group_.rank(), turns, window); });
+}
+
+core::Result<void> ShardedWeights::bring_to_first(const Use& use) {
+  if (whole_) {
+    if (group_.rank() == 0) use({0, master_.size()}, master_.data());
+    return {};
+  }
+  core::Buffer<float> window;
+  return mover_.each([&](core::Range turns) -> core::Result<void> {
+    mine_.reserve_discard(shards().in_shard(group_.rank(), turns).size(), team_.memory());
+    read_own(turns, mine_.data());
+    if (group_.rank() != 0) return mover_.collect(turns, mine_.data(), nullptr);
+    const core::Range place = shards().in_buffer(turns);
+    window.reserve_discard(place.size(), team_.memory());
+    TROUPE_TRY(mover_.collect(turns, mine_.data(), window.data()));
+    use(place, window.data());
+    return {};
+  });
 }
 
 // The place of a part in a pass that goes forward through all parts and back through all but the

@@ -47,8 +47,17 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
   // Makes all of the master values present, until the next pass. All ranks call it.
   core::Result<void> gather_all();
   bool whole() const { return whole_; }
-  // All master values have been written, on every rank.
-  void set_whole() { whole_ = true; }
+  // Gives the other ranks' blocks back. All ranks call it, before each reads its blocks.
+  void let_go();
+
+  // For a state: which blocks are whose, and this rank's blocks of some turns, on the host.
+  const BlockShards& shards() const { return mover_.shards(); }
+  void read_own(core::Range turns, float* to);
+  void write_own(core::Range turns, const float* from);
+  // Gives all master values to `use` on rank 0, from first to last, a piece at a time. All ranks
+  // call it; what is not whole stays so.
+  using Use = std::function<void(core::Range place, const float* numbers)>;
+  core::Result<void> bring_to_first(const Use& use);
 
  private:
   core::Range turns_of(core::Range elements) const;

@@ -4,6 +4,7 @@
 
 #include "runtime/learn/settings.hpp"
 #include "runtime/learn/supervised/methods.hpp"
+#include "runtime/model/params.hpp"
 
 #include <cstdint>
 #include <string>
@@ -26,6 +27,7 @@ struct SupervisedSettings {
   std::int64_t micro_tokens_max = 2048;  // rows of one micro-batch
   std::int64_t total_steps = 0;          // optimiser steps of the whole run, for the schedule
   std::string model;                     // as configured; adapters name it as their base
+  model::StorageDtype save_dtype = model::StorageDtype::kF32;  // of saved models
 };
 
 }  // namespace troupe::learn

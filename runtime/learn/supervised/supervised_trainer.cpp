@@ -155,12 +155,10 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   void set_score_scale(double mean, double std) override { model_->set_score_scale(mean, std); }
   core::Result<void> save_model(const std::filesystem::path& folder,
                                 const std::filesystem::path& tokenizer_from) const override {
-    return model_->write_once([&]() -> core::Result<void> {
-      TROUPE_TRY(
-          model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from));
-      if (!model_->has_adapter()) return {};
-      return model_->save_adapter(folder.parent_path() / "adapter", settings_.model);
-    });
+    TROUPE_TRY(model_->save_model({folder, settings_.save_dtype, tokenizer_from}));
+    if (!model_->has_adapter()) return {};
+    return model_->write_once(
+        [&] { return model_->save_adapter(folder.parent_path() / "adapter", settings_.model); });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     return model_->save_state(folder);

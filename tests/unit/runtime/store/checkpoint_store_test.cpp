@@ -62,6 +62,44 @@ TEST_F(Checkpoints, SavesAndFindsTheNewest) {
   EXPECT_EQ(found->newest->files[1].bytes, 5002u);
 }
 
+// What its writer has hashed is not read again: the manifest has the digest that the writer noted.
+TEST_F(Checkpoints, TakeTheDigestsOfThoseWhoWrote) {
+  CheckpointStore checkpoints(folder_, 3);
+  const auto noted = [&](const store::CheckpointFile& file) {
+    return checkpoints.save(1, "{}", [&](const fs::path& folder) -> core::Result<void> {
+      TROUPE_TRY(write_two(folder, "1"));
+      TROUPE_TRY(store::note_written(folder / "policy", {&file, 1}));
+      return store::note_written(folder / "policy", {&file, 1});
+    });
+  };
+  ASSERT_TRUE(noted({"weights.bin", 5001, std::string(64, 'a')}));
+  const auto found = store::verify_checkpoint(folder_ / "step_000001");
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().message.find("weights.bin is damaged"), std::string::npos);
+  EXPECT_FALSE(fs::exists(folder_ / "step_000001" / "policy" / store::kWrittenFiles));
+  const std::string manifest = test::read_file(folder_ / "step_000001" / "manifest.json");
+  EXPECT_NE(manifest.find(std::string(64, 'a')), std::string::npos);
+  EXPECT_EQ(manifest.find(store::kWrittenFiles), std::string::npos);
+}
+
+// A writer on a host that does not share the folder, or whose file did not come whole.
+TEST_F(Checkpoints, WhatWasWrittenHasToBeThere) {
+  CheckpointStore checkpoints(folder_, 3);
+  ASSERT_TRUE(save(checkpoints, 1));
+  for (const store::CheckpointFile& file : {store::CheckpointFile{"weights.bin", 5003, "x"},
+                                            store::CheckpointFile{"more.bin", 1, "x"}}) {
+    const auto saved = checkpoints.save(2, "{}", [&](const fs::path& folder) {
+      EXPECT_TRUE(write_two(folder, "2"));
+      return store::note_written(folder / "policy", {&file, 1});
+    });
+    ASSERT_FALSE(saved);
+    EXPECT_NE(saved.error().message.find(file.path), std::string::npos) << saved.error().message;
+    EXPECT_NE(saved.error().message.find("--run.path"), std::string::npos);
+    EXPECT_EQ(newest(), 1u);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+  }
+}
+
 TEST_F(Checkpoints, KeepsTheNewestOnes) {
   CheckpointStore checkpoints(folder_, 2);
   for (std::uint64_t step : {1, 2, 3, 4})

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -57,12 +58,48 @@ std::string one(const std::string& entry) {
   return "{\"w\":" + entry + "}";
 }
 
+// Pieces that end within a number's tensor, at its end and beyond it, of more numbers than are
+// rounded at a time.
+TEST_F(Safetensors, PiecesMakeTheFileThatIsWrittenAtOnce) {
+  std::vector<float> values(700'001);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 1.0f / static_cast<float>(i + 1);
+  std::vector<std::uint16_t> rounded(values.size());
+  std::transform(values.begin(), values.end(), rounded.begin(), f32_to_bf16);
+  const auto count = static_cast<std::int64_t>(values.size());
+  for (const Dtype dtype : {Dtype::kF32, Dtype::kBf16}) {
+    const void* const data =
+        dtype == Dtype::kF32 ? static_cast<const void*>(values.data()) : rounded.data();
+    const auto bytes = dtype_bytes(dtype);
+    const std::vector<TensorSource> sources = {
+        {"a", dtype, {10}, data},
+        {"b", dtype, {count - 10}, static_cast<const char*>(data) + 10 * bytes}};
+    const auto whole = write_safetensors(path_, sources, {{"format", "pt"}});
+    ASSERT_TRUE(whole);
+    const std::vector<TensorShape> shapes = {{"a", dtype, {10}}, {"b", dtype, {count - 10}}};
+    auto writer = SafetensorsWriter::create(folder_ / "pieces", shapes, {{"format", "pt"}});
+    ASSERT_TRUE(writer);
+    std::int64_t done = 0;
+    for (const std::int64_t piece : {std::int64_t{3}, std::int64_t{650'000}, count - 650'003}) {
+      ASSERT_TRUE(writer->append_f32(values.data() + done, piece, dtype));
+      done += piece;
+    }
+    const auto digest = writer->close();
+    ASSERT_TRUE(digest);
+    EXPECT_EQ(digest->sha256, whole->sha256);
+    EXPECT_EQ(digest->bytes, fs::file_size(path_));
+    EXPECT_EQ(sha256_file(folder_ / "pieces")->sha256, whole->sha256);
+  }
+}
+
 TEST_F(Safetensors, RoundTripOfF32Bf16AndIntegers) {
   const float values[4] = {1.0f, -2.5f, 3.14159265f, 0.0f};
   const std::int64_t steps[1] = {41};
+  std::uint16_t rounded[4];
+  std::transform(values, values + 4, rounded, f32_to_bf16);
   const std::vector<TensorSource> sources = {
       {"f", Dtype::kF32, {2, 2}, values},
-      {"b", Dtype::kBf16, {4}, values, true},
+      {"b", Dtype::kBf16, {4}, rounded},
       {"i", Dtype::kI64, {}, steps},
       {"empty", Dtype::kF32, {0, 7}, values},
   };

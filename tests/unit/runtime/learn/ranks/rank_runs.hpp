@@ -7,7 +7,7 @@
 #include "runtime/learn/trainer.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_threads.hpp"
-#include "tests/unit/runtime/store/temp_folder.hpp"
+#include "tests/unit/runtime/store/joined_state.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -20,9 +20,9 @@ namespace troupe::learn::test {
 
 using Figures = std::vector<std::pair<std::string, double>>;
 
-// The files of a state, which rank 0 writes, and every rank's own weights and figures.
+// The files of a state, as one process writes them, and every rank's own weights and figures.
 struct Leavings {
-  std::vector<std::pair<std::string, std::string>> files;  // by name
+  troupe::test::FilesByName files;
   std::vector<float> weights;
   Figures figures;
   friend bool operator==(const Leavings&, const Leavings&) = default;
@@ -32,20 +32,11 @@ struct Leavings {
 using RankRun =
     std::function<void(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out)>;
 
-inline std::vector<std::pair<std::string, std::string>> files_of(
-    const std::filesystem::path& folder) {
-  std::vector<std::pair<std::string, std::string>> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    files.emplace_back(entry.path().filename(), troupe::test::read_file(entry.path()));
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 inline Leavings run_alone(const RankRun& run) {
   const troupe::test::TempFolder folder;
   Leavings out;
   run({}, folder.path(), out);
-  out.files = files_of(folder.path());
+  out.files = troupe::test::joined_state(folder.path());
   return out;
 }
 
@@ -57,7 +48,7 @@ inline std::vector<Leavings> run_on_ranks(const RankRun& run, int ranks, int sta
     run({&gang, stage}, folder.path(), all[static_cast<std::size_t>(gang.rank())]);
   });
   for (Leavings& one : all)
-    one.files = files_of(folder.path());
+    one.files = troupe::test::joined_state(folder.path());
   return all;
 }
 
@@ -112,6 +103,7 @@ struct PolicyRun {
     }
     const auto saved = trainer.save_state(folder);
     ASSERT_TRUE(saved) << saved.error().message;
+    ASSERT_TRUE(trainer.gather());
     out.weights = all_weights(trainer.master());
     if (trainer.average() != nullptr) {
       const auto average = all_weights(*trainer.average());
@@ -157,6 +149,7 @@ struct CriticRun {
     ASSERT_TRUE(report) << report.error().message;
     append(out.figures, report->metrics);
     ASSERT_TRUE((*made)->save_state(folder));
+    ASSERT_TRUE((*made)->gather());
     out.weights = all_weights((*made)->master());
   }
 };
@@ -202,6 +195,7 @@ struct SupervisedRun {
     ASSERT_TRUE(evaluation) << evaluation.error().message;
     append(out.figures, evaluation->metrics);
     ASSERT_TRUE((*made)->save_state(folder));
+    ASSERT_TRUE((*made)->gather());
     out.weights = all_weights((*made)->master());
   }
 };

@@ -27,10 +27,9 @@ void expect_same(const Leavings& found, const Leavings& expected, const std::str
   EXPECT_EQ(found.figures, expected.figures) << where;
   EXPECT_TRUE(found.weights == expected.weights) << where;
   ASSERT_EQ(found.files.size(), expected.files.size()) << where;
-  for (std::size_t i = 0; i < found.files.size(); ++i) {
-    EXPECT_EQ(found.files[i].first, expected.files[i].first) << where;
-    EXPECT_TRUE(found.files[i].second == expected.files[i].second)
-        << where << ": " << found.files[i].first;
+  for (const auto& [name, text] : expected.files) {
+    ASSERT_TRUE(found.files.contains(name)) << where << ": " << name;
+    EXPECT_TRUE(found.files.at(name) == text) << where << ": " << name;
   }
 }
 

@@ -6,10 +6,9 @@
 #include "runtime/learn/ranks/rank_gradient.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_runs.hpp"
+#include "tests/unit/runtime/learn/ranks/resident_pages.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -24,19 +23,6 @@ model::ModelSpec larger_spec() {
   spec.head_dim = 48;
   spec.ffn = 512;
   return spec;
-}
-
-// Pages of the block that the system holds in memory.
-std::int64_t resident_pages(const void* block, std::size_t bytes) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(block) / page * page;
-  const std::size_t count = (reinterpret_cast<std::uintptr_t>(block) + bytes - begin) / page;
-  std::vector<unsigned char> pages(count);
-  EXPECT_EQ(::mincore(reinterpret_cast<void*>(begin), count * page, pages.data()), 0);
-  std::int64_t resident = 0;
-  for (const unsigned char one : pages)
-    resident += one & 1;
-  return resident;
 }
 
 TEST(ShardedWeights, APassHasEachPartInTurnAndARankKeepsItsBlocks) {
@@ -55,16 +41,16 @@ TEST(ShardedWeights, APassHasEachPartInTurnAndARankKeepsItsBlocks) {
     };
     weights.begin_pass();
     EXPECT_FALSE(weights.whole());
-    const std::int64_t divided = resident_pages(master.data(), bytes);
+    const std::int64_t divided = test::resident_pages(master.data(), bytes);
     EXPECT_FALSE(has(parts[1].front()));
-    EXPECT_LE(divided, resident_pages(start->data(), bytes) * 4 / 10);
+    EXPECT_LE(divided, test::resident_pages(start->data(), bytes) * 4 / 10);
     for (std::int64_t part = 0; part < std::ssize(parts); ++part) {
       weights.open(part, false);
       for (const core::Range range : parts[static_cast<std::size_t>(part)])
         EXPECT_TRUE(has(range)) << part;
       weights.close(part, false);
     }
-    EXPECT_EQ(resident_pages(master.data(), bytes), divided);
+    EXPECT_EQ(test::resident_pages(master.data(), bytes), divided);
     // One rank stops here and walks the way back; the others compute it.
     for (std::int64_t part = std::ssize(parts) - 1; part > 0 && gang.rank() != 1; --part) {
       weights.open(part, true);
@@ -163,7 +149,7 @@ TEST(ShardedWeights, GradientsLeaveOnTheWayBack) {
         // The embedding, which is in the last part too, is added to once, at the end.
         for (const core::Range range : parts[static_cast<std::size_t>(part)])
           if (range.begin > 0) add(range);
-        most = std::max(most, resident_pages(working, bytes));
+        most = std::max(most, test::resident_pages(working, bytes));
         weights.close(part, true);
       }
       add(parts.front().front());
@@ -179,7 +165,7 @@ TEST(ShardedWeights, GradientsLeaveOnTheWayBack) {
       ASSERT_EQ(gradient.shard()[i], whole.sum().data()[shards.place(gang.rank(), i)]) << i;
     }
     EXPECT_LE(most, static_cast<std::int64_t>(bytes / 4096) * 4 / 10);  // a layer of four, and ends
-    EXPECT_LE(resident_pages(working, bytes), 8);
+    EXPECT_LE(test::resident_pages(working, bytes), 8);
   });
 }
 
