@@ -16,7 +16,7 @@ KINDS = ("plain", "lora", "experts")
 RANKS = (2, 3, 4, 8)
 STAGES = (0, 1, 2, 3)
 STEPS = 8        # of a run of the matrix
-FEW_STEPS = 2    # of a run of the pairs, which `./dev test` makes
+FEW_STEPS = 2    # of a run of the pairs in `./dev test`
 BOUND = 2        # of a run whose generators are ahead
 
 
@@ -72,6 +72,11 @@ def journeys():
         bounds = (0, BOUND) if method in ("grpo", "ppo") else (0,)
         cases += [Case(method, kind, legs, bound) for bound in bounds]
     return cases
+
+
+def daily():
+    """The cases of `./dev test`: the pairs, and a journey of few processes."""
+    return pairs() + [case for case in journeys() if (case.method, case.kind, case.bound) == ("grpo", "plain", 0)]
 
 
 def matrix():

@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 
 from cases import Leg, words_of
+from leavings import oldest_age
 import record
 
 TAG = "TROUPE_MATRIX_RUN"  # in the environment of each process of a run
@@ -23,13 +24,14 @@ class Killer:
         self.place = place
 
     def run(self, case, folder):
-        """The folder of the run when it has ended; Failed when no attempt got as far as its kills."""
+        """The folder of the run when it has ended; Failed when no attempt got what is wanted: all kills, and, with
+        a bound, samples of older weights."""
         for _ in range(ATTEMPTS):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            if self.attempt(case, folder):
+            if self.attempt(case, folder) and (case.bound == 0 or oldest_age(folder / "run") > 0):
                 return folder / "run"
-        raise record.Failed("it was always over before it could be killed")
+        raise record.Failed("it was always over before it could be killed, or no sample was of older weights")
 
     def attempt(self, case, folder):
         run, log = folder / "run", folder / "stderr.log"

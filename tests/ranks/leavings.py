@@ -48,5 +48,4 @@ def unlisted_metrics(run):
 
 def oldest_age(run):
     """In updates, of any token that was learned from."""
-    return max((line["step"] - 1 - line["version_min"] for path in run.glob("rollouts/*.jsonl")
-                for line in lines_of(path)), default=0)
+    return max(line.get("async/staleness_max", 0) for line in lines_of(run / "metrics.jsonl"))

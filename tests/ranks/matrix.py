@@ -4,7 +4,7 @@ in one process: the same models, samples and metrics, to the bit. README.md tell
 a case failed, 77 when the time was up before all were done.
 
     matrix.py [--troupe build/troupe] [--only REGEX] [--limit-s N] [--results FILE] [--jobs N] [--keep FOLDER]
-    matrix.py --pairs        the cases of `./dev test`
+    matrix.py --daily        the cases of `./dev test`
     matrix.py --list         names of the cases
 """
 
@@ -101,7 +101,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--troupe", default="build/troupe", help="the program")
-    parser.add_argument("--pairs", action="store_true", help="the cases of `./dev test`")
+    parser.add_argument("--daily", action="store_true", help="the cases of `./dev test`")
     parser.add_argument("--only", default="", help="cases whose name holds this expression")
     parser.add_argument("--list", action="store_true", help="print the cases' names and do nothing")
     parser.add_argument("--limit-s", type=float, default=1e9, help="begin no case after so many seconds")
@@ -113,7 +113,7 @@ def arguments():
 
 def main():
     options = arguments()
-    chosen = [case for case in (table.pairs() if options.pairs else table.matrix())
+    chosen = [case for case in (table.daily() if options.daily else table.matrix())
               if re.search(options.only, case.name)]
     if options.list:
         print("\n".join(case.name for case in chosen))
