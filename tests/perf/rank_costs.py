@@ -105,7 +105,8 @@ def main():
     p.add_argument("--objective", nargs="+", default=["sft", "grpo"])
     p.add_argument("--pairs", type=int, default=7)
     p.add_argument("--rows", type=int, default=4096, help="of a step, at least")
-    p.add_argument("--rows-of-stages", type=int, default=512, help="of a step whose bytes are counted")
+    p.add_argument("--rows-of-stages", type=int, default=1024,
+                   help="of a step whose bytes are counted; fill the lanes")
     p.add_argument("--only", choices=["rates", "moved", "mover"], nargs="+", default=["rates", "moved", "mover"])
     p.add_argument("--json", help="write all lines of `troupe bench` to this file")
     args = p.parse_args()
