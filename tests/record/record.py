@@ -188,8 +188,9 @@ class Workplace:
         self.environment.update(ENVIRONMENT, TROUPE_HOME=str(folder / "home"),
                                 TMPDIR=str(folder / "tmp"))
 
-    def start(self, command, out, log):
-        return subprocess.Popen([self.troupe, *command], cwd=self.folder, env=self.environment,
+    def start(self, command, out, log, environment=()):
+        return subprocess.Popen([self.troupe, *command], cwd=self.folder,
+                                env={**self.environment, **dict(environment)},
                                 stdin=subprocess.DEVNULL, stdout=out, stderr=log,
                                 start_new_session=True)
 

@@ -246,17 +246,8 @@ ppo("lanes.grpo_and_texts", LANES_AND_TEXTS)
 ppo("lanes.two_threads", LANES_AND_TEXTS, {"train.threads": 2}, like="lanes.grpo_and_texts")
 ppo("lanes.critic_and_lora", LANES, CRITIC, {"actor.lora.rank": 4, "train.lanes": 4})
 ppo("lanes.two_ranks", LANES_AND_TEXTS, CAF, {"actor.ranks": 2}, like="lanes.grpo_and_texts")
-ppo("lanes.three_ranks", LANES_AND_TEXTS, CAF, {"actor.ranks": 3, "train.zero_stage": 2},
-    like="lanes.grpo_and_texts")
-ppo("lanes.ranks_with_critic_and_lora", LANES, CRITIC, CAF,
-    {"actor.lora.rank": 4, "train.lanes": 4, "actor.ranks": 2, "critic.ranks": 3},
-    like="lanes.critic_and_lora")
 supervised("lanes.sft", "sft", ANSWERS, {"train.lanes": 3})
 supervised("lanes.dpo", "dpo", PAIRS, {"train.lanes": 2, "train.batch_size": 6})
-supervised("lanes.sft_ranks", "sft", ANSWERS, {"train.lanes": 3, "actor.ranks": 3}, like="lanes.sft")
-supervised("lanes.dpo_ranks", "dpo", PAIRS,
-           {"train.lanes": 2, "train.batch_size": 6, "actor.ranks": 2, "train.zero_stage": 1},
-           like="lanes.dpo")
 
 # --- several processes: the same bits as one ----------------------------------------------------------------
 ppo("processes.grpo.one", KL, EVAL)
