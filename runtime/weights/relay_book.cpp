@@ -17,7 +17,7 @@ RelayBook::Entry& RelayBook::enter(const Ask& ask, core::TimePoint now) {
   Entry& entry = entries_[ask.place.number];
   if (entry.content != ask.content) {
     entry.parent = 0;
-    entry.suspected = false;
+    entry.suspected = entry.reads_other = false;
     entry.slow.clear();
   }
   if (entry.content != ask.content || entry.buckets != ask.buckets) entry.moved = now;
@@ -29,20 +29,34 @@ RelayBook::Entry& RelayBook::enter(const Ask& ask, core::TimePoint now) {
   return entry;
 }
 
-std::optional<RelayPlace> RelayBook::choose(const Ask& ask, core::TimePoint now) {
-  if (ask.place.number == 0) return std::nullopt;
+std::optional<RelayPlace> RelayBook::choose(const Ask& asked, core::TimePoint now) {
+  if (asked.place.number == 0) return std::nullopt;
+  Ask ask = asked;
+  if (has_moved_on(ask)) {
+    ask.avoid = 0;
+    ask.fault = RelayFault::kNone;
+  }
   Entry& asker = enter(ask, now);
   note_fault(asker, ask);
   if (!ask.direct) {
-    if (const Entry* const found = find_parent(asker, ask)) {
-      if (ask.fault == RelayFault::kSlow) asker.slow.push_back(ask.avoid);
-      return go_to(asker, *found);
-    }
-    if (keeps_silent_one(ask, now)) return go_to(asker, entries_.at(ask.avoid));
+    const bool keeps = keeps_silent_one(asker, ask, now);
+    const bool waits = keeps && asker.reads_other;  // for memory, which is lent when it is whole
+    const Entry* const found = waits ? nullptr : find_parent(asker, ask);
+    if (found != nullptr && ask.fault == RelayFault::kSlow) asker.slow.push_back(ask.avoid);
+    if (found != nullptr) return go_to(asker, *found);
+    if (keeps) return go_to(asker, entries_.at(ask.avoid));
   }
   asker.parent = 0;
   asker.reads_other = false;
   return std::nullopt;
+}
+
+// The publisher has a newer version than the one that the asker gets from a relay, which is not to
+// blame: the asker begins with the newer one as all others do.
+bool RelayBook::has_moved_on(const Ask& ask) const {
+  const auto asker = entries_.find(ask.place.number);
+  const bool works = ask.fault == RelayFault::kSilent || ask.fault == RelayFault::kSlow;
+  return works && asker != entries_.end() && asker->second.content != ask.content;
 }
 
 std::optional<RelayPlace> RelayBook::go_to(Entry& asker, const Entry& relay) const {
@@ -72,8 +86,8 @@ void RelayBook::note_fault(Entry& asker, const Ask& ask) {
   }
   const auto relay = entries_.find(ask.avoid);
   if (relay == entries_.end() || relay->second.content != ask.content) return;
-  const bool withholds = ask.fault != RelayFault::kSlow && relay->second.buckets > ask.buckets;
-  if (ask.fault == RelayFault::kLost || withholds) relay->second.suspected = true;
+  if (ask.fault == RelayFault::kLost || withholds(relay->second, asker, ask))
+    relay->second.suspected = true;
 }
 
 // The best relay for the asker, or null: the publisher, or the relay that it has.
@@ -114,15 +128,21 @@ bool RelayBook::may_feed(const Entry& relay,
   return has_enough && !is_fed_by(relay, asker.place.number);
 }
 
+// A relay that lends its memory gives nothing until it has all.
+bool RelayBook::withholds(const Entry& relay, const Entry& asker, const Ask& ask) {
+  if (ask.fault == RelayFault::kSilent && asker.reads_other) return false;
+  return ask.fault != RelayFault::kSlow && relay.buckets > ask.buckets;
+}
+
 // A relay that works is kept if there is no better one. A silent one that holds nothing back and
 // gets buckets itself is only slow.
-bool RelayBook::keeps_silent_one(const Ask& ask, core::TimePoint now) const {
+bool RelayBook::keeps_silent_one(const Entry& asker, const Ask& ask, core::TimePoint now) const {
   const auto found = entries_.find(ask.avoid);
   if (found == entries_.end() || found->second.content != ask.content) return false;
   const Entry& relay = found->second;
   if (ask.fault == RelayFault::kSlow) return true;
   if (ask.fault != RelayFault::kSilent) return false;
-  return !relay.suspected && relay.buckets <= ask.buckets &&
+  return !relay.suspected && !relay.reads_other && !withholds(relay, asker, ask) &&
          now - relay.moved < limits::kRelayStuck;
 }
 

@@ -9,9 +9,10 @@
 // relay has failed it asks again: a relay that is lost, or gives wrong bytes, is left at once. One
 // that is silent is left for a relay that has more buckets than the asker. If there is none, it is
 // kept as long as it gets buckets itself and holds none back; so a slow link is no reason for
-// another copy, and no deadline ends it. A receiver also asks now and then while its relay works:
-// it moves to a relay that is far ahead of it and feeds fewer, or if its own relay has hardly more
-// than it has itself.
+// another copy, and no deadline ends it. One of the asker's host, whose memory it waits for, is
+// silent until it has all, and is kept in the same way. A receiver also asks now and then while its
+// relay works: it moves to a relay that is far ahead of it and feeds fewer, or if its own relay has
+// hardly more than it has itself.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -79,12 +80,14 @@ class RelayBook {
     std::map<std::uint32_t, std::size_t> complaints;  // of wrong bytes
   };
 
+  bool has_moved_on(const Ask& ask) const;
   Entry& enter(const Ask& ask, core::TimePoint now);
   void note_fault(Entry& asker, const Ask& ask);
   Counts count(const RelayContent& content) const;
   const Entry* find_parent(const Entry& asker, const Ask& ask) const;
   bool may_feed(const Entry& relay, const Entry& asker, const Ask& ask, Counts& counts) const;
-  bool keeps_silent_one(const Ask& ask, core::TimePoint now) const;
+  static bool withholds(const Entry& relay, const Entry& asker, const Ask& ask);
+  bool keeps_silent_one(const Entry& asker, const Ask& ask, core::TimePoint now) const;
   bool is_better(const Entry& relay, const Entry& asker, const Ask& ask, Counts& counts) const;
   static bool is_near(const Entry& relay, const Entry& asker);
   std::optional<RelayPlace> go_to(Entry& asker, const Entry& relay) const;

@@ -91,6 +91,24 @@ TEST_F(RelayBookTest, ProcessesOfOneHostShareOneCopy) {
   }
 }
 
+// A version that takes longer than a receiver waits for a sign.
+TEST_F(RelayBookTest, WhoWaitsForTheMemoryOfItsHostStaysWhileBucketsCome) {
+  for (std::uint32_t number = 1; number <= 3; ++number)
+    EXPECT_EQ(ask(number, number), 0u);
+  EXPECT_EQ(ask(4, 1), 1u);
+  EXPECT_EQ(ask(5, 1), 1u);
+  for (std::uint32_t buckets = 10; buckets < kAll; buckets += 10) {
+    now_ += limits::kRelaySilent;
+    for (std::uint32_t number = 1; number <= 3; ++number)
+      book_.progress(number, buckets, now_);
+    EXPECT_EQ(ask(4, 1, 0, 1, RelayFault::kSilent), 1u) << buckets;
+    EXPECT_EQ(ask(5, 1, 0, 1, RelayFault::kSilent), 1u) << buckets;
+  }
+  EXPECT_EQ(book_.copies(content()), 3u);
+  now_ += limits::kRelayStuck;
+  EXPECT_NE(ask(4, 1, 0, 1, RelayFault::kSilent), 1u) << "it has not moved for long";
+}
+
 TEST_F(RelayBookTest, HostsThatNobodyReachesComeToThePublisher) {
   reachable_ = false;
   for (std::uint32_t number = 1; number <= 10; ++number)
