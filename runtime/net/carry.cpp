@@ -56,6 +56,21 @@ async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local, Last
   }
 }
 
+// Copies TLS -> TLS until the first peer ends its direction.
+async::task<core::Result<void>> across(TlsStream* from, TlsStream* to, LastHeard* heard) {
+  std::vector<char> buffer(limits::kTunnelBuffer_bytes);
+  for (;;) {
+    auto got = co_await from->read_some(buffer.data(), buffer.size());
+    if (!got) co_return got.failure();
+    if (heard != nullptr) heard->now();
+    if (*got == 0) {
+      auto ended = co_await to->finish();
+      co_return ended;
+    }
+    TROUPE_CO_TRY(co_await to->write(buffer.data(), *got));
+  }
+}
+
 }  // namespace
 
 void reset_on_close(int socket, bool reset) {
@@ -85,6 +100,14 @@ async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local, LastHe
   pumps.push_back(inwards(tls, local, heard));
   auto done = co_await async::all(std::move(pumps));
   if (done) reset_on_close(local->native_handle(), false);
+  co_return done;
+}
+
+async::task<core::Result<void>> carry(TlsStream* one, TlsStream* other, LastHeard* heard) {
+  std::vector<async::task<core::Result<void>>> pumps;
+  pumps.push_back(across(one, other, heard));
+  pumps.push_back(across(other, one, nullptr));
+  auto done = co_await async::all(std::move(pumps));
   co_return done;
 }
 

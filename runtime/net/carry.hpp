@@ -1,7 +1,8 @@
-// Copies bytes both ways between a TLS connection and a local socket until both directions have
-// ended. When one direction ends properly, `carry` ends it at the other side too and goes on with
-// the other direction. A broken connection shows as an error or a reset, never as a proper end.
-// Runs on the connection's executor. Bound: kTunnelBuffer_bytes for each direction.
+// Copies bytes both ways between a TLS connection and a local socket, or between two TLS
+// connections, until both directions have ended. When one direction ends properly, `carry` ends it
+// at the other side too and goes on with the other direction. A broken connection shows as an error
+// or a reset, never as a proper end. Runs on the connection's executor. Bound: kTunnelBuffer_bytes
+// for each direction.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -36,5 +37,7 @@ class LastHeard {
 };
 
 async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local, LastHeard* heard);
+// `heard`: of `one`.
+async::task<core::Result<void>> carry(TlsStream* one, TlsStream* other, LastHeard* heard);
 
 }  // namespace troupe::net

@@ -4,10 +4,12 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/async/run_on.hpp"
+#include "runtime/core/at_exit.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/gateway_protocol.hpp"
 #include "runtime/net/gateway_records.hpp"
+#include "runtime/net/gateway_visitor.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/live_context.hpp"
@@ -15,7 +17,6 @@
 #include "runtime/net/strand_scope.hpp"
 
 #include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
 #include <algorithm>
@@ -39,40 +40,6 @@ namespace {
 constexpr std::chrono::milliseconds kSilence{250};
 constexpr std::chrono::milliseconds kLook{50};  // between two searches for such a client
 
-// One connection from a client. `cut` closes it and ends every wait on it.
-struct Visitor {
-  Visitor(tcp::socket peer, SSL_CTX* context, const async::Executor& executor)
-      : tls(std::move(peer), context, TlsStream::Side::kServer), local(executor) {}
-  void cut() {
-    late = true;
-    tls.cut();
-    boost::system::error_code ignored;
-    local.close(ignored);
-  }
-  // True when no whole ClientHello was read and no bytes wait to be read.
-  bool silent() {
-    boost::system::error_code code;
-    return SSL_get_state(tls.native()) == TLS_ST_BEFORE && tls.socket().available(code) == 0;
-  }
-  TlsStream tls;
-  LocalSocket local;
-  async::Executor strand;  // while its bytes are carried
-  std::string address, network, endpoint;
-  std::string pass;
-  LastHeard heard;
-  core::TimePoint since{};
-  bool late = false;     // `cut` was called, by the timer unless `crowded`
-  bool crowded = false;  // make_room cut it
-  bool shaken = false;   // its TLS handshake is complete
-};
-
-// The network of an address: for IPv6 its first 64 bits, otherwise the address itself.
-std::string network_of(const asio::ip::address& address) {
-  if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
-  const asio::ip::address_v6 without_interface(address.to_v6().to_bytes());
-  return asio::ip::network_v6(without_interface, 64).canonical().to_string();
-}
-
 asio::generic::stream_protocol::endpoint endpoint_of(const Gateway::Service& service) {
   if (!service.path.empty()) return asio::local::stream_protocol::endpoint(service.path);
   return tcp::endpoint(asio::ip::address_v4::loopback(), service.port);
@@ -93,6 +60,7 @@ struct Gateway::Impl {
         threads(gateway_threads()),
         work(threads),
         freed(timers),
+        offers(timers),
         services(std::move(initial)) {}
 
   void refuse(const Visitor& visitor, const std::string& why);
@@ -102,20 +70,6 @@ struct Gateway::Impl {
     if (found == services.end()) return std::nullopt;
     return found->second;
   }
-
-  // Counts a connection that has proved itself, while this object lives.
-  struct Inside {
-    Inside(Impl& gateway, std::string from) : self(gateway), address(std::move(from)) {
-      ++self.carried;
-      self.proven.enters(address, self.timers.now());
-    }
-    ~Inside() {
-      --self.carried;
-      self.proven.leaves(address, self.timers.now());
-    }
-    Impl& self;
-    const std::string address;
-  };
 
   // Lists a visitor whose bytes are carried, while this object lives.
   struct Carried {
@@ -139,6 +93,9 @@ struct Gateway::Impl {
   async::task<void> visit(std::shared_ptr<Visitor> visitor);
   async::task<core::Result<GatewayRequest>> greet(Visitor* visitor);
   async::task<core::Result<void>> connect(Visitor* visitor, GatewayRequest request);
+  async::task<core::Result<void>> reach(Visitor* visitor,
+                                        std::optional<Service> service,
+                                        std::string name);
   bool make_room();
   void book_failure(const Visitor& visitor, const core::Error& error);
 
@@ -150,6 +107,7 @@ struct Gateway::Impl {
   StrandScope work;
   std::optional<tcp::acceptor> acceptor;
   async::Notifier freed;                              // a connection left `pending`
+  GatewayOffers offers;                               // of services by peers
   std::list<std::shared_ptr<Visitor>> pending;        // not proven yet, the oldest first
   MinuteBook failures{limits::kGatewayFailures_max};  // by address
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
@@ -272,7 +230,10 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
     book_failure(*visitor, request.error());
     co_return;
   }
-  const Inside inside(*this, visitor->address);
+  const ProvenVisit inside(proven, carried, timers, visitor->address);
+  const core::AtExit let_go([this, visitor] {
+    if (visitor->other) offers.finish(*visitor->other);
+  });
   auto connected = co_await connect(visitor.get(), *request);
   if (work.scope().cancelled()) co_return;
   if (!connected) {
@@ -282,6 +243,13 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   limit.disarm();
   if (request->errand == GatewayErrand::kIntroduce) co_return;
   if (closing) co_return;
+  if (request->errand == GatewayErrand::kOffer) {
+    auto offered = std::make_shared<Offered>();
+    offered->tls = std::shared_ptr<TlsStream>(visitor, &visitor->tls);
+    auto kept = offers.keep(request->service, std::move(offered));
+    co_await std::move(kept);
+    co_return;
+  }
   visitor->pass = request->label;
   auto carried_through = carry_through(std::move(visitor));
   co_await std::move(carried_through);
@@ -295,7 +263,8 @@ async::task<void> Gateway::Impl::carry_through(std::shared_ptr<Visitor> visitor)
   visitor->strand = threads.make_strand();
   const Carried listed(*this, visitor);
   visitor->heard.now();
-  auto bytes = carry(&visitor->tls, &visitor->local, &visitor->heard);
+  auto bytes = visitor->other ? carry(&visitor->tls, visitor->other->tls.get(), &visitor->heard)
+                              : carry(&visitor->tls, &visitor->local, &visitor->heard);
   static_cast<void>(co_await async::run_on(visitor->strand, std::move(bytes)));
 }
 
@@ -319,10 +288,15 @@ async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor)
 async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, GatewayRequest request) {
   TlsStream* tls = &visitor->tls;
   const auto service = find(request.service);
-  if (!service) {
-    const std::string reason = "there is no service '" + request.service + "' behind this gateway";
+  const bool offer = request.errand == GatewayErrand::kOffer;
+  const bool known = offer ? !service : service || offers.knows(request.service);
+  if (!known) {
+    const std::string reason =
+        offer ? "'" + request.service + "' is a service of the gateway's own"
+              : "there is no service '" + request.service + "' behind this gateway";
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNoService, request.proof, reason));
-    co_return core::fail(ErrorCode::kNotFound, "no such service");
+    co_return core::fail(ErrorCode::kNotFound,
+                         offer ? "not for others to offer" : "no such service");
   }
   if (request.errand == GatewayErrand::kIntroduce) {
     std::string pass;
@@ -338,18 +312,38 @@ async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, Gateway
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kFull, request.proof, reason));
     co_return core::fail(ErrorCode::kOverloaded, reason);
   }
+  if (!offer) {
+    auto reached = co_await reach(visitor, service, request.service);
+    if (!reached) {
+      const std::string reason = "the service '" + request.service + "' does not answer";
+      TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNoService, request.proof, reason));
+      co_return reached;
+    }
+  }
+  auto sent = co_await answer(tls, GatewayVerdict::kWelcome, request.proof, "");
+  co_return sent;
+}
+
+// Connects a visitor to the gateway's own service, or else to the one that another peer offers.
+async::task<core::Result<void>> Gateway::Impl::reach(Visitor* visitor,
+                                                     std::optional<Service> service,
+                                                     std::string name) {
+  if (!service) {
+    const auto deadline = async::Deadline::after(timers, limits::kGatewayAuthentication);
+    auto taken = offers.take(std::move(name), deadline);
+    visitor->other = co_await std::move(taken);
+    if (!visitor->other) co_return core::fail(ErrorCode::kPeerLost, "its peer is gone or busy");
+    co_return core::Result<void>();
+  }
   const auto target = endpoint_of(*service);
   const auto [code] = co_await visitor->local.async_connect(target, kToken);
   const bool ours = service->path.empty() || same_user(visitor->local.native_handle());
   if (code || !ours) {
-    const std::string reason = "the service '" + request.service + "' does not answer";
-    TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNoService, request.proof, reason));
     co_return core::fail(ErrorCode::kPeerLost, code ? "does not answer: " + code.message()
                                                     : "another user has its place");
   }
   reset_on_close(visitor->local.native_handle(), true);
-  auto sent = co_await answer(tls, GatewayVerdict::kWelcome, request.proof, "");
-  co_return sent;
+  co_return core::Result<void>();
 }
 
 core::Result<std::unique_ptr<Gateway>> Gateway::open(
@@ -374,6 +368,11 @@ Gateway::~Gateway() {
 void Gateway::set_service(const std::string& name, Service service) {
   const std::lock_guard lock(impl_->mutex);
   impl_->services.insert_or_assign(name, std::move(service));
+}
+
+void Gateway::drop_service(const std::string& name) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->services.erase(name);
 }
 
 std::uint16_t Gateway::port() const noexcept {

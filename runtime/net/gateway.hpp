@@ -1,6 +1,7 @@
 // The only port that a run opens to other hosts. A peer connects by TLS 1.3, proves itself by the
 // join token or a certificate of the run's CA, and names a service. The gateway then carries its
-// bytes to that service's Unix socket or port on 127.0.0.1. `open` refuses to start without
+// bytes to that service's Unix socket or port on 127.0.0.1, or to a peer that offers the service
+// (Offer). `open` refuses to start without
 // authentication. A peer that has not proved itself within kGatewayAuthentication is cut off. After
 // kGatewayFailures_max wrong proofs within a minute, an address from which no peer has proved
 // itself is refused for up to a minute (docs/security.md). Certificates that change are read again
@@ -55,6 +56,8 @@ class Gateway {
 
   // Adds a service, or changes its target for new connections. Any thread.
   void set_service(const std::string& name, Service service);
+  // New connections no longer find it. Any thread.
+  void drop_service(const std::string& name);
   std::uint16_t port() const noexcept;
   // When bytes last came from the peer that was given this pass; none while it has no connection.
   // Any thread.

@@ -72,8 +72,8 @@ core::Result<void> check_hello(const std::array<char, kHello_bytes>& hello, bool
                           std::to_string(static_cast<unsigned char>(hello[4])) +
                           " of the gateway's protocol, not 1");
   }
-  const bool errand = hello[5] == static_cast<char>(GatewayErrand::kIntroduce) ||
-                      hello[5] == static_cast<char>(GatewayErrand::kCarry);
+  const bool errand = hello[5] >= static_cast<char>(GatewayErrand::kIntroduce) &&
+                      hello[5] <= static_cast<char>(GatewayErrand::kOffer);
   const auto length = static_cast<unsigned char>(hello[7]);
   if (!errand || length == 0 || length > kServiceName_bytes_max) {
     return core::fail(ErrorCode::kPeerLost, "the peer's hello is malformed");

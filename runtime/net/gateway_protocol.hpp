@@ -26,12 +26,16 @@ inline constexpr std::size_t kServiceName_bytes_max = 128;  // with the label
 enum class GatewayErrand : std::uint8_t {
   kIntroduce = 1,  // the client proves itself and gets a pass
   kCarry = 2,      // the client wants to be connected to the service
+  kOffer = 3,      // the client is the service, for one peer that asks for it
 };
+
+// What a client that offers a service gets, once, when it is connected with a peer.
+inline constexpr char kOfferTaken = 1;
 
 enum class GatewayVerdict : std::uint8_t {
   kWelcome = 0,
   kNotProven = 1,  // wrong token
-  kNoService = 2,  // no such service, or it does not accept connections
+  kNoService = 2,  // no such service, or it does not accept connections; not one to offer
   kFull = 3        // the gateway carries kGatewayConnections_max connections
 };
 
@@ -51,8 +55,8 @@ async::task<core::Result<void>> answer(TlsStream* tls,
                                        std::string text);
 
 // The client's side; `service` is a name, or "name/label". Returns the text of the gateway's
-// welcome: the pass after kIntroduce, empty after kCarry. Errors: kConfig (wrong proof of either
-// end), kNotFound (no such service), kOverloaded (gateway full), kPeerLost, kClosed.
+// welcome: the pass after kIntroduce, else empty. Errors: kConfig (wrong proof of either end),
+// kNotFound (no such service, or not one to offer), kOverloaded (gateway full), kPeerLost, kClosed.
 async::task<core::Result<std::string>> enter(TlsStream* tls,
                                              const GatewayAuth* auth,
                                              GatewayErrand errand,

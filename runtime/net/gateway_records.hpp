@@ -4,12 +4,14 @@
 // longest. An address with open connections is never dropped.
 #pragma once
 
+#include "runtime/async/deadline.hpp"
 #include "runtime/core/clock.hpp"
 
 #include <cstddef>
 #include <deque>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace troupe::net {
 
@@ -47,6 +49,28 @@ class ProvenBook {
   void make_room();
 
   std::map<std::string, Visits> visits_;
+};
+
+// A connection that has proved itself, while this object lives: counted, and in the book.
+class ProvenVisit {
+ public:
+  ProvenVisit(ProvenBook& book, std::size_t& count, async::Timers& timers, std::string address)
+      : book_(book), count_(count), timers_(timers), address_(std::move(address)) {
+    ++count_;
+    book_.enters(address_, timers_.now());
+  }
+  ProvenVisit(const ProvenVisit&) = delete;
+  ProvenVisit& operator=(const ProvenVisit&) = delete;
+  ~ProvenVisit() {
+    --count_;
+    book_.leaves(address_, timers_.now());
+  }
+
+ private:
+  ProvenBook& book_;
+  std::size_t& count_;
+  async::Timers& timers_;
+  const std::string address_;
 };
 
 }  // namespace troupe::net
