@@ -61,8 +61,12 @@ void ImageWriter::write_scaled(core::TeamRunner& team, const float* flat, char* 
 }
 
 void ImageWriter::pack(core::TeamRunner& team, const model::ParamStore& weights, char* image) {
+  const bool here = &weights.memory() == &plan_.memory();
   team.run([&](core::Team member) {
-    if (member.rank == 0) plan_.fill(weights.data(), image);
+    if (member.rank != 0) return;
+    if (here) return plan_.fill(weights.data(), image);
+    for (std::int64_t unit = 0; unit < plan_.units(); ++unit)
+      plan_.fill_unit(unit, weights.data(), image);
   });
 }
 
@@ -72,7 +76,8 @@ void ImageWriter::write(core::TeamRunner& team,
                         std::span<std::uint32_t> table,
                         const char* packed) {
   core::Memory& memory = plan_.memory();
-  TROUPE_CHECK(&weights.memory() == &memory && weights.size() == plan_.flat_size(),
+  TROUPE_CHECK((&weights.memory() == &memory || weights.memory().on_host()) &&
+                   weights.size() == plan_.flat_size(),
                "weights of another model or memory");
   const bool on_host = memory.on_host();
   const bool scaled = plan_.dtype() == kernels::PanelDtype::kInt8;

@@ -31,13 +31,14 @@ class ImageWriter {
   std::int64_t flat_size() const { return plan_.flat_size(); }
 
   // Writes `image` (host, 64-byte aligned, zero where no weight lies) and `table`. `packed`: the
-  // same image in this writer's memory; null: packs it. `weights` are in this writer's memory.
+  // same image in this writer's memory; null: packs it. `weights` are in this writer's memory
+  // or on the host.
   void write(core::TeamRunner& team,
              const model::ParamStore& weights,
              char* image,
              std::span<std::uint32_t> table,
              const char* packed = nullptr);
-  // Packs `weights` into `image`, both in the device's memory; enqueues only.
+  // Packs `weights`, which may be on the host, into `image` in the device's memory; enqueues only.
   void pack(core::TeamRunner& team, const model::ParamStore& weights, char* image);
 
  private:
