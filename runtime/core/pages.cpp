@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
 
 namespace troupe::core {
 namespace {
@@ -30,18 +29,6 @@ void advise(void* block, std::size_t bytes, int advice) noexcept {
 
 void forget_pages(void* block, std::size_t bytes) noexcept {
   advise(block, bytes, MADV_DONTNEED);
-}
-
-void clear_pages(void* block, std::size_t bytes) noexcept {
-  const Pages pages = pages_in(block, bytes);
-  if (pages.begin >= pages.end) {
-    std::memset(block, 0, bytes);
-    return;
-  }
-  const auto at = reinterpret_cast<std::uintptr_t>(block);
-  std::memset(block, 0, pages.begin - at);
-  std::memset(reinterpret_cast<void*>(pages.end), 0, at + bytes - pages.end);
-  forget_pages(block, bytes);
 }
 
 void use_small_pages(void* block, std::size_t bytes) noexcept {

@@ -10,9 +10,6 @@ namespace troupe::core {
 // taken again when they are written.
 void forget_pages(void* block, std::size_t bytes) noexcept;
 
-// The same, and what lies outside of these pages is set to zero: the whole block reads as zeros.
-void clear_pages(void* block, std::size_t bytes) noexcept;
-
 // Takes pages one by one and no huge ones, so that forgetting a part of the block frees memory.
 void use_small_pages(void* block, std::size_t bytes) noexcept;
 

@@ -69,22 +69,22 @@ kernels::AdamW adamw_terms(const OptimSettings& optim,
   return a;
 }
 
+bool offloads(const OptimSettings& optim, const core::Memory& memory) {
+  return optim.offload && !memory.on_host() && optim.trained.lora.rank == 0;
+}
+
 void adamw_on_host(core::Memory& memory, const kernels::AdamW& terms, std::int64_t count) {
   kernels::flush_denormals();
-  const std::int64_t room = std::min(count, kVisit);
-  core::Buffer<float> param(room), grad(room);
+  core::Buffer<float> grad(std::min(count, kVisit));
   for (std::int64_t at = 0; at < count; at += kVisit) {
     const std::int64_t size = std::min(kVisit, count - at);
-    const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(float);
-    memory.download(param.data(), terms.param + at, bytes);
-    memory.download(grad.data(), terms.grad + at, bytes);
+    memory.download(grad.data(), terms.grad + at, static_cast<std::size_t>(size) * sizeof(float));
     kernels::AdamW piece = terms;
-    piece.param = param.data();
+    piece.param = terms.param + at;
     piece.grad = grad.data();
     piece.m = terms.m + at;
     piece.v = terms.v + at;
     kernels::host_ops().adamw(piece, {0, size});
-    memory.upload(terms.param + at, param.data(), bytes);
   }
 }
 
@@ -111,7 +111,7 @@ AdamW::AdamW(const model::ParamStore& params,
     : optim_(optim),
       params_size_(params.size()),
       runs_(trained_runs(params.layout(), *trained)),
-      m_(params.spec(), trained, optim.offload ? core::host_memory() : params.memory()),
+      m_(params.spec(), trained, params.memory()),
       v_(m_.same_layout()) {}
 
 void AdamW::step(core::TeamRunner& team,

@@ -33,10 +33,12 @@ kernels::AdamW adamw_terms(const OptimSettings& optim,
                            double lr,
                            double grad_scale);
 
-// One step of the processor's AdamW, which has the bits of a device's, for numbers of a device
-// whose moments are on the host: `terms.param` and `terms.grad` are in `memory`, `terms.m` and
-// `terms.v` on the host. Gradient and weights come in pieces, and the weights go back. Runs on the
-// caller's thread alone.
+// Whether `optim.offload` puts the master values and moments of what is trained in `memory` on the
+// host: not if they are there anyway, nor with adapters, which take little.
+bool offloads(const OptimSettings& optim, const core::Memory& memory);
+
+// One step of the processor's AdamW, which has the bits of a device's. `terms.grad` is in `memory`
+// and comes in pieces, the rest is on the host. Runs on the caller's thread alone.
 void adamw_on_host(core::Memory& memory, const kernels::AdamW& terms, std::int64_t count);
 
 // A range of elements that is contiguous both in the parameters and in the moments.
@@ -57,14 +59,14 @@ enum class Moment { kFirst, kSecond };
 //   p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps)
 class AdamW {
  public:
-  // Makes moments with the layout `trained`, in the memory of `params`, or with `optim.offload` on
-  // the host. Steps then take stores with the layout of `params`, which has all tensors of
-  // `trained` and perhaps more.
+  // Makes moments with the layout `trained`, in the memory of `params`. Steps then take stores with
+  // the layout of `params`, which has all tensors of `trained` and perhaps more.
   AdamW(const model::ParamStore& params,
         const std::shared_ptr<const model::ParamLayout>& trained,
         const OptimSettings& optim);
 
-  // One step with the gradient `grads` * `grad_scale`; `grads` has the layout of the moments.
+  // One step with the gradient `grads` * `grad_scale`; `grads` has the layout of the moments and is
+  // in the team's memory. `params` may be on the host all the same.
   void step(core::TeamRunner& team,
             model::ParamStore& params,
             const model::ParamStore& grads,

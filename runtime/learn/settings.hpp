@@ -81,10 +81,10 @@ struct OptimSettings {
   std::int64_t nonfinite_steps_max = 3;  // steps skipped in a row; one more stops the run
   std::int64_t lanes = 1;                // of a step's gradient (lane_sum.hpp)
   Ranks ranks;                           // with which the model is trained
-  bool offload = false;                  // a device's moments are on the host, stepped there
-  bool checkpointing = false;            // of activations: less memory, more time, the same bits
-  double aux_loss_coef = 0;              // of the load-balancing loss of experts
-  model::TrainedSet trained;             // all weights, all but some, or adapters
+  bool offload = false;  // a device's master weights and moments are on the host, stepped there
+  bool checkpointing = false;  // of activations: less memory, more time, the same bits
+  double aux_loss_coef = 0;    // of the load-balancing loss of experts
+  model::TrainedSet trained;   // all weights, all but some, or adapters
   // Type of the forward pass's packed weights: kF32, kBf16 or, on a device, kBf16Compute. The
   // forward pass then uses weights rounded to bf16; the backward pass uses the f32 weights, which
   // also get the gradient (straight-through).

@@ -47,7 +47,8 @@ class Stepper {
  public:
   virtual ~Stepper() = default;
 
-  // What a backward pass adds to; always the same object.
+  // What a backward pass adds to; always the same object. At stage 3 its layout may have room for
+  // one part alone; moments have the layout that the stepper was made with.
   virtual model::ParamStore& working() = 0;
 
   virtual void begin_step() = 0;

@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/offloaded_weights.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/ranks/rank_stepper.hpp"
@@ -33,12 +34,19 @@ core::Result<void> check_ranks(const OptimSettings& optim) {
                         "in a new run, or start fewer ranks");
 }
 
+// Whether ranks divide the weights.
+bool divides(const OptimSettings& optim) {
+  return count_of(optim.ranks) > 1 && optim.ranks.zero_stage == 3 && optim.trained.everything();
+}
+
 std::unique_ptr<ShardedWeights> divided_weights(RankGroup* group,
                                                 const OptimSettings& optim,
                                                 model::ParamStore& master,
                                                 core::TeamRunner& team) {
-  if (group == nullptr || optim.ranks.zero_stage < 3 || !optim.trained.everything()) return nullptr;
-  return std::make_unique<ShardedWeights>(*group, master, optim.panels, team);
+  if (group == nullptr || !divides(optim)) return nullptr;
+  return std::make_unique<ShardedWeights>(
+      *group, master, optim.panels, team,
+      offloads(optim, team.memory()) ? core::host_memory() : team.memory());
 }
 
 std::unique_ptr<RankGroup> group_of(const Ranks& ranks) {
@@ -89,11 +97,10 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
                           ".aux_loss_coef at 0, or train a mixture of experts");
   }
   TROUPE_TRY(model::check_memory(spec, team.memory(), key));
-  TROUPE_TRY(
-      require(count_of(optim.ranks) == 1 || optim.ranks.zero_stage < 3 || team.memory().on_host(),
-              "train.zero_stage", "0, 1 or 2 on a device"));
-  if (&master->memory() != &team.memory())
-    master = std::make_unique<model::ParamStore>(master->to(team.memory()));
+  core::Memory& memory =
+      divides(optim) || offloads(optim, team.memory()) ? core::host_memory() : team.memory();
+  if (&master->memory() != &memory)
+    master = std::make_unique<model::ParamStore>(master->to(memory));
   auto trained = master->shared_layout();
   if (!optim.trained.everything()) {
     TROUPE_TRY_SET(trained, model::trained_layout(master->spec(), optim.trained, key));
@@ -116,10 +123,18 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       trained_size_(trained->total),
       ranks_(group_of(optim.ranks)),
       divided_(divided_weights(ranks_.get(), optim, *master_, team)),
+      offloaded_(!divided_ && offloads(optim, team.memory())
+                     ? std::make_unique<OffloadedWeights>(*master_, team)
+                     : nullptr),
       stepper_(ranks_ ? rank_stepper(*ranks_, values(), trained, optim, team, divided_.get())
                       : alone_stepper(values(), trained, optim, team)),
       total_steps_(total_steps),
-      forward_(team, *master_, &stepper_->working(), optim.checkpointing, lora_.get()) {
+      forward_(team,
+               read_back(),
+               &stepper_->working(),
+               optim.checkpointing,
+               lora_.get(),
+               offloaded_.get()) {
   // Applies to the whole process. LibTorch's own threads would change the order of its sums and
   // compete with the team for cores.
   at::set_num_threads(1);
@@ -133,6 +148,11 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::pass_weights() {
   packed_.reset();  // the panels of all weights, if somebody wanted them
   spare_.reset();
   return divided_->panels(version_);
+}
+
+const model::ParamStore& TrainableModel::read_back() const {
+  if (divided_) return divided_->values();
+  return offloaded_ ? offloaded_->values() : *master_;
 }
 
 RankPasses* TrainableModel::passes() const {

@@ -29,6 +29,7 @@
 
 namespace troupe::learn {
 
+class OffloadedWeights;
 class RankGroup;
 class RankPasses;
 class ShardedWeights;
@@ -46,8 +47,9 @@ class TrainableModel {
   // `total_steps`: optimiser steps of the whole run, for the schedule. `key`: the configuration
   // section that errors name, "actor" or "critic". Gradients and moments exist only for
   // `optim.trained`. They and the weights live in the memory of the team; `master` is moved there
-  // if it is elsewhere. Error kConfig, naming the key: a value that makes no sense, more ranks than
-  // lanes, or a model that the device cannot compute.
+  // if it is elsewhere. At stage 3 master() is on the host, and with `optim.offload` (offloads in
+  // optimizer.hpp) it and the moments are. Error kConfig, naming the key: a value that makes no
+  // sense, more ranks than lanes, or a model that the device cannot compute.
   static core::Result<std::unique_ptr<TrainableModel>> create(
       std::unique_ptr<model::ParamStore> master,
       const OptimSettings& optim,
@@ -139,6 +141,8 @@ class TrainableModel {
                  std::int64_t total_steps,
                  core::TeamRunner& team,
                  std::string key);
+  // The weights that a backward pass reads.
+  const model::ParamStore& read_back() const;
   // The tensors that the optimiser changes.
   model::ParamStore& values() { return lora_ ? lora_->values() : *master_; }
   const model::ParamStore& values() const { return lora_ ? lora_->values() : *master_; }
@@ -160,7 +164,8 @@ class TrainableModel {
   std::unique_ptr<model::Lora> lora_;  // null: the master's own weights are trained
   const std::int64_t trained_size_;
   std::unique_ptr<RankGroup> ranks_;
-  std::unique_ptr<ShardedWeights> divided_;  // null: this process has all weights
+  std::unique_ptr<ShardedWeights> divided_;      // null: this process has all weights
+  std::unique_ptr<OffloadedWeights> offloaded_;  // null: all that a pass reads is where it computes
   std::unique_ptr<Stepper> stepper_;
   const std::int64_t total_steps_;  // of the run, for the learning rate
   model::TrainForward forward_;

@@ -98,7 +98,8 @@ core::Result<void> TrainableModel::each_part(const See& see) const {
 }
 
 StateLayouts TrainableModel::layouts() const {
-  return {values().layout(), stepper_->working().layout()};
+  // At stage 3 the gradient has room for one part alone.
+  return {values().layout(), divided_ ? values().layout() : stepper_->working().layout()};
 }
 
 bool TrainableModel::saves_in_parts() const {
@@ -144,7 +145,9 @@ core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_parts(
     const std::filesystem::path& folder) const {
   const int rank = ranks_->rank();
   OwnParts own{layouts(), version_, {}};
-  core::Buffer<float> packed;  // in the memory of the team
+  core::SerialTeam alone;
+  core::TeamRunner& there = &values().memory() == &team_.memory() ? team_ : alone;
+  core::Buffer<float> packed;  // where the weights are
   std::vector<float> host;
   own.blocks = [&](StatePart part, core::Range turns) -> const float* {
     const BlockShards shards(own.layouts.of(part).total, ranks_->size());
@@ -156,11 +159,10 @@ core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_parts(
     }
     model::FlatNumbers numbers;
     if (part == StatePart::kWeights) {
-      packed.reserve_discard(place.size(), team_.memory());
+      packed.reserve_discard(place.size(), values().memory());
       const float* const window = values().data() + shards.in_buffer(turns).begin;
-      team_.run(
-          [&](core::Team member) { shards.pack(member, window, rank, turns, packed.data()); });
-      numbers = {packed.data(), place.size(), &team_.memory()};
+      there.run([&](core::Team member) { shards.pack(member, window, rank, turns, packed.data()); });
+      numbers = {packed.data(), place.size(), &values().memory()};
     } else {
       const HeldMoment moment = stepper_->held(moment_of(part));
       numbers = {moment.at + place.begin, place.size(), moment.memory};

@@ -23,9 +23,12 @@ std::int64_t offset_from_nowhere(const void* place) {
 
 }  // namespace
 
-PackPlan::PackPlan(const ModelSpec& spec, kernels::PanelDtype dtype, core::Memory& memory)
+PackPlan::PackPlan(const ModelSpec& spec,
+                   kernels::PanelDtype dtype,
+                   core::Memory& memory,
+                   PanelRoom room)
     : dtype_(dtype), memory_(&memory) {
-  const PackedLayout packed = lay_out_packed(spec, dtype, kNowhere);
+  const PackedLayout packed = lay_out_packed(spec, dtype, kNowhere, room);
   image_bytes_ = packed.image * static_cast<std::int64_t>(sizeof(float));
   plan(spec, packed);
   by_place_.resize(pieces_.size());
@@ -178,7 +181,7 @@ std::vector<PackPlan::Stretch> PackPlan::stretches_in(core::Range flat) const {
   for (const Piece& piece : pieces_) {
     if (piece.flat < flat.begin || piece.flat >= flat.end) continue;
     const std::int64_t units = (piece.n + piece.unit_rows - 1) / piece.unit_rows;
-    found.push_back({piece.first_unit, units, {piece.out, offset_of(piece, piece.n)}});
+    found.push_back({piece.first_unit, units});
   }
   return found;
 }
@@ -203,10 +206,11 @@ void PackPlan::fill_rows(const Piece& piece,
   }
 }
 
-void PackPlan::fill_unit(std::int64_t unit, const float* flat, char* image, bool here) {
+void PackPlan::fill_unit(
+    std::int64_t unit, const float* flat, char* image, bool here, std::int64_t first) {
   const Piece& piece = piece_of(unit);
   const std::int64_t begin = row_of(piece, unit), end = row_of(piece, unit + 1);
-  const float* const from = flat + piece.flat + begin * piece.k;
+  const float* const from = flat + (piece.flat - first) + begin * piece.k;
   char* const out = image + offset_of(piece, begin);
   float* const scales = scales_at(piece, begin, image);
   if (here || memory_->on_host()) return fill_rows(piece, begin, end, from, out, scales);
@@ -228,6 +232,14 @@ void PackPlan::fill_unit_at(std::int64_t unit, const float* flat, char* out, cha
 void PackPlan::fill(const float* flat, char* image) {
   for (const Piece& piece : pieces_)
     fill_rows(piece, 0, piece.n, flat + piece.flat, image + piece.out, scales_at(piece, 0, image));
+}
+
+void PackPlan::fill_part(core::Range part, const float* numbers, char* image) {
+  for (const Piece& piece : pieces_) {
+    if (piece.flat < part.begin || piece.flat >= part.end) continue;
+    fill_rows(piece, 0, piece.n, numbers + (piece.flat - part.begin), image + piece.out,
+              scales_at(piece, 0, image));
+  }
 }
 
 }  // namespace troupe::model

@@ -18,8 +18,12 @@ namespace troupe::model {
 
 class PackPlan {
  public:
-  // `memory`: where images lie and are computed.
-  PackPlan(const ModelSpec& spec, kernels::PanelDtype dtype, core::Memory& memory);
+  // `memory`: where images lie and are computed. With PanelRoom::kPart an image is the room of a
+  // part, and only what stretches_in names of that part is filled.
+  PackPlan(const ModelSpec& spec,
+           kernels::PanelDtype dtype,
+           core::Memory& memory,
+           PanelRoom room = PanelRoom::kModel);
 
   std::int64_t flat_size() const { return flat_size_; }  // elements, ParamLayout::total
   std::int64_t image_bytes() const { return image_bytes_; }
@@ -37,22 +41,27 @@ class PackPlan {
   // The units that write bytes of [begin, end), in the order of their places. Not for int8.
   std::vector<std::int64_t> units_in(std::int64_t begin, std::int64_t end) const;
 
-  // Neighbouring units with the bytes that they write, without scales.
+  // Neighbouring units.
   struct Stretch {
     std::int64_t first_unit = 0, units = 0;
-    Place place;
   };
   // What tensors (or rows of panels) that begin in `flat` of the parameters become, whole.
   std::vector<Stretch> stretches_in(core::Range flat) const;
 
   // Fills a unit of `image`. `flat`: the parameters in the order of ParamLayout, on the host or,
   // with `here`, in the image's memory.
-  void fill_unit(std::int64_t unit, const float* flat, char* image, bool here = false);
+  void fill_unit(std::int64_t unit,
+                 const float* flat,  // from element `first` on
+                 char* image,
+                 bool here = false,
+                 std::int64_t first = 0);
   // The same, but writes the unit's bytes at `out` and its scales, if it has any, at `scales`
   // instead, both 64-byte aligned. Host.
   void fill_unit_at(std::int64_t unit, const float* flat, char* out, char* scales = nullptr);
   // Fills the whole image from parameters in the same memory.
   void fill(const float* flat, char* image);
+  // The same for what stretches_in(`part`) names. `numbers`: the elements of `part`.
+  void fill_part(core::Range part, const float* numbers, char* image);
 
  private:
   // A range of the flat parameters: rows [n][k] that become panels, or numbers that are copied.

@@ -2,7 +2,6 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/pages.hpp"
 
 #include <utility>
 
@@ -16,11 +15,15 @@ float* writable(const float* piece) {
 
 }  // namespace
 
-PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype, core::Memory& memory)
-    : spec_(spec), dtype_(dtype), plan_(spec, dtype, memory) {
+PackedWeights::PackedWeights(const ModelSpec& spec,
+                             kernels::PanelDtype dtype,
+                             core::Memory& memory,
+                             PanelRoom room)
+    : spec_(spec), dtype_(dtype), plan_(spec, dtype, memory, room) {
   TROUPE_CHECK(memory.on_host() || !spec.moe.any(), "experts are computed on the processor only");
-  data_ = core::Buffer<float>(lay_out_packed(spec, dtype, kernels::kLineBytes).total, memory);
-  PackedLayout made = lay_out_packed(spec, dtype, reinterpret_cast<std::uintptr_t>(data_.data()));
+  data_ = core::Buffer<float>(lay_out_packed(spec, dtype, kernels::kLineBytes, room).total, memory);
+  PackedLayout made =
+      lay_out_packed(spec, dtype, reinterpret_cast<std::uintptr_t>(data_.data()), room);
   layers_ = std::move(made.layers);
   final_norm_ = made.final_norm;
   head_ = made.head;
@@ -75,22 +78,12 @@ void PackedWeights::fill(core::Team team, const ParamStore& params, core::Versio
   team.barrier();
 }
 
-void PackedWeights::fill_range(core::Team team, const float* flat, core::Range part) {
+void PackedWeights::fill_range(core::Team team, const float* numbers, core::Range part) {
+  if (!memory().on_host()) return plan_.fill_part(part, numbers, image());  // a launch for each
   for (const PackPlan::Stretch& stretch : plan_.stretches_in(part)) {
     const auto [begin, end] = team.share(stretch.units);
     for (std::int64_t unit = begin; unit < end; ++unit)
-      fill_unit(stretch.first_unit + unit, flat, true);
-  }
-}
-
-void PackedWeights::use_small_pages() noexcept {
-  core::use_small_pages(data_.data(), static_cast<std::size_t>(bytes()));
-}
-
-void PackedWeights::forget_range(core::Range part) noexcept {
-  for (const PackPlan::Stretch& stretch : plan_.stretches_in(part)) {
-    const auto [begin, end] = stretch.place;
-    core::forget_pages(image() + begin, static_cast<std::size_t>(end - begin));
+      plan_.fill_unit(stretch.first_unit + unit, numbers, image(), true, part.begin);
   }
 }
 

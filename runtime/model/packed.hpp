@@ -25,10 +25,12 @@ class PackedWeights {
   // Allocates room for `spec`'s panels and fills the rotary tables, but not the weights. Widths
   // need not be multiples of 16. `dtype` is the storage type of the matrices and the head. Norms,
   // biases, routers and an untied embedding stay f32. `memory`: that of the team that computes with
-  // them.
+  // them. With PanelRoom::kPart there is room for one part at a time, which fill_range fills, and
+  // all but that part of what the functions below return is not there.
   explicit PackedWeights(const ModelSpec& spec,
                          kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
-                         core::Memory& memory = core::host_memory());
+                         core::Memory& memory = core::host_memory(),
+                         PanelRoom room = PanelRoom::kModel);
 
   const ModelSpec& spec() const { return spec_; }
   kernels::PanelDtype dtype() const { return dtype_; }
@@ -54,12 +56,9 @@ class PackedWeights {
   void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
   // The same for the pieces that begin in `part` of the flat buffer alone, which holds them whole.
-  // Every member of the team calls it; the caller starts a new region before it reads them.
-  void fill_range(core::Team team, const float* flat, core::Range part);
-  // Gives the host's pages of these pieces back, as far as they hold nothing else. What they held
-  // is lost.
-  void forget_range(core::Range part) noexcept;
-  void use_small_pages() noexcept;  // so that forgetting frees memory
+  // `numbers`: the elements of `part`, in the memory of these panels. Every member of the team
+  // calls it; the caller starts a new region before it reads them.
+  void fill_range(core::Team team, const float* numbers, core::Range part);
   // Weights that a pass must open before it computes with them; null: all are there.
   WeightsGate* gate() const { return gate_; }
   void set_gate(WeightsGate* gate) { gate_ = gate; }

@@ -1,15 +1,24 @@
 #include "runtime/model/packed_layout.hpp"
 
+#include <algorithm>
+
 namespace troupe::model {
 namespace {
 
 // Hands out pieces of one block in multiples of 16 floats.
 class Carver {
  public:
-  explicit Carver(std::uintptr_t start) : start_(start) {}
+  Carver(std::uintptr_t start, PanelRoom room) : start_(start), room_(room) {}
+  // What follows is another part of the model.
+  void start_part() {
+    if (room_ == PanelRoom::kPart) at_ = 0;
+  }
+  // What follows is there whatever the part.
+  void end_parts() { at_ = used_; }
   const float* take(std::int64_t count) {
-    const auto offset = static_cast<std::uintptr_t>(used_) * sizeof(float);
-    used_ += (count + 15) / 16 * 16;
+    const auto offset = static_cast<std::uintptr_t>(at_) * sizeof(float);
+    at_ += (count + 15) / 16 * 16;
+    used_ = std::max(used_, at_);
     return reinterpret_cast<const float*>(start_ + offset);
   }
   kernels::Panels take_panels(kernels::PanelDtype dtype, std::int64_t n, std::int64_t k) {
@@ -21,7 +30,8 @@ class Carver {
 
  private:
   const std::uintptr_t start_;
-  std::int64_t used_ = 0;
+  const PanelRoom room_;
+  std::int64_t at_ = 0, used_ = 0;
 };
 
 PackedExpert carve_expert(Carver& carver,
@@ -84,14 +94,20 @@ RopeTables carve_tables(Carver& carver, const ModelSpec& spec) {
 
 PackedLayout lay_out_packed(const ModelSpec& spec,
                             kernels::PanelDtype dtype,
-                            std::uintptr_t start) {
-  Carver carver(start);
+                            std::uintptr_t start,
+                            PanelRoom room) {
+  Carver carver(start, room);
   PackedLayout out;
-  for (std::int64_t i = 0; i < spec.layers; ++i)
+  for (std::int64_t i = 0; i < spec.layers; ++i) {
+    carver.start_part();
     out.layers.push_back(carve_layer(carver, spec, dtype, spec.moe.sparse(i)));
+  }
+  carver.start_part();
   out.final_norm = carver.take(spec.hidden);
   out.head = carver.take_panels(dtype, spec.head_rows(), spec.hidden);
+  carver.start_part();
   out.embedding = spec.tied ? nullptr : carver.take(spec.vocab * spec.hidden);
+  carver.end_parts();
   out.image = carver.used();
   out.full = carve_tables(carver, spec);
   out.sliding = spec.sliding_rope ? carve_tables(carver, spec) : out.full;

@@ -62,8 +62,15 @@ struct PackedLayout {
   std::int64_t total = 0;  // floats of image and tables
 };
 
+// What packed weights have room for: the whole model, or one part of it at a time
+// (weights_gate.hpp); then all parts have the same place, and there is no image.
+enum class PanelRoom { kModel, kPart };
+
 // Lays `spec`'s parts out from `start`, which is 64-byte aligned and not 0; nothing is read or
 // written there, so without memory any such number gives the offsets.
-PackedLayout lay_out_packed(const ModelSpec& spec, kernels::PanelDtype dtype, std::uintptr_t start);
+PackedLayout lay_out_packed(const ModelSpec& spec,
+                            kernels::PanelDtype dtype,
+                            std::uintptr_t start,
+                            PanelRoom room = PanelRoom::kModel);
 
 }  // namespace troupe::model

@@ -18,7 +18,14 @@ class Layouter {
   Layouter(std::vector<ParamView>& views, const LayoutChoice& choice)
       : views_(views), choice_(choice) {}
 
-  void start_group() { total_ = (total_ + 15) / 16 * 16; }
+  void start_group() {
+    at_ = (at_ + 15) / 16 * 16;
+    total_ = std::max(total_, at_);
+  }
+  void start_part(std::int64_t part) {
+    start_group();
+    if (choice_.begin) at_ = choice_.begin(part);
+  }
 
   std::int64_t add(const std::string& name, std::vector<std::int64_t> shape) {
     return choice_.keep(name) ? place(name, std::move(shape)) : -1;
@@ -51,15 +58,15 @@ class Layouter {
     std::int64_t count = 1;
     for (const std::int64_t dimension : shape)
       count *= dimension;
-    const std::int64_t offset = total_;
+    const std::int64_t offset = at_;
     views_.push_back({std::move(name), std::move(shape), offset, count});
-    total_ += count;
+    at_ += count;
     return offset;
   }
 
   std::vector<ParamView>& views_;
   const LayoutChoice& choice_;
-  std::int64_t total_ = 0;
+  std::int64_t at_ = 0, total_ = 0;
 };
 
 void add_attention(Layouter& layouter,
@@ -175,13 +182,16 @@ ParamLayout::ParamLayout(const ModelSpec& spec) : ParamLayout(spec, whole_model(
 
 ParamLayout::ParamLayout(const ModelSpec& spec, const LayoutChoice& choice) {
   Layouter layouter(views, choice);
+  layouter.start_part(0);
   embedding = layouter.add_alone("model.embed_tokens.weight", {spec.vocab, spec.hidden});
   for (std::int64_t i = 0; i < spec.layers; ++i) {
+    layouter.start_part(1 + i);
     layers.push_back(add_layer(layouter, spec, i));
     LayerAdapters& of_layer = adapters.emplace_back();
     for (const Linear linear : kAllLinears)
       of_layer[index_of(linear)] = layouter.add_adapter(spec, i, linear);
   }
+  layouter.start_part(1 + spec.layers);
   final_norm = layouter.add_alone("model.norm.weight", {spec.hidden});
   if (spec.tied) {
     head = embedding;

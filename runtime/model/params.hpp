@@ -66,6 +66,9 @@ using LayerAdapters = std::array<AdapterOffsets, kLinears>;
 struct LayoutChoice {
   std::function<bool(const std::string& name)> keep;
   std::function<std::int64_t(std::int64_t layer, Linear linear)> rank;
+  // Where each part of the model (weights_gate.hpp) begins, a multiple of 16; parts may have the
+  // same place. Null: each begins behind the one before.
+  std::function<std::int64_t(std::int64_t part)> begin = nullptr;
 };
 
 // The order and offsets of all tensors, the same for weights, gradients and optimiser moments.

@@ -164,8 +164,10 @@ TrainForward::TrainForward(core::TeamRunner& team,
                            const ParamStore& master,
                            ParamStore* grads,
                            bool checkpointing,
-                           const Lora* lora)
-    : state_(std::make_unique<State>(team, master, grads, TapeOptions{checkpointing, lora})) {}
+                           const Lora* lora,
+                           WeightsGate* values)
+    : state_(
+          std::make_unique<State>(team, master, grads, TapeOptions{checkpointing, lora, values})) {}
 TrainForward::~TrainForward() = default;
 
 TokenLogprobs TrainForward::logprobs(const PackedWeights& weights,

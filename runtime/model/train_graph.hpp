@@ -19,19 +19,21 @@ class Tensor;
 namespace troupe::model {
 
 class Lora;
+class WeightsGate;
 struct TokenLogprobs;  // train_logprobs.hpp, which includes ATen
 
 class TrainForward {
  public:
   // `master` holds the values that the weights of each call were packed from. Null `grads`: forward
-  // only. The layout of `grads` says what is trained; `lora` holds its adapters, if any.
-  // `checkpointing` trades time for memory and changes no bit. All must outlive this object; one
-  // thread.
+  // only. The layout of `grads` says what is trained; `lora` holds its adapters, if any. `values`
+  // brings parts of `master` that are not always there. `checkpointing` trades time for memory and
+  // changes no bit. All must outlive this object; one thread.
   TrainForward(core::TeamRunner& team,
                const ParamStore& master,
                ParamStore* grads,
                bool checkpointing = false,
-               const Lora* lora = nullptr);
+               const Lora* lora = nullptr,
+               WeightsGate* values = nullptr);
   ~TrainForward();
 
   // Log-probs of the targets, with grad. The next call of logprobs or values reuses the graph's

@@ -142,17 +142,21 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   dlast_.reserve_discard(logit_rows() * s.hidden, memory);
 }
 
+WeightsGate* TrainTape::gate() const {
+  return weights_->gate() != nullptr ? weights_->gate() : options_.values;
+}
+
 // The final norm and the head are one part of the model, computed in two steps.
 void TrainTape::open_last(bool backward) {
-  if (weights_->gate() != nullptr) weights_->gate()->open(parts_of(spec()) - 1, backward);
+  if (gate() != nullptr) gate()->open(parts_of(spec()) - 1, backward);
 }
 
 void TrainTape::close_last(bool backward) {
-  if (weights_->gate() != nullptr) weights_->gate()->close(parts_of(spec()) - 1, backward);
+  if (gate() != nullptr) gate()->close(parts_of(spec()) - 1, backward);
 }
 
 void TrainTape::forward_embedding() {
-  const OpenPart open(weights_->gate(), 0, false);
+  const OpenPart open(gate(), 0, false);
   team_.run([&](Team team) {
     kernels::flush_denormals();
     embed_rows(team, *weights_, *plan_, hidden_[0]);
@@ -162,7 +166,7 @@ void TrainTape::forward_embedding() {
 void TrainTape::forward_layer(std::int64_t layer) {
   const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
   const bool balances = balance_.on() && spec().moe.sparse(layer);
-  const OpenPart open(weights_->gate(), 1 + layer, false);
+  const OpenPart open(gate(), 1 + layer, false);
   team_.run([&](Team team) {
     kernels::flush_denormals();
     layer_forward(team, *weights_, layer, *plan_, pool_.k(layer), pool_.v(layer), io);
@@ -278,7 +282,7 @@ void TrainTape::backward_layer(std::int64_t layer) {
   TROUPE_CHECK(layer == next_backward_ - 1, "a layer's backward pass runs once, last layer first");
   next_backward_ = layer;
   if (layer < first_trained_) return;
-  const OpenPart open(weights_->gate(), 1 + layer, true);
+  const OpenPart open(gate(), 1 + layer, true);
   const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
   LayerBuffers again = io;
   again.out = nullptr;  // kept as the next layer's input

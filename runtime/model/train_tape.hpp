@@ -22,9 +22,14 @@
 
 namespace troupe::model {
 
+class WeightsGate;
+
 struct TapeOptions {
   bool checkpointing = false;  // keep only each layer's input; recompute the rest
   const Lora* lora = nullptr;  // the adapters in the layout of the gradients, if any
+  // Brings the master values of a part for its backward pass, where the packed weights have no gate
+  // that does; null: they are there.
+  WeightsGate* values = nullptr;
 };
 
 class TrainTape {
@@ -84,6 +89,7 @@ class TrainTape {
  private:
   void carve(std::int64_t rows);
   HeadCall head_call();
+  WeightsGate* gate() const;
   void open_last(bool backward);
   void close_last(bool backward);
 

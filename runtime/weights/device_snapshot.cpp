@@ -38,7 +38,8 @@ void DeviceSnapshot::fill(core::TeamRunner& team,
                           const model::ParamStore& weights,
                           core::Version version,
                           const char* packed) {
-  TROUPE_CHECK(&weights.memory() == &data_.memory(), "weights of another memory");
+  TROUPE_CHECK(&weights.memory() == &data_.memory() || weights.memory().on_host(),
+               "weights of another memory");
   core::Memory& memory = data_.memory();
   if (packed == nullptr) {
     writer.pack(team, weights, data_.data());

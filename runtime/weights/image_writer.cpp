@@ -139,8 +139,12 @@ void ImageWriter::finish(core::TeamRunner& team, char* to, std::span<std::uint32
 }
 
 void ImageWriter::pack(core::TeamRunner& team, const model::ParamStore& weights, char* image) {
+  const bool here = &weights.memory() == &plan_.memory();
   team.run([&](core::Team member) {
-    if (member.rank == 0) plan_.fill(weights.data(), image);
+    if (member.rank != 0) return;
+    if (here) return plan_.fill(weights.data(), image);
+    for (std::int64_t unit = 0; unit < plan_.units(); ++unit)
+      plan_.fill_unit(unit, weights.data(), image);
   });
 }
 
@@ -166,7 +170,8 @@ void ImageWriter::write(core::TeamRunner& team,
                         std::span<std::uint32_t> table,
                         const char* packed) {
   core::Memory& memory = plan_.memory();
-  TROUPE_CHECK(&weights.memory() == &memory && weights.size() == plan_.flat_size(),
+  TROUPE_CHECK((&weights.memory() == &memory || weights.memory().on_host()) &&
+                   weights.size() == plan_.flat_size(),
                "weights of another model or memory");
   if (packed == nullptr && !memory.on_host()) {
     reserve_on_device();

@@ -36,7 +36,7 @@ class ImageWriter {
   // Writes the share's buckets at `to` (host, 64-byte aligned, zero where no weight lies), one
   // behind another, and their checksums into `table`, which has a place for each bucket of the
   // image. `packed`: the image in this writer's memory; null: packs it. `weights` are in this
-  // writer's memory.
+  // writer's memory or on the host.
   void write(core::TeamRunner& team,
              const model::ParamStore& weights,
              char* to,
@@ -44,11 +44,11 @@ class ImageWriter {
              const char* packed = nullptr);
 
   // The same for weights that come part by part, each once, whole tensors: `part` of the
-  // parameters lies at `flat + part.begin`. After the last one, `finish`.
+  // parameters lies at `flat + part.begin`, in this writer's memory. After the last one, `finish`.
   void write_part(core::TeamRunner& team, const float* flat, core::Range part, char* to);
   void finish(core::TeamRunner& team, char* to, std::span<std::uint32_t> table);
 
-  // Packs `weights` into `image`, both in the device's memory; enqueues only.
+  // Packs `weights`, which may be on the host, into `image` in the device's memory; enqueues only.
   void pack(core::TeamRunner& team, const model::ParamStore& weights, char* image);
 
  private:

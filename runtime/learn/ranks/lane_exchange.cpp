@@ -44,6 +44,15 @@ std::int64_t LaneExchange::turns_at_once(const std::vector<Shipment>& all) const
 
 core::Result<void> LaneExchange::add_round(const std::vector<bool>& present,
                                            std::span<model::ParamStore* const> mine,
+                                           float* sum) {
+  std::vector<const float*> all;
+  for (const model::ParamStore* const store : mine)
+    all.push_back(store->data());
+  return add_round(present, all, sum, {0, shards_.turns()});
+}
+
+core::Result<void> LaneExchange::add_round(const std::vector<bool>& present,
+                                           std::span<const float* const> mine,
                                            float* sum,
                                            core::Range some) {
   const std::vector<Shipment> all = shipments(present);
@@ -53,7 +62,11 @@ core::Result<void> LaneExchange::add_round(const std::vector<bool>& present,
   if (step == 0) return {};
   for (std::int64_t turn = some.begin; turn < some.end; turn += step) {
     const core::Range turns{turn, std::min(turn + step, some.end)};
-    TROUPE_TRY(move(all, mine, turns));
+    const std::int64_t before = shards_.in_buffer(turns).begin - shards_.in_buffer(some).begin;
+    std::vector<const float*> windows;
+    for (const float* const from : mine)
+      windows.push_back(from + before);
+    TROUPE_TRY(move(all, windows, turns));
     join(static_cast<std::int64_t>(present.size()), all, turns, sum);
   }
   return {};
@@ -61,7 +74,7 @@ core::Result<void> LaneExchange::add_round(const std::vector<bool>& present,
 
 // Fills in_ with this rank's blocks of these turns: of every sum of every rank, in order.
 core::Result<void> LaneExchange::move(const std::vector<Shipment>& all,
-                                      std::span<model::ParamStore* const> mine,
+                                      std::span<const float* const> mine,
                                       core::Range turns) {
   const auto own = static_cast<std::size_t>(group_.rank());
   const std::int64_t part = shards_.in_shard(group_.rank(), turns).size();
@@ -80,8 +93,7 @@ core::Result<void> LaneExchange::move(const std::vector<Shipment>& all,
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       const std::int64_t size = shards_.in_shard(static_cast<int>(rank), turns).size();
       float* to = rank == own ? in_.data() + arrives_at[own] : out_.data() + leaves_at[rank];
-      for (const model::ParamStore* const store : mine) {
-        const float* const window = store->data() + shards_.in_buffer(turns).begin;
+      for (const float* const window : mine) {
         shards_.pack(member, window, static_cast<int>(rank), turns, to);
         to += size;
       }

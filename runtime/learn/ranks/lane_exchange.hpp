@@ -37,12 +37,10 @@ class LaneExchange {
   // them.
   core::Result<void> add_round(const std::vector<bool>& present,
                                std::span<model::ParamStore* const> mine,
-                               float* sum) {
-    return add_round(present, mine, sum, {0, shards_.turns()});
-  }
-  // The same for some turns alone.
+                               float* sum);
+  // The same for some turns alone, of which each of `mine` has the elements in_buffer(turns).
   core::Result<void> add_round(const std::vector<bool>& present,
-                               std::span<model::ParamStore* const> mine,
+                               std::span<const float* const> mine,
                                float* sum,
                                core::Range turns);
 
@@ -56,7 +54,7 @@ class LaneExchange {
   std::vector<Shipment> shipments(const std::vector<bool>& present) const;
   std::int64_t turns_at_once(const std::vector<Shipment>& all) const;
   core::Result<void> move(const std::vector<Shipment>& all,
-                          std::span<model::ParamStore* const> mine,
+                          std::span<const float* const> mine,
                           core::Range turns);
   void join(std::int64_t lanes, const std::vector<Shipment>& all, core::Range turns, float* sum);
   void add(const float* from, float* to, std::int64_t count);

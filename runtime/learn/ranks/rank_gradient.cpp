@@ -2,7 +2,6 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/pages.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,19 @@
 #include <vector>
 
 namespace troupe::learn {
+namespace {
+
+std::optional<LaneRoom> room_on_the_way(const RankPasses* passes,
+                                        std::int64_t lanes,
+                                        const model::ModelSpec& spec,
+                                        const model::ParamLayout& layout,
+                                        const BlockShards& shards,
+                                        core::TeamRunner& team) {
+  if (passes == nullptr || lanes != shards.ranks()) return std::nullopt;
+  return LaneRoom(spec, layout, shards, team);
+}
+
+}  // namespace
 
 RankGradient::RankGradient(RankGroup& group,
                            const model::ModelSpec& spec,
@@ -23,13 +35,16 @@ RankGradient::RankGradient(RankGroup& group,
       lanes_(lanes),
       team_(team),
       passes_(passes),
-      stack_(spec, trained, lanes, group.lanes_of(group.rank(), lanes), team),
+      trained_(trained),
+      room_(room_on_the_way(passes, lanes, spec, *trained, shards_, team)),
+      stack_(spec,
+             room_ ? room_->layout() : trained,
+             lanes,
+             group.lanes_of(group.rank(), lanes),
+             team),
       exchange_(group, shards_, team),
       sum_(shards_.elements(group.rank()), team.memory()) {
-  if (!ships_on_the_way()) return;
-  model::ParamStore& lane = stack_.working();
-  core::use_small_pages(lane.data(), static_cast<std::size_t>(lane.size()) * sizeof(float));
-  passes_->watch_back([this](std::int64_t first) { return ship_from(first); });
+  if (room_) passes_->watch_back([this](std::int64_t part) { return ship(part); });
 }
 
 void RankGradient::begin_step() {
@@ -46,12 +61,12 @@ core::Result<std::size_t> RankGradient::run(const StepParts& parts) {
     present_.assign(lanes, false);
     for (std::size_t part = first; part < last; ++part)
       present_[part - first] = parts.parts[part].learns;
-    shipped_ = shards_.turns();
+    if (room_) room_->begin();
     if (auto done = run_own(parts, first); !done) return group_.leave(done.error());
     TROUPE_TRY(share_figures(parts, first, last));
     for (std::size_t part = first; part < last; ++part)
       if (!parts.finite(part)) return part + 1;
-    if (!ships_on_the_way()) TROUPE_TRY(exchange_.add_round(present_, stack_.sums(), sum_.data()));
+    if (!room_) TROUPE_TRY(exchange_.add_round(present_, stack_.sums(), sum_.data()));
   }
   return count;
 }
@@ -68,7 +83,7 @@ core::Result<void> RankGradient::run_own(const StepParts& parts, std::size_t fir
       const std::size_t part = first + static_cast<std::size_t>(own.begin + turn);
       if (!finite || own.begin + turn >= own.end || part >= parts.parts.size()) return {};
       // What was shipped on the way has left zeros.
-      if (!ships_on_the_way()) stack_.begin_lane(parts.parts[part].learns);
+      if (!room_) stack_.begin_lane(parts.parts[part].learns);
       TROUPE_TRY(parts.run(part));
       finite = parts.finite(part);
       return {};
@@ -84,22 +99,15 @@ core::Result<void> RankGradient::run_own(const StepParts& parts, std::size_t fir
     if (any) TROUPE_TRY(in_pass(run, passes_, learns));
   }
   stack_.end_round();
-  return ships_on_the_way() ? ship_from(0) : core::Result<void>();
+  return room_ ? ship(0) : core::Result<void>();
 }
 
-core::Result<void> RankGradient::ship_from(std::int64_t first) {
-  const std::int64_t turn = group_.size() * BlockShards::kBlock;
-  const core::Range turns{(first + turn - 1) / turn, shipped_};
-  if (turns.empty()) return {};
-  model::ParamStore* const lane = &stack_.working();
+core::Result<void> RankGradient::ship(std::int64_t part) {
   const bool has_one = present_[static_cast<std::size_t>(group_.rank())];
-  TROUPE_TRY(exchange_.add_round(present_, {&lane, has_one ? std::size_t{1} : std::size_t{0}},
-                                 sum_.data(), turns));
-  shipped_ = turns.begin;
-  const core::Range window = shards_.in_buffer(turns);
-  core::clear_pages(lane->data() + window.begin,
-                    static_cast<std::size_t>(window.size()) * sizeof(float));
-  return {};
+  return room_->finish(part, working().data(), [&](core::Range turns, const float* numbers) {
+    return exchange_.add_round(present_, {&numbers, has_one ? std::size_t{1} : std::size_t{0}},
+                               sum_.data(), turns);
+  });
 }
 
 core::Result<void> RankGradient::share_figures(const StepParts& parts,
@@ -157,7 +165,7 @@ core::Result<std::string> RankGradient::first_nonfinite() {
   const std::vector<std::size_t> counts(static_cast<std::size_t>(group_.size()), 1);
   TROUPE_TRY_ASSIGN(places, group_.gather<std::int64_t>({&place, 1}, counts));
   place = *std::min_element(places.begin(), places.end());
-  for (const model::ParamView& view : stack_.working().layout().views)
+  for (const model::ParamView& view : trained_->views)
     if (view.offset <= place && place < view.offset + view.count) return view.name;
   return std::string();
 }

@@ -4,7 +4,7 @@
 // of the step's gradient. Owned by a rank's stepper, used on its thread; numeric work on the team.
 // Memory: a gradient for each lane that may wait (lane_stack.hpp), the shard, and the staging.
 // Where the weights are divided too and each rank has one lane, its gradient is shipped part by
-// part on the way back, and the pages are given back at once: then no rank has a whole gradient.
+// part on the way back (lane_room.hpp): then no rank has a whole gradient.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -13,11 +13,13 @@
 #include "runtime/learn/lane_stack.hpp"
 #include "runtime/learn/ranks/block_shards.hpp"
 #include "runtime/learn/ranks/lane_exchange.hpp"
+#include "runtime/learn/ranks/lane_room.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/stepper.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +36,9 @@ class RankGradient {
                core::TeamRunner& team,
                RankPasses* passes);
 
+  // Has the layout `trained`, or that of a room where it is shipped on the way.
   model::ParamStore& working() { return stack_.working(); }
+  const std::shared_ptr<const model::ParamLayout>& layout() const { return trained_; }
   const BlockShards& shards() const { return shards_; }
   const float* shard() const { return sum_.data(); }
 
@@ -48,9 +52,7 @@ class RankGradient {
 
  private:
   core::Result<void> run_own(const StepParts& parts, std::size_t first);
-  // Adds what is not added yet of the elements from `first` on.
-  core::Result<void> ship_from(std::int64_t first);
-  bool ships_on_the_way() const { return passes_ != nullptr && lanes_ == group_.size(); }
+  core::Result<void> ship(std::int64_t part);
   // Makes the figures of the round's micro-batches [first, last) known to all.
   core::Result<void> share_figures(const StepParts& parts, std::size_t first, std::size_t last);
 
@@ -59,11 +61,12 @@ class RankGradient {
   const std::int64_t lanes_;
   core::TeamRunner& team_;
   RankPasses* const passes_;
+  const std::shared_ptr<const model::ParamLayout> trained_;
+  std::optional<LaneRoom> room_;  // of a gradient that is shipped on the way
   LaneStack stack_;
   LaneExchange exchange_;
   core::Buffer<float> sum_;    // this rank's shard of the step's gradient
   std::vector<bool> present_;  // the lanes of this round that have a gradient
-  std::int64_t shipped_ = 0;   // the turns from here on have been shipped on the way
 };
 
 }  // namespace troupe::learn

@@ -3,6 +3,7 @@
 // pass walks through it without computing. Used on the trainer's thread.
 #pragma once
 
+#include "runtime/core/buffer.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
@@ -15,12 +16,15 @@ class RankPasses {
   virtual ~RankPasses() = default;
   // Before a rank's own forward pass, if it has one, and backward pass.
   virtual void begin_pass() = 0;
-  // From now on calls `done(first)` after each part of a pass's way back, computed or walked: this
-  // rank has, if it has any, the whole gradient of the elements from `first` on.
-  using Done = std::function<core::Result<void>(std::int64_t first)>;
+  // From now on calls `done(part)` after each part of a pass's way back, computed or walked, but
+  // the embedding: this rank has, if it has any, the whole gradient of the part.
+  using Done = std::function<core::Result<void>(std::int64_t part)>;
   virtual void watch_back(Done done) = 0;
   // Walks through what others compute and this rank has not. `backward`: some rank goes back too.
   virtual core::Result<void> finish_pass(bool backward) = 0;
+  // The master values of this rank's blocks (block_shards.hpp), in the memory where they are
+  // stepped.
+  virtual core::Buffer<float>& own() = 0;
 };
 
 }  // namespace troupe::learn

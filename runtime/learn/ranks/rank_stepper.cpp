@@ -17,7 +17,7 @@ class RankStepper : public Stepper {
               const std::shared_ptr<const model::ParamLayout>& trained,
               std::int64_t lanes,
               core::TeamRunner& team,
-              RankPasses* passes = nullptr)
+              RankPasses* passes)
       : group_(group),
         team_(team),
         gradient_(group, spec, trained, lanes, team, passes),
@@ -44,7 +44,7 @@ class WholeStepper final : public RankStepper {
                const std::shared_ptr<const model::ParamLayout>& trained,
                const OptimSettings& optim,
                core::TeamRunner& team)
-      : RankStepper(group, values.spec(), trained, optim.lanes, team),
+      : RankStepper(group, values.spec(), trained, optim.lanes, team, nullptr),
         sum_(values.spec(), trained, team.memory()),
         optimiser_(values, trained, optim) {}
 
@@ -66,39 +66,22 @@ class WholeStepper final : public RankStepper {
   AdamW optimiser_;
 };
 
-// Stages 1 to 3.
-class ShardStepper final : public RankStepper {
+// Stages 1 to 3: moments of this rank's blocks, in the memory where they are stepped.
+class ShardStepper : public RankStepper {
  public:
   ShardStepper(RankGroup& group,
-               const model::ParamStore& values,
+               const model::ModelSpec& spec,
                const std::shared_ptr<const model::ParamLayout>& trained,
                const OptimSettings& optim,
                core::TeamRunner& team,
+               core::Memory& memory,
                RankPasses* passes)
-      : RankStepper(group, values.spec(), trained, optim.lanes, team, passes),
+      : RankStepper(group, spec, trained, optim.lanes, team, passes),
+        host_(team.memory().on_host() ? team : alone_),
+        host_mover_(group, gradient_.shards(), host_, kStaging_floats),
         optim_(optim),
-        divided_(passes != nullptr),
-        window_(values.layout(), *trained),
-        m_(gradient_.shards().elements(group.rank()),
-           optim.offload ? core::host_memory() : team.memory()),
-        v_(m_.size(), m_.memory()) {}
-
-  core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
-    ++steps_;
-    const kernels::AdamW terms = adamw_terms(optim_, steps_, lr, scale);
-    const BlockShards& shards = mover_.shards();
-    return mover_.each([&](core::Range turns) -> core::Result<void> {
-      const core::Range place = shards.in_buffer(turns);
-      const core::Range own = shards.in_shard(group_.rank(), turns);
-      float* const window = window_.read(team_, values, place);
-      mine_.reserve_discard(own.size(), team_.memory());
-      step(terms, window, turns, own);
-      if (divided_) return core::Result<void>();
-      TROUPE_TRY(mover_.gather(turns, mine_.data(), window));
-      window_.write(team_, values, place);
-      return {};
-    });
-  }
+        m_(gradient_.shards().elements(group.rank()), memory),
+        v_(m_.size(), memory) {}
 
   HeldMoment held(Moment moment) override {
     core::Buffer<float>& shard = moment == Moment::kFirst ? m_ : v_;
@@ -107,35 +90,89 @@ class ShardStepper final : public RankStepper {
   std::int64_t adam_steps() const override { return steps_; }
   void set_adam_steps(std::int64_t steps) override { steps_ = steps; }
 
- private:
-  bool offloaded() const { return &m_.memory() != &team_.memory(); }
-
-  // Takes this rank's blocks out of the window and steps them; divided weights are put back.
-  void step(kernels::AdamW terms, float* window, core::Range turns, core::Range own) {
-    const BlockShards& shards = mover_.shards();
-    terms.param = mine_.data();
-    terms.grad = gradient_.shard() + own.begin;
-    terms.m = m_.data() + own.begin;
-    terms.v = v_.data() + own.begin;
+ protected:
+  kernels::AdamW next_step(double lr, double scale) {
+    return adamw_terms(optim_, ++steps_, lr, scale);
+  }
+  // Steps a piece of this rank's blocks, whose values are `blocks`, in the memory of the moments.
+  void step(kernels::AdamW terms, float* blocks, core::Range piece) {
+    terms.param = blocks;
+    terms.grad = gradient_.shard() + piece.begin;
+    terms.m = m_.data() + piece.begin;
+    terms.v = v_.data() + piece.begin;
+    if (&m_.memory() != &team_.memory()) return adamw_on_host(team_.memory(), terms, piece.size());
     team_.run([&](core::Team member) {
       kernels::flush_denormals();
-      shards.pack(member, window, group_.rank(), turns, mine_.data());
-      member.barrier();
-      if (!offloaded()) kernels::ops().adamw(terms, member.share(own.size(), 64));
-    });
-    if (offloaded()) adamw_on_host(team_.memory(), terms, own.size());
-    if (!divided_) return;
-    team_.run([&](core::Team member) {
-      shards.unpack(member, mine_.data(), group_.rank(), turns, window);
+      kernels::ops().adamw(terms, member.share(piece.size(), 64));
     });
   }
 
+  core::SerialTeam alone_;
+  core::TeamRunner& host_;  // the team, or where it is a device's, this thread
+  ShardMover host_mover_;
+
+ private:
   const OptimSettings optim_;
-  const bool divided_;  // the weights of other ranks' blocks are not here
+  core::Buffer<float> m_, v_;
+  std::int64_t steps_ = 0;  // applied steps
+};
+
+// Stages 1 and 2: the new weights are gathered, where they are.
+class GatheringStepper final : public ShardStepper {
+ public:
+  GatheringStepper(RankGroup& group,
+                   const model::ParamStore& values,
+                   const std::shared_ptr<const model::ParamLayout>& trained,
+                   const OptimSettings& optim,
+                   core::TeamRunner& team)
+      : ShardStepper(group, values.spec(), trained, optim, team, values.memory(), nullptr),
+        there_(&values.memory() == &team.memory() ? team : host_),
+        window_(values.layout(), *trained) {}
+
+  core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
+    const kernels::AdamW terms = next_step(lr, scale);
+    ShardMover& mover = &there_ == &team_ ? mover_ : host_mover_;
+    const BlockShards& shards = mover.shards();
+    return mover.each([&](core::Range turns) -> core::Result<void> {
+      const core::Range place = shards.in_buffer(turns);
+      const core::Range own = shards.in_shard(group_.rank(), turns);
+      float* const window = window_.read(there_, values, place);
+      mine_.reserve_discard(own.size(), there_.memory());
+      there_.run([&](core::Team member) {
+        shards.pack(member, window, group_.rank(), turns, mine_.data());
+      });
+      step(terms, mine_.data(), own);
+      TROUPE_TRY(mover.gather(turns, mine_.data(), window));
+      window_.write(there_, values, place);
+      return {};
+    });
+  }
+
+ private:
+  core::TeamRunner& there_;  // where the weights are
   TrainedWindow window_;
-  core::Buffer<float> m_, v_;  // of this rank's shard
-  core::Buffer<float> mine_;   // its blocks of some turns of the weights
-  std::int64_t steps_ = 0;     // applied steps
+  core::Buffer<float> mine_;  // this rank's blocks of some turns of the weights
+};
+
+// Stage 3: the weights stay where they are.
+class DividedStepper final : public ShardStepper {
+ public:
+  DividedStepper(RankGroup& group,
+                 const model::ParamStore& values,
+                 const std::shared_ptr<const model::ParamLayout>& trained,
+                 const OptimSettings& optim,
+                 core::TeamRunner& team,
+                 RankPasses& passes)
+      : ShardStepper(group, values.spec(), trained, optim, team, passes.own().memory(), &passes),
+        passes_(passes) {}
+
+  core::Result<void> apply(model::ParamStore& /*values*/, double lr, double scale) override {
+    step(next_step(lr, scale), passes_.own().data(), {0, passes_.own().size()});
+    return {};
+  }
+
+ private:
+  RankPasses& passes_;
 };
 
 }  // namespace
@@ -148,7 +185,9 @@ std::unique_ptr<Stepper> rank_stepper(RankGroup& group,
                                       RankPasses* passes) {
   if (optim.ranks.zero_stage == 0)
     return std::make_unique<WholeStepper>(group, values, trained, optim, team);
-  return std::make_unique<ShardStepper>(group, values, trained, optim, team, passes);
+  if (passes == nullptr)
+    return std::make_unique<GatheringStepper>(group, values, trained, optim, team);
+  return std::make_unique<DividedStepper>(group, values, trained, optim, team, *passes);
 }
 
 }  // namespace troupe::learn

@@ -1,8 +1,9 @@
 // Steps of a model that the ranks of a gang train together (ranks.hpp). Stage 0: the gradient is
 // gathered, and each rank steps all weights with moments of its own. Stages 1 and 2: a rank has the
 // moments of its blocks and steps these, and the new weights are gathered; at stage 3 they are left
-// where they are (sharded_weights.hpp). Elementwise either way, so the stage changes no bit. Used
-// on the trainer's thread.
+// where they are (sharded_weights.hpp). Elementwise either way, so the stage changes no bit.
+// Weights on the host of a device's team (offloads) are stepped there, with moments that are there,
+// too. Used on the trainer's thread.
 #pragma once
 
 #include "runtime/learn/ranks/rank_group.hpp"

@@ -30,8 +30,8 @@ namespace troupe::learn {
 // 0: every rank has all moments and steps all weights. 1 and 2: a rank has the moments of its
 // blocks and steps these; the weights are gathered. (Only the owner of a block adds its gradient,
 // so stage 1 has nothing left that stage 2 could divide.) 3: the weights are divided too, and
-// gathered part by part for each pass; in host memory, and where all weights are trained. With
-// adapters or frozen tensors, which leave little to divide, it is stage 2.
+// gathered part by part for each pass, where all weights are trained. With adapters or frozen
+// tensors, which leave little to divide, it is stage 2.
 inline constexpr int kZeroStage_max = 3;
 
 struct Ranks {

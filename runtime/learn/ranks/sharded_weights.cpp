@@ -3,31 +3,34 @@
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/core/pages.hpp"
+#include "runtime/core/thrown.hpp"
 #include "runtime/learn/ranks/lane_exchange.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <vector>
 
 namespace troupe::learn {
-namespace {
-
-constexpr std::int64_t kTurnBlock = BlockShards::kBlock;
-
-}  // namespace
 
 ShardedWeights::ShardedWeights(RankGroup& group,
                                model::ParamStore& master,
                                kernels::PanelDtype dtype,
-                               core::TeamRunner& team)
+                               core::TeamRunner& team,
+                               core::Memory& blocks)
     : group_(group),
       master_(master),
       team_(team),
+      host_(team.memory().on_host() ? team : alone_),
       mover_(group, BlockShards(master.size(), group.size()), team, kStaging_floats),
-      parts_(model::ranges_of_parts(master.spec(), master.layout())),
-      panels_(std::make_shared<model::PackedWeights>(master.spec(), dtype, team.memory())) {
-  TROUPE_CHECK(team.memory().on_host(), "pages of the host's memory are given back");
-  core::use_small_pages(master.data(), static_cast<std::size_t>(master.size()) * sizeof(float));
-  panels_->use_small_pages();
+      host_mover_(group, mover_.shards(), host_, kStaging_floats),
+      room_(master.spec(), master.layout(), group.size() * BlockShards::kBlock),
+      values_(master.spec(), room_.layout(), team.memory()),
+      panels_(std::make_shared<model::PackedWeights>(
+          master.spec(), dtype, team.memory(), model::PanelRoom::kPart)),
+      own_(mover_.shards().elements(group.rank()), blocks) {
+  TROUPE_CHECK(master.memory().on_host(), "the whole weights are on the host");
   panels_->set_gate(this);
+  take_own();
 }
 
 std::shared_ptr<const model::PackedWeights> ShardedWeights::panels(core::Version version) {
@@ -35,26 +38,42 @@ std::shared_ptr<const model::PackedWeights> ShardedWeights::panels(core::Version
   return panels_;
 }
 
-void ShardedWeights::begin_pass() {
-  next_ = 0;
-  going_ = {};
-  if (whole_) let_go();
+void ShardedWeights::take_own() {
+  core::Buffer<float> visiting;
+  float* blocks = own_.data();
+  if (!own_.memory().on_host()) {
+    visiting = core::Buffer<float>(own_.size());
+    blocks = visiting.data();
+  }
+  host_.run([&](core::Team member) {
+    shards().pack(member, master_.data(), group_.rank(), {0, shards().turns()}, blocks);
+  });
+  if (visiting.size() > 0) own_.upload(visiting.span());
 }
 
 void ShardedWeights::let_go() {
-  forget({0, mover_.shards().turns()});
+  if (!whole_) return;
+  core::forget_pages(master_.data(), static_cast<std::size_t>(master_.size()) * sizeof(float));
   whole_ = false;
 }
 
-void ShardedWeights::read_own(core::Range turns, float* to) {
-  const float* const window = master_.data() + shards().in_buffer(turns).begin;
-  team_.run([&](core::Team member) { shards().pack(member, window, group_.rank(), turns, to); });
+void ShardedWeights::begin_pass() {
+  next_ = 0;
+  has_alone_ = false;
+  going_ = {};
+  let_go();
+}
+
+void ShardedWeights::read_own(core::Range turns, float* to) const {
+  const core::Range place = shards().in_shard(group_.rank(), turns);
+  own_.memory().download(to, own_.data() + place.begin,
+                         static_cast<std::size_t>(place.size()) * sizeof(float));
 }
 
 void ShardedWeights::write_own(core::Range turns, const float* from) {
-  float* const window = master_.data() + shards().in_buffer(turns).begin;
-  team_.run(
-      [&](core::Team member) { shards().unpack(member, from, group_.rank(), turns, window); });
+  const core::Range place = shards().in_shard(group_.rank(), turns);
+  own_.memory().upload(own_.data() + place.begin, from,
+                       static_cast<std::size_t>(place.size()) * sizeof(float));
 }
 
 core::Result<void> ShardedWeights::bring_to_first(const Use& use) {
@@ -62,14 +81,14 @@ core::Result<void> ShardedWeights::bring_to_first(const Use& use) {
     if (group_.rank() == 0) use({0, master_.size()}, master_.data());
     return {};
   }
-  core::Buffer<float> window;
-  return mover_.each([&](core::Range turns) -> core::Result<void> {
-    mine_.reserve_discard(shards().in_shard(group_.rank(), turns).size(), team_.memory());
-    read_own(turns, mine_.data());
-    if (group_.rank() != 0) return mover_.collect(turns, mine_.data(), nullptr);
+  std::vector<float> mine, window;
+  return host_mover_.each([&](core::Range turns) -> core::Result<void> {
+    mine.resize(static_cast<std::size_t>(shards().in_shard(group_.rank(), turns).size()));
+    read_own(turns, mine.data());
+    if (group_.rank() != 0) return host_mover_.collect(turns, mine.data(), nullptr);
     const core::Range place = shards().in_buffer(turns);
-    window.reserve_discard(place.size(), team_.memory());
-    TROUPE_TRY(mover_.collect(turns, mine_.data(), window.data()));
+    window.resize(static_cast<std::size_t>(place.size()));
+    TROUPE_TRY(host_mover_.collect(turns, mine.data(), window.data()));
     use(place, window.data());
     return {};
   });
@@ -78,31 +97,23 @@ core::Result<void> ShardedWeights::bring_to_first(const Use& use) {
 // The place of a part in a pass that goes forward through all parts and back through all but the
 // embedding, whose gradient reads no weights.
 std::int64_t ShardedWeights::place_of(std::int64_t part, bool backward) const {
-  const std::int64_t count = std::ssize(parts_);
-  return backward ? 2 * count - 1 - part : part;
+  return backward ? 2 * room_.parts() - 1 - part : part;
 }
 
 core::Result<void> ShardedWeights::finish_pass(bool backward) {
-  const std::int64_t count = std::ssize(parts_);
+  const std::int64_t count = room_.parts();
   const std::int64_t end = backward ? 2 * count - 1 : count;
   TROUPE_TRY(going_);
   for (; next_ < end; ++next_) {
     const std::int64_t part = next_ < count ? next_ : 2 * count - 1 - next_;
     TROUPE_TRY(gather_part(part));
-    for (const core::Range range : parts_[static_cast<std::size_t>(part)])
-      forget(turns_of(range));
     if (next_ >= count) TROUPE_TRY(went_back(part));
   }
   return {};
 }
 
-// Layers lie in ascending order behind the embedding and before the final norm and the head, so
-// what is complete on the way back is all from some element on. A tied embedding, which is in the
-// last part too, is complete at the very end.
 core::Result<void> ShardedWeights::went_back(std::int64_t part) const {
-  if (!done_) return {};
-  const auto& ranges = parts_[static_cast<std::size_t>(part)];
-  return done_(part + 1 == std::ssize(parts_) ? ranges.back().begin : ranges.front().begin);
+  return done_ ? done_(part) : core::Result<void>();
 }
 
 void ShardedWeights::open(std::int64_t part, bool backward) {
@@ -111,43 +122,40 @@ void ShardedWeights::open(std::int64_t part, bool backward) {
   if (auto gathered = gather_part(part); !gathered) throw model::GateFailure(gathered.error());
   team_.run([&](core::Team member) {
     kernels::flush_denormals();
-    for (const core::Range range : parts_[static_cast<std::size_t>(part)])
-      panels_->fill_range(member, master_.data(), range);
+    for (const model::PartRoom::Place& place : room_.places(part))
+      panels_->fill_range(member, values_.data() + place.of(place.tensors.begin), place.tensors);
   });
 }
 
 void ShardedWeights::close(std::int64_t part, bool backward) noexcept {
-  for (const core::Range range : parts_[static_cast<std::size_t>(part)]) {
-    forget(turns_of(range));
-    panels_->forget_range(range);
-  }
   ++next_;
-  if (backward && going_) going_ = went_back(part);
+  if (!backward || !going_) return;
+  try {
+    going_ = went_back(part);
+  } catch (const std::exception& thrown) {  // memory of a device
+    going_ = core::fail(core::error_of(thrown));
+  }
 }
 
 core::Result<void> ShardedWeights::gather_part(std::int64_t part) {
-  for (const core::Range range : parts_[static_cast<std::size_t>(part)])
-    TROUPE_TRY(gather(turns_of(range)));
+  for (const model::PartRoom::Place& place : room_.places(part)) {
+    if (place.alone && has_alone_) continue;
+    TROUPE_TRY(gather(place));
+    has_alone_ = has_alone_ || place.alone;
+  }
   return {};
 }
 
 core::Result<void> ShardedWeights::each_part(const See& see) {
-  if (whole_) {
+  if (whole_ && team_.memory().on_host()) {
     see({0, master_.size()}, master_.data());
     return {};
   }
-  const auto is_in_last_part = [this](core::Range range) {  // too, as a tied embedding is
-    const auto& last = parts_.back();
-    return std::any_of(last.begin(), last.end(), [&](core::Range one) {
-      return one.begin <= range.begin && range.end <= one.end;
-    });
-  };
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    for (const core::Range range : parts_[part]) {
-      if (part + 1 < parts_.size() && is_in_last_part(range)) continue;
-      TROUPE_TRY(gather(turns_of(range)));
-      see(range, master_.data());
-      forget(turns_of(range));
+  for (std::int64_t part = 0; part < room_.parts(); ++part) {
+    for (const model::PartRoom::Place& place : room_.places(part)) {
+      if (place.alone && part > 0) continue;  // an embedding that is the head, too
+      TROUPE_TRY(gather(place));
+      see(place.tensors, values_.data() + place.of(0));
     }
   }
   return {};
@@ -155,50 +163,38 @@ core::Result<void> ShardedWeights::each_part(const See& see) {
 
 core::Result<void> ShardedWeights::gather_all() {
   if (whole_) return {};
-  TROUPE_TRY(gather({0, mover_.shards().turns()}));
+  core::Buffer<float> visiting;
+  const float* blocks = own_.data();
+  if (!own_.memory().on_host()) {
+    visiting = core::Buffer<float>(own_.size());
+    own_.download(visiting.span());
+    blocks = visiting.data();
+  }
+  TROUPE_TRY(host_mover_.gather(blocks, master_.data()));
   whole_ = true;
   return {};
 }
 
-// The turns that have all of these elements.
-core::Range ShardedWeights::turns_of(core::Range elements) const {
-  const std::int64_t turn = mover_.shards().ranks() * kTurnBlock;
-  return {elements.begin / turn, (elements.end + turn - 1) / turn};
-}
-
-core::Result<void> ShardedWeights::gather(core::Range turns) {
+core::Result<void> ShardedWeights::gather(const model::PartRoom::Place& place) {
   const BlockShards& shards = mover_.shards();
+  const std::int64_t turn = shards.ranks() * BlockShards::kBlock;
+  const core::Range turns{place.steps.begin / turn, (place.steps.end + turn - 1) / turn};
   const std::int64_t step = mover_.turns_at_once();
-  for (std::int64_t turn = turns.begin; turn < turns.end; turn += step) {
-    const core::Range piece{turn, std::min(turn + step, turns.end)};
-    float* const window = master_.data() + shards.in_buffer(piece).begin;
-    mine_.reserve_discard(shards.in_shard(group_.rank(), piece).size(), team_.memory());
-    team_.run([&](core::Team member) {
-      shards.pack(member, window, group_.rank(), piece, mine_.data());
-    });
-    TROUPE_TRY(mover_.gather(piece, mine_.data(), window));
+  for (std::int64_t first = turns.begin; first < turns.end; first += step) {
+    const core::Range piece{first, std::min(first + step, turns.end)};
+    const core::Range window = shards.in_buffer(piece);
+    const float* const from = own_.data() + shards.in_shard(group_.rank(), piece).begin;
+    float* const to = values_.data() + place.of(window.begin);
+    if (&own_.memory() == &team_.memory()) {
+      TROUPE_TRY(mover_.gather(piece, from, to));
+      continue;
+    }
+    arriving_.reserve_discard(window.size());
+    TROUPE_TRY(host_mover_.gather(piece, from, arriving_.data()));
+    team_.memory().upload(to, arriving_.data(),
+                          static_cast<std::size_t>(window.size()) * sizeof(float));
   }
   return {};
-}
-
-// Gives the other ranks' blocks of these turns back: the runs between this rank's own blocks.
-void ShardedWeights::forget(core::Range turns) noexcept {
-  const std::int64_t ranks = mover_.shards().ranks(), last = mover_.shards().blocks();
-  std::int64_t begin = turns.begin * ranks;
-  const auto forget_blocks = [&](std::int64_t from, std::int64_t to) {
-    to = std::min(to, last);
-    if (from >= to) return;
-    core::forget_pages(
-        master_.data() + from * kTurnBlock,
-        static_cast<std::size_t>(std::min(to * kTurnBlock, master_.size()) - from * kTurnBlock) *
-            sizeof(float));
-  };
-  for (std::int64_t turn = turns.begin; turn < turns.end; ++turn) {
-    const std::int64_t own = turn * ranks + group_.rank();
-    forget_blocks(begin, own);
-    begin = own + 1;
-  }
-  forget_blocks(begin, turns.end * ranks);
 }
 
 }  // namespace troupe::learn

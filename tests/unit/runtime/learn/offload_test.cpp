@@ -1,5 +1,5 @@
-// Moments in host memory: the bits of a device that has its own, alone and on ranks, and the memory
-// of the device without them.
+// Devices that do not hold all of a trainer: master weights and moments in host memory
+// (train.offload), and weights that ranks have divided (stage 3). The bits are those of the host.
 #include "tests/unit/runtime/learn/ranks/rank_runs.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
@@ -8,41 +8,10 @@
 namespace troupe::learn {
 namespace {
 
-// A team with a memory of its own, which counts what is taken of it.
-class CountedDevice final : public core::TeamRunner, core::Memory {
- public:
-  void run(const std::function<void(core::Team)>& region) override { region(core::Team{}); }
-  int size() const noexcept override { return 1; }
-  core::Memory& memory() noexcept override { return *this; }
-  std::int64_t taken() const { return taken_; }
-
- private:
-  void* allocate(std::size_t bytes) override {
-    taken_ += static_cast<std::int64_t>(bytes);
-    return core::host_memory().allocate(bytes);
-  }
-  void release(void* memory, std::size_t bytes) noexcept override {
-    taken_ -= static_cast<std::int64_t>(bytes);
-    core::host_memory().release(memory, bytes);
-  }
-  void upload(void* to, const void* from, std::size_t bytes) override {
-    core::host_memory().upload(to, from, bytes);
-  }
-  void download(void* to, const void* from, std::size_t bytes) override {
-    core::host_memory().download(to, from, bytes);
-  }
-  void copy(void* to, const void* from, std::size_t bytes) override {
-    core::host_memory().copy(to, from, bytes);
-  }
-  bool on_host() const noexcept override { return true; }
-
-  std::int64_t taken_ = 0;
-};
-
-TrainerSettings offloaded(const Ranks& ranks, bool offload) {
+TrainerSettings settings_of(const Ranks& ranks, bool offload, std::int64_t lanes) {
   TrainerSettings settings;
   settings.optim.lr = 1e-2;
-  settings.optim.lanes = 4;
+  settings.optim.lanes = lanes;
   settings.optim.ranks = ranks;
   settings.optim.offload = offload;
   settings.batch.micro_tokens_max = 64;
@@ -52,20 +21,21 @@ TrainerSettings offloaded(const Ranks& ranks, bool offload) {
 
 // Two updates, the second after a restart from a state.
 test::Leavings two_updates(const TrainerSettings& settings,
+                           const model::ModelSpec& spec,
                            core::TeamRunner& team,
                            const std::filesystem::path& folder) {
   test::Leavings out;
   core::SerialTeam host;
-  const auto start = test::start_weights(tiny_spec());
-  model::PackedWeights packed(start->spec());
+  const auto start = test::start_weights(spec);
+  model::PackedWeights packed(spec);
   host.run([&](core::Team member) { packed.fill(member, *start, 0); });
   for (std::uint64_t update = 0; update < 2; ++update) {
-    auto made = PolicyTrainer::create(test::start_weights(tiny_spec()), settings, team);
+    auto made = PolicyTrainer::create(test::start_weights(spec), settings, team);
     EXPECT_TRUE(made) << made.error().message;
     if (update > 0) {
       EXPECT_TRUE((*made)->load_state(folder));
     }
-    const auto report = (*made)->update(random_groups(packed, update, 6, 4));
+    const auto report = (*made)->update(random_groups(packed, update, 3, 2));
     EXPECT_TRUE(report) << report.error().message;
     test::append(out.figures, report->metrics);
     EXPECT_TRUE((*made)->save_state(folder));
@@ -75,46 +45,62 @@ test::Leavings two_updates(const TrainerSettings& settings,
   return out;
 }
 
+struct Expected {
+  explicit Expected(std::int64_t lanes, const model::ModelSpec& spec = tiny_spec()) {
+    core::SerialTeam host;
+    const troupe::test::TempFolder folder;
+    leavings = two_updates(settings_of({}, false, lanes), spec, host, folder.path());
+    leavings.files = test::files_of(folder.path());
+  }
+  test::Leavings leavings;
+};
+
 TEST(Offload, ADeviceHasTheBitsOfTheHost) {
   std::string why;
   const auto device = model::make_device_team(why);
   if (device == nullptr) GTEST_SKIP() << why;
-  core::SerialTeam host;
-  const troupe::test::TempFolder on_host, on_device;
-  test::Leavings expected = two_updates(offloaded({}, false), host, on_host.path());
-  test::Leavings found = two_updates(offloaded({}, true), *device, on_device.path());
-  expected.files = test::files_of(on_host.path());
-  found.files = test::files_of(on_device.path());
-  EXPECT_TRUE(found == expected);
-}
-
-TEST(Offload, RanksHaveTheBitsOfTheHost) {
-  core::SerialTeam host;
-  const troupe::test::TempFolder alone;
-  const test::Leavings expected = two_updates(offloaded({}, false), host, alone.path());
-  for (const int stage : {0, 2, 3}) {
-    const troupe::test::TempFolder folder;
-    test::run_ranks(2, [&](collective::Collectives& gang) {
-      CountedDevice team;
-      const auto found = two_updates(offloaded({&gang, stage}, true), team, folder.path());
-      EXPECT_EQ(found.figures, expected.figures) << stage;
-      EXPECT_EQ(found.weights, expected.weights) << stage;
-    });
-    EXPECT_TRUE(test::files_of(folder.path()) == test::files_of(alone.path())) << stage;
+  const troupe::test::TempFolder folder;
+  for (const bool tied : {true, false}) {
+    const Expected expected(4, tiny_spec(tied));
+    test::Leavings found =
+        two_updates(settings_of({}, true, 4), tiny_spec(tied), *device, folder.path());
+    found.files = test::files_of(folder.path());
+    EXPECT_TRUE(found == expected.leavings);
   }
 }
 
-TEST(Offload, TheDeviceHasNoMoments) {
-  const auto bytes = model::ParamStore(tiny_spec()).size() * std::int64_t{4};
-  std::int64_t taken[2] = {};
-  for (const bool offload : {false, true}) {
-    CountedDevice team;
-    const auto made =
-        PolicyTrainer::create(test::start_weights(tiny_spec()), offloaded({}, offload), team);
-    ASSERT_TRUE(made) << made.error().message;
-    taken[offload ? 1 : 0] = team.taken();
-  }
-  EXPECT_EQ(taken[0] - taken[1], 2 * bytes);
+// Each rank has a device of its own.
+void expect_the_bits_of_the_host(const test::Leavings& expected,
+                                 int stage,
+                                 bool offload,
+                                 std::int64_t lanes) {
+  const troupe::test::TempFolder folder;
+  test::run_ranks(2, [&](collective::Collectives& gang) {
+    std::string why;
+    const auto team = model::make_device_team(why);
+    const auto found =
+        two_updates(settings_of({&gang, stage}, offload, lanes), tiny_spec(), *team, folder.path());
+    EXPECT_EQ(found.figures, expected.figures) << stage << offload;
+    EXPECT_EQ(found.weights, expected.weights) << stage << offload;
+  });
+  EXPECT_TRUE(test::files_of(folder.path()) == expected.files) << stage << offload;
+}
+
+TEST(Offload, RanksOnDevicesHaveTheBitsOfTheHost) {
+  std::string why;
+  if (model::make_device_team(why) == nullptr) GTEST_SKIP() << why;
+  const Expected expected(2);
+  for (const int stage : {0, 2, 3})
+    expect_the_bits_of_the_host(expected.leavings, stage, true, 2);
+  expect_the_bits_of_the_host(expected.leavings, 3, false, 2);
+}
+
+// A rank that has two lanes ships whole gradients.
+TEST(Offload, RanksOnDevicesMayHaveSeveralLanes) {
+  std::string why;
+  if (model::make_device_team(why) == nullptr) GTEST_SKIP() << why;
+  const Expected expected(4);
+  expect_the_bits_of_the_host(expected.leavings, 3, true, 4);
 }
 
 }  // namespace

@@ -60,6 +60,8 @@ class ArenaMemory final : public core::Memory {
   }
   // Nothing more can be taken than is in use now.
   void close() { limit_ = used_; }
+  void set_limit(std::size_t bytes) { limit_ = bytes; }
+  std::size_t most() const { return used_; }  // bytes that were in use at once, or a little more
   void open(bool open) { ::mprotect(base_, kSize, open ? PROT_READ | PROT_WRITE : PROT_NONE); }
 
  private:
