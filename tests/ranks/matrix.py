@@ -34,7 +34,7 @@ class Matrix:
         self.place, self.results = place, results
 
     def perform(self, case):
-        """The case's row."""
+        """Runs the case and adds its row; what came of it."""
         begun = time.monotonic()
         found, outcome = {}, OK
         folder = self.place.folder / "runs" / case.name.replace(" ", "_")
@@ -46,7 +46,9 @@ class Matrix:
             outcome = str(problem) if isinstance(problem, record.Failed) else repr(problem)
         if outcome == OK:
             shutil.rmtree(folder)
-        return self.results.add(case, found, outcome, time.monotonic() - begun)
+        row = self.results.add(case, found, outcome, time.monotonic() - begun)
+        print(f"{case.name}: {outcome}, {row['seconds']} s", flush=True)
+        return outcome
 
     def run(self, case, folder):
         """The run's folder, when it has ended well."""
@@ -86,9 +88,7 @@ def perform_all(matrix, chosen, options):
         if time.monotonic() > end:
             left.append(case)
             return
-        row = matrix.perform(case)
-        print(f"{case.name}: {row['outcome']}, {row['seconds']} s", flush=True)
-        if row["outcome"] != OK:
+        if matrix.perform(case) != OK:
             failed.append(case)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -24,6 +24,12 @@ def programs_of(troupe, cuda):
     return programs
 
 
+def shortened(outcome, most=300):
+    """In one line; of a long one the end, where a program says what went wrong."""
+    text = " ".join(outcome.split())
+    return text if len(text) <= most else "... " + text[-most:]
+
+
 class Results:
     def __init__(self, path, programs):
         self.path, self.programs = Path(path), programs
@@ -46,7 +52,7 @@ class Results:
 
     def add(self, case, found, outcome, seconds):
         row = {"program": self.programs[case.device], **case.key(), **dict.fromkeys(PARTS, "-"), **found,
-               "outcome": " ".join(outcome.split()), "seconds": f"{seconds:.1f}"}
+               "outcome": shortened(outcome), "seconds": f"{seconds:.1f}"}
         with self.lock:
             self.rows.pop(self.place(row), None)
             self.rows[self.place(row)] = row
