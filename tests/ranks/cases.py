@@ -22,9 +22,11 @@ BOUND = 2        # of a run whose generators are ahead
 
 @dataclass(frozen=True)
 class Leg:
-    """How a run is started: once, or again after a kill. One rank divides nothing, so it has stage 0."""
+    """How a run is started: once, or again after a kill. One rank divides nothing, so it has stage 0. On
+    cuda, each rank has an (emulated) device, and moments are in the host's memory."""
     ranks: int = 1
     stage: int = 0
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,12 @@ class Case:
     @property
     def name(self):
         text = f"{self.method}.{self.kind} ranks {self.list('ranks')} stage {self.list('stage')}"
+        text += " on cuda" if self.device == "cuda" else ""
         return text + (f" bound {self.bound}" if self.bound else "") + f" steps {self.steps}"
+
+    @property
+    def device(self):
+        return self.legs[-1].device
 
     def list(self, what):
         return ",".join(str(getattr(leg, what)) for leg in self.legs)
@@ -55,7 +62,8 @@ class Case:
     def key(self):
         """The columns of the table that say which case this is."""
         return {"method": self.method, "kind": self.kind, "bound": str(self.bound),
-                "ranks": self.list("ranks"), "stage": self.list("stage"), "steps": str(self.steps)}
+                "ranks": self.list("ranks"), "stage": self.list("stage"), "device": self.device,
+                "steps": str(self.steps)}
 
 
 def pairs(steps=FEW_STEPS):
@@ -74,17 +82,24 @@ def journeys():
     return cases
 
 
+def offloads():
+    """Runs on emulated devices, which are slow, whose moments are in the host's memory. A device computes no
+    experts."""
+    return [Case(method, kind, (Leg(ranks, stage, "cuda"),), steps=FEW_STEPS)
+            for method in METHODS for kind in ("plain", "lora") for ranks, stage in ((1, 0), (2, 0), (2, 1))]
+
+
 def daily():
     """The cases of `./dev test`: the pairs, and a journey of few processes."""
     return pairs() + [case for case in journeys() if (case.method, case.kind, case.bound) == ("grpo", "plain", 0)]
 
 
 def matrix():
-    """All cases, those first that say most: the pairs, the journeys, the rest. 18 columns of 16 cases, and
-    24 journeys."""
+    """All cases, those first that say most: the pairs, the journeys, the rest. 18 columns of 16 cases, 24
+    journeys, 36 on devices."""
     whole = [Case(method, kind, (Leg(ranks, stage),)) for ranks, stage, method, kind in
              itertools.product(RANKS, STAGES, METHODS, KINDS)]
-    return list(dict.fromkeys(pairs(STEPS) + journeys() + whole))
+    return list(dict.fromkeys(pairs(STEPS) + journeys() + whole + offloads()))
 
 
 # --- command lines --------------------------------------------------------------------------------------
@@ -128,6 +143,11 @@ def words_of(case, leg, run):
                      "actor.ranks": leg.ranks, "train.zero_stage": leg.stage})
         if case.method == "ppo":
             keys["critic.ranks"] = leg.ranks
+    if leg.device == "cuda":
+        devices = ",".join(f"cuda:{rank}" for rank in range(leg.ranks))
+        keys.update({"actor.device": devices, "train.offload": True})
+        if case.method == "ppo":
+            keys["critic.device"] = devices
     if case.bound:  # both generators are ahead; what they gave is kept, to learn from it again
         keys.update({"train.staleness_max": case.bound, "run.keep_experience": True,
                      "rollout.generators": 2 if leg.ranks > 1 else 1})

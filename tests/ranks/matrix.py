@@ -22,9 +22,9 @@ import cases as table  # noqa: E402
 import record  # noqa: E402
 from journey import Killer, learn_again  # noqa: E402
 from leavings import PARTS, hashes, oldest_age, unlisted_metrics  # noqa: E402
-from results import OK, Results, program_of  # noqa: E402
+from results import OK, Results, programs_of  # noqa: E402
 
-TIME_IS_UP = 77
+SKIPPED = 77
 
 
 class Matrix:
@@ -34,7 +34,7 @@ class Matrix:
         self.place, self.results = place, results
 
     def perform(self, case):
-        """The case's row."""
+        """Runs the case and adds its row; what came of it."""
         begun = time.monotonic()
         found, outcome = {}, OK
         folder = self.place.folder / "runs" / case.name.replace(" ", "_")
@@ -46,7 +46,9 @@ class Matrix:
             outcome = str(problem) if isinstance(problem, record.Failed) else repr(problem)
         if outcome == OK:
             shutil.rmtree(folder)
-        return self.results.add(case, found, outcome, time.monotonic() - begun)
+        row = self.results.add(case, found, outcome, time.monotonic() - begun)
+        print(f"{case.name}: {outcome}, {row['seconds']} s", flush=True)
+        return outcome
 
     def run(self, case, folder):
         """The run's folder, when it has ended well."""
@@ -86,9 +88,7 @@ def perform_all(matrix, chosen, options):
         if time.monotonic() > end:
             left.append(case)
             return
-        row = matrix.perform(case)
-        print(f"{case.name}: {row['outcome']}, {row['seconds']} s", flush=True)
-        if row["outcome"] != OK:
+        if matrix.perform(case) != OK:
             failed.append(case)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -101,6 +101,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--troupe", default="build/troupe", help="the program")
+    parser.add_argument("--cuda", help="the emulated device (default: in bin/ beside the program)")
     parser.add_argument("--daily", action="store_true", help="the cases of `./dev test`")
     parser.add_argument("--only", default="", help="cases whose name holds this expression")
     parser.add_argument("--list", action="store_true", help="print the cases' names and do nothing")
@@ -118,13 +119,21 @@ def main():
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0
+    if not record.may_run():
+        return SKIPPED
     troupe = Path(options.troupe).resolve()
+    cuda = Path(options.cuda or troupe.parent / "bin/libtroupe_cuda_emulated.so").resolve()
+    if not cuda.exists():
+        print(f"there is no {cuda}, so the cases on devices are left out", file=sys.stderr)
+        chosen = [case for case in chosen if case.device == "cpu"]
     scratch = Path(options.keep or tempfile.mkdtemp(prefix="troupe-matrix-")).resolve()
     scratch.mkdir(parents=True, exist_ok=not options.keep)
     begun = time.monotonic()
     place = record.Workplace(str(troupe), scratch)
     table.write_rows(scratch / "inputs/data")
-    results = Results(options.results or scratch / "results.tsv", program_of(troupe))
+    # Devices that catch host code which touches their memory.
+    place.environment.update(TROUPE_CUDA_LIBRARY=str(cuda), TROUPE_CUDA_EMULATOR="guard,devices:2")
+    results = Results(options.results or scratch / "results.tsv", programs_of(troupe, cuda))
     failed, left = perform_all(Matrix(place, results), chosen, options)
     print(f"{len(chosen)} cases in {time.monotonic() - begun:.0f} s: {len(failed)} failed, {len(left)} left")
     if failed:
@@ -133,7 +142,7 @@ def main():
         shutil.rmtree(scratch, ignore_errors=True)
     if left and not failed:
         print(f"SKIPPED [1] the time was up; the same command goes on with the {len(left)} cases that are left")
-    return 1 if failed else TIME_IS_UP if left else 0
+    return 1 if failed else SKIPPED if left else 0
 
 
 if __name__ == "__main__":

@@ -30,10 +30,10 @@ class Cases(unittest.TestCase):
         cases = table.matrix()
         self.assertEqual(len(cases), len(set(cases)))
         self.assertEqual(len({case.name for case in cases}), len(cases))
-        straight = {factors(case) for case in cases if len(case.legs) == 1}
+        straight = {factors(case) for case in cases if len(case.legs) == 1 and case.device == "cpu"}
         self.assertEqual(straight, set(itertools.product(table.METHODS, table.KINDS, table.RANKS,
                                                          table.STAGES)))
-        self.assertEqual(len(cases) - len(straight), len(table.journeys()))
+        self.assertEqual(len(cases) - len(straight), len(table.journeys()) + len(table.offloads()))
 
     def test_one_rank_is_one_process(self):
         case = table.Case("ppo", "lora", (table.Leg(4, 3),))
@@ -41,6 +41,12 @@ class Cases(unittest.TestCase):
         words = table.words_of(case, case.legs[0], "run")
         for key, value in (("actor.ranks", "4"), ("critic.ranks", "4"), ("train.zero_stage", "3")):
             self.assertEqual(words[words.index(f"--{key}") + 1], value)
+
+    def test_each_rank_has_a_device(self):
+        case = table.Case("sft", "plain", (table.Leg(2, 0, "cuda"),))
+        words = table.words_of(case, case.legs[0], "run")
+        self.assertEqual(words[words.index("--actor.device") + 1], "cuda:0,cuda:1")
+        self.assertEqual(case.alone.device, "cpu")
 
 
 class Leavings(unittest.TestCase):
@@ -76,15 +82,15 @@ class Table(unittest.TestCase):
         first, second = table.pairs()[:2]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "results.tsv")
-            results = Results(path, "abc")
+            results = Results(path, {"cpu": "abc"})
             results.add(first, {"model": "1"}, OK, 1.0)
             results.add(second, {}, "other model than one process", 2.0)
-            again = Results(path, "abc")
+            again = Results(path, {"cpu": "abc"})
             self.assertEqual(again.find(first)["model"], "1")
             self.assertIsNone(again.find(second))
-            self.assertIsNone(Results(path, "def").find(first))
+            self.assertIsNone(Results(path, {"cpu": "def"}).find(first))
             again.add(second, {"model": "2"}, OK, 2.5)
-            self.assertEqual(Results(path, "abc").find(second)["model"], "2")
+            self.assertEqual(Results(path, {"cpu": "abc"}).find(second)["model"], "2")
             self.assertIn("2 cases, 0 failed, 4 s", path.read_text())
 
 

@@ -2,26 +2,38 @@
 line for a program is not run again with it."""
 
 import hashlib
+import threading
 from pathlib import Path
 
 from leavings import PARTS
 
-KEY = ("method", "kind", "bound", "ranks", "stage", "steps")
+KEY = ("method", "kind", "bound", "ranks", "stage", "device", "steps")
 COLUMNS = ("program", *KEY, *PARTS, "outcome", "seconds")
 OK = "ok"
 
 
-def program_of(troupe):
-    """A short hash of the program's files."""
+def programs_of(troupe, cuda):
+    """A short hash of the program's files, by the device of the cases that it says something about."""
     digest = hashlib.sha256()
     for path in (troupe, troupe.with_name("libtroupe_learn.so")):
         digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    programs = {"cpu": digest.hexdigest()[:12]}
+    if cuda.exists():
+        digest.update(cuda.read_bytes())
+        programs["cuda"] = digest.hexdigest()[:12]
+    return programs
+
+
+def shortened(outcome, most=300):
+    """In one line; of a long one the end, where a program says what went wrong."""
+    text = " ".join(outcome.split())
+    return text if len(text) <= most else "... " + text[-most:]
 
 
 class Results:
-    def __init__(self, path, program):
-        self.path, self.program = Path(path), program
+    def __init__(self, path, programs):
+        self.path, self.programs = Path(path), programs
+        self.lock = threading.Lock()  # cases end on several threads
         self.rows = {}  # the last of each case and program, in order
         if self.path.exists():
             lines = [line for line in self.path.read_text().split("\n") if line and not line.startswith("#")]
@@ -35,16 +47,16 @@ class Results:
 
     def find(self, case):
         """The case's good row of this program, or None."""
-        row = self.rows.get(self.place({"program": self.program, **case.key()}))
+        row = self.rows.get(self.place({"program": self.programs[case.device], **case.key()}))
         return row if row and row["outcome"] == OK else None
 
     def add(self, case, found, outcome, seconds):
-        row = {"program": self.program, **case.key(), **dict.fromkeys(PARTS, "-"), **found,
-               "outcome": " ".join(outcome.split()), "seconds": f"{seconds:.1f}"}
-        place = self.place(row)
-        self.rows.pop(place, None)
-        self.rows[place] = row
-        self.write()
+        row = {"program": self.programs[case.device], **case.key(), **dict.fromkeys(PARTS, "-"), **found,
+               "outcome": shortened(outcome), "seconds": f"{seconds:.1f}"}
+        with self.lock:
+            self.rows.pop(self.place(row), None)
+            self.rows[self.place(row)] = row
+            self.write()
         return row
 
     def write(self):

@@ -175,6 +175,14 @@ class Failed(Exception):
     pass
 
 
+def may_run():
+    """Whether this processor has the kernels of all runs; says so if not."""
+    has = "avx2" in Path("/proc/cpuinfo").read_text()
+    if not has:
+        print("SKIPPED [1] these runs use AVX2 kernels, which this processor does not have")
+    return has
+
+
 class Workplace:
     """The scratch folder in which all runs work, each below runs/NAME; paths are relative to it."""
 
@@ -410,8 +418,7 @@ def main():
     for asked, path in ((options.write, RECORD), (options.write_old_runs, OLD_RUNS)):
         if asked and path.exists():
             raise SystemExit(f"{path} is there already, and it is never made anew")
-    if "avx2" not in Path("/proc/cpuinfo").read_text():
-        print("SKIPPED [1] the record is made with AVX2 kernels, which this processor does not have")
+    if not may_run():
         return 77
     troupe = str(Path(options.troupe).resolve())
     scratch = Path(options.keep or tempfile.mkdtemp(prefix="troupe-record-")).resolve()
