@@ -71,8 +71,7 @@ void add_rank_figures(ordered_json& line, const TrainJob& job, const TrainFigure
   line["zero_stage"] = job.zero_stage;
   line["sent_bytes"] = figures.sent_bytes;
   if (job.objective == "ppo") return;
-  line["sent_share_of_least"] =
-      figures.sent_bytes / least_bytes(job, figures.micro_batches, figures.trained);
+  line["sent_share_of_least"] = figures.sent_bytes / least_bytes(job, figures);
 }
 
 // Whether the objective trains on given sequences or pairs and not on sampled groups.

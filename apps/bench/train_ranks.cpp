@@ -87,12 +87,13 @@ void TrainRanks::wait() {
     other.wait();
 }
 
-double least_bytes(const TrainJob& job, std::int64_t micro_batches, std::int64_t trained) {
-  const std::int64_t rounds = (micro_batches + job.lanes - 1) / job.lanes;
+double least_bytes(const TrainJob& job, const TrainFigures& figures) {
+  const std::int64_t rounds = (figures.micro_batches + job.lanes - 1) / job.lanes;
   const std::int64_t passes = rounds * ((job.lanes + job.ranks - 1) / job.ranks);
-  const std::int64_t gathers = job.zero_stage < 3 ? 1 : 2 * passes;
-  return 4.0 * static_cast<double>((rounds + gathers) * (job.ranks - 1)) *
-         static_cast<double>(trained);
+  const bool divided = job.zero_stage == 3 && job.lora_rank == 0;
+  const std::int64_t gathered =
+      divided ? passes * (2 * figures.trained - figures.embedding) : figures.trained;
+  return 4.0 * static_cast<double>((rounds * figures.trained + gathered) * (job.ranks - 1));
 }
 
 }  // namespace troupe::app

@@ -33,9 +33,9 @@ class TrainRanks {
   std::unique_ptr<collective::Collectives> gang_;
 };
 
-// The fewest bytes that all ranks together can send in a step of `micro_batches`, for `trained`
-// numbers: in each round every rank's sum to the owners; and once the gradient or the new weights
-// to all, or at stage 3 the weights for each pass, forward and back.
-double least_bytes(const TrainJob& job, std::int64_t micro_batches, std::int64_t trained);
+// The fewest bytes that all ranks together can send in a step: in each round every rank's sum to
+// the owners; and once the gradient or the new weights to all, or at stage 3 the weights for each
+// pass, forward and, but for the embedding, back.
+double least_bytes(const TrainJob& job, const TrainFigures& figures);
 
 }  // namespace troupe::app

@@ -300,7 +300,9 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
     return {};
   };
   TROUPE_TRY_ASSIGN(figures, time_steps(job, team, sample, update));
-  TROUPE_TRY_SET(figures.trained, trained_numbers(trainer->master().spec(), settings.optim));
+  const model::ModelSpec& trained = trainer->master().spec();
+  TROUPE_TRY_SET(figures.trained, trained_numbers(trained, settings.optim));
+  figures.embedding = trained.vocab * trained.hidden;
   figures.flops = flops;
   figures.tokens = last.policy_tokens;
   figures.rows = last.rows;
@@ -335,6 +337,7 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   };
   TROUPE_TRY_ASSIGN(figures, time_steps(job, team, nothing, step));
   TROUPE_TRY_SET(figures.trained, trained_numbers(spec, settings.optim));
+  figures.embedding = spec.vocab * spec.hidden;
   const bool sequences = job.objective == "sft";  // of new_tokens, without a prompt
   // With a reference, its forward pass is part of the step.
   const std::int64_t row_count = plan.plan.rows();

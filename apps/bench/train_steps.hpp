@@ -47,8 +47,9 @@ struct TrainFigures {
   double peak_mb = 0;                  // largest proportional set size after a step
   double rss_mb = 0;                   // largest resident memory of the process
   std::int64_t tokens = 0, rows = 0, micro_batches = 0;
-  std::int64_t trained = 0;  // numbers whose gradient is computed
-  double sent_bytes = 0;     // from this rank to others in a step; the median
+  std::int64_t trained = 0;    // numbers whose gradient is computed
+  std::int64_t embedding = 0;  // numbers of the embedding
+  double sent_bytes = 0;       // from this rank to others in a step; the median
 };
 
 // The dtype and the adapters of a job, in the optimiser's settings. Error kConfig: no trainer

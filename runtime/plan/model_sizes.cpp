@@ -73,6 +73,10 @@ std::int64_t ModelSizes::largest_part() const {
   return std::max(layer_, embedding());
 }
 
+std::int64_t ModelSizes::part_room() const {
+  return spec_.tied ? layer_ + embedding() : largest_part();
+}
+
 std::int64_t ModelSizes::logits_width() const {
   return kernels::panels_of(spec_.vocab) * kernels::kPanel;
 }

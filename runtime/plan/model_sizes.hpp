@@ -23,6 +23,8 @@ class ModelSizes {
   std::int64_t layer() const { return layer_; }
   // The larger of the two: what is gathered at once when weights are sharded.
   std::int64_t largest_part() const;
+  // Elements of model::PartRoom: the same, or with an embedding that is the head both.
+  std::int64_t part_room() const;
   // Columns of a row of logits in memory.
   std::int64_t logits_width() const;
   // Bytes of model::PackedWeights: panels, norms and rotary tables, and the embedding as f32 if it

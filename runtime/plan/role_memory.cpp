@@ -41,11 +41,12 @@ void TrainerFacts::add_weights(MemoryUse& use, const Place& place) const {
   const std::int64_t master = kF32_bytes * (model->weights() + adapted + adapters);
   const std::int64_t moments = 2 * kF32_bytes * trained;
   const std::int64_t own_moments = ranks.zero_stage >= 1 ? ranks.shard(moments) : moments;
-  if (ranks.offload) {
-    use.add_on_host(Kind::kMaster, ranks.zero_stage >= 1 ? ranks.shard(master) : master);
+  const std::int64_t own_master = ranks.zero_stage >= 3 ? ranks.shard(master) : master;
+  if (offloads()) {
+    use.add_on_host(Kind::kMaster, own_master);
     use.add_on_host(Kind::kMoments, own_moments);
   } else {
-    use.add(Kind::kMaster, ranks.zero_stage >= 3 ? ranks.shard(master) : master);
+    use.add(Kind::kMaster, own_master);
     use.add(Kind::kMoments, own_moments);
   }
   if (!average) return;
@@ -64,25 +65,26 @@ void TrainerFacts::add_gradients(MemoryUse& use) const {
   if (lanes == 1) return;
   // A rank's own lanes come one after another; sums of subtrees wait for their siblings.
   const std::int64_t waiting = floor_log2((lanes + ranks.count - 1) / ranks.count);
-  const std::int64_t part = kF32_bytes * std::min(model->largest_part(), trained);
-  // Stage 3 ships a lane's gradient layer by layer: two of its own, and one that is received.
-  const std::int64_t lane = ranks.zero_stage >= 3 ? std::min(3 * part, gradient) : gradient;
+  // With a lane for each rank, stage 3 ships its gradient layer by layer.
+  const bool on_the_way = ranks.zero_stage >= 3 && lanes == ranks.count;
+  const std::int64_t lane =
+      on_the_way ? kF32_bytes * std::min(model->part_room(), trained) : gradient;
   use.add(Kind::kPartials, lane + waiting * gradient);
 }
 
 void TrainerFacts::add_panels(MemoryUse& use) const {
   const std::int64_t whole = model->panel_bytes(panels);
-  const std::int64_t part = model->largest_part();
+  const std::int64_t values = kF32_bytes * model->part_room();
   if (reference) use.add(Kind::kReference, reference->panel_bytes(panels));
   if (ranks.zero_stage >= 3) {
-    // This layer and the next: master values, which the backward pass reads, and panels.
+    // One layer at a time: master values, which the backward pass reads, and panels.
     const auto width = static_cast<std::int64_t>(kernels::bytes_of_weight(panels));
-    use.add(Kind::kGathered, 2 * part * (kF32_bytes + width));
+    use.add(Kind::kGathered, values + model->largest_part() * width);
     return;
   }
   use.add(Kind::kPanels, whole);
   if (shares_panels) use.add(Kind::kSparePanels, whole);
-  if (ranks.offload) use.add(Kind::kGathered, 2 * part * kF32_bytes);
+  if (offloads()) use.add(Kind::kGathered, values);
 }
 
 void TrainerFacts::add_rows(MemoryUse& use, const Place& place) const {

@@ -18,7 +18,8 @@ inline constexpr std::int64_t kHostTrainerContext_bytes = 67'000'000;
 inline constexpr std::int64_t kHostContext_bytes = 6'000'000;
 
 // How a trainer is spread over ranks. Stage 0 shards nothing, 1 the moments, 2 the gradients as
-// well, 3 the weights as well. `offload`: master weights and moments lie on the host.
+// well, 3 the weights as well. `offload`: master weights and moments lie on the host, unless
+// adapters are trained.
 struct Ranks {
   std::int64_t count = 1;
   std::int64_t zero_stage = 0;
@@ -49,6 +50,7 @@ struct TrainerFacts {
   std::int64_t image() const;
 
  private:
+  bool offloads() const { return ranks.offload && adapted == 0; }
   void add_weights(MemoryUse& use, const Place& place) const;
   void add_gradients(MemoryUse& use) const;
   void add_panels(MemoryUse& use) const;

@@ -105,7 +105,9 @@ class Roles {
                     [&](const config::Device& device) { return device == policy; });
     return one_process() && (cluster_.on_host() || (together && policy.gpu));
   }
-  plan::Ranks ranks(std::int64_t count) const { return {count, asked_.stage, flags_.offload}; }
+  plan::Ranks ranks(std::int64_t count) const {
+    return {count, asked_.stage, flags_.offload || (config_.train.offload && !cluster_.on_host())};
+  }
 
   // A role on a GPU that the configuration names; only one node has names for its devices.
   void put_on(plan::Role& role, const std::string& kind) const {

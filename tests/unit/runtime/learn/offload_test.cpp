@@ -1,9 +1,14 @@
 // Devices that do not hold all of a trainer: master weights and moments in host memory
-// (train.offload), and weights that ranks have divided (stage 3). The bits are those of the host.
+// (train.offload), and weights that ranks have divided (stage 3). The bits are those of the host,
+// and a memory is enough that is too small for the rest.
+#include "runtime/model/part_room.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_runs.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
 
 namespace troupe::learn {
 namespace {
@@ -101,6 +106,85 @@ TEST(Offload, RanksOnDevicesMayHaveSeveralLanes) {
   if (model::make_device_team(why) == nullptr) GTEST_SKIP() << why;
   const Expected expected(4);
   expect_the_bits_of_the_host(expected.leavings, 3, true, 4);
+}
+
+// Weights are most of what it needs.
+model::ModelSpec heavy_spec() {
+  model::ModelSpec spec = tiny_spec(false);
+  spec.layers = 6;
+  spec.hidden = 64;
+  spec.head_dim = 16;
+  spec.ffn = 128;
+  return spec;
+}
+
+// Whether there is room for an update.
+bool updates(const TrainerSettings& settings,
+             const std::vector<experience::Group>& groups,
+             core::TeamRunner& team) {
+  try {
+    auto made = PolicyTrainer::create(test::start_weights(heavy_spec()), settings, team);
+    EXPECT_TRUE(made) << made.error().message;
+    return (*made)->update(groups).has_value();
+  } catch (const core::OutOfMemory&) {
+    return false;
+  }
+}
+
+// What the ranks need of devices that have `limit` bytes each, the one that needs most; nothing if
+// that is too little for any of them.
+std::optional<std::size_t> needs(int ranks, int stage, bool offload, std::size_t limit) {
+  const auto start = test::start_weights(heavy_spec());
+  model::PackedWeights packed(start->spec());
+  packed.fill({}, *start, 0);
+  const auto groups = random_groups(packed, 0, 2, 1);
+  std::vector<std::size_t> most(static_cast<std::size_t>(ranks), 0);
+  const auto run = [&](const Ranks& in, int rank) {
+    model::ArenaTeam team;
+    team.memory().set_limit(limit);
+    if (updates(settings_of(in, offload, 2), groups, team))
+      most[static_cast<std::size_t>(rank)] = team.memory().most();
+  };
+  if (ranks == 1) {
+    run({}, 0);
+  } else {
+    test::run_ranks(ranks, [&](collective::Collectives& gang) {
+      run({&gang, stage}, gang.rank());
+    });
+  }
+  if (*std::min_element(most.begin(), most.end()) == 0) return std::nullopt;
+  return *std::max_element(most.begin(), most.end());
+}
+
+TEST(Offload, FitsWhereMasterWeightsAndMomentsDoNot) {
+  const std::int64_t weights = model::ParamStore(heavy_spec()).size() * 4;
+  const auto part = static_cast<std::int64_t>(
+      model::PartRoom(heavy_spec(), model::ParamLayout(heavy_spec()), 16).layout()->total * 4);
+  const std::size_t all = model::ArenaMemory::kSize;
+  struct Case {
+    int ranks, stage;
+    std::int64_t saved;  // master weights and moments, for room for a part
+  };
+  for (const Case& one : {Case{1, 0, 3 * weights - part}, Case{2, 0, 3 * weights - part},
+                          Case{2, 2, 2 * weights - part}, Case{2, 3, 3 * weights / 2}}) {
+    const auto without = needs(one.ranks, one.stage, false, all);
+    const auto with = needs(one.ranks, one.stage, true, all);
+    ASSERT_TRUE(without && with);
+    const std::int64_t saved =
+        static_cast<std::int64_t>(*without) - static_cast<std::int64_t>(*with);
+    EXPECT_GE(saved, one.saved * 9 / 10) << one.ranks << one.stage;
+    EXPECT_TRUE(needs(one.ranks, one.stage, true, *with));
+    EXPECT_FALSE(needs(one.ranks, one.stage, false, *with));
+  }
+}
+
+TEST(Offload, DividedWeightsFitWhereWholeOnesDoNot) {
+  const std::size_t all = model::ArenaMemory::kSize;
+  const auto divided = needs(2, 3, false, all), whole = needs(2, 2, false, all);
+  ASSERT_TRUE(divided && whole);
+  EXPECT_LT(*divided, *whole);
+  EXPECT_TRUE(needs(2, 3, false, *divided));
+  EXPECT_FALSE(needs(2, 2, false, *divided));
 }
 
 }  // namespace

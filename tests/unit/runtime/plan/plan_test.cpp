@@ -184,15 +184,14 @@ std::string remedies_of(const RunFacts& facts) {
 }
 
 TEST(Remedy, IsTheSmallestChangeThatWorks) {
-  // 16 P = 128 GB. On the host 12 P of it; 4 P of gradients, 2.1 P of panels, two layers of 4 bytes
-  // a weight (8 E = 4.2) and less than 10 GB for rows and context stay.
+  // 16 P = 128 GB. On the host 12 P of it; 4 P of gradients, 2.1 P of panels, a layer of 4 bytes a
+  // weight (4 E = 2.1) and less than 10 GB for rows and context stay.
   EXPECT_EQ(remedies_of(run_on("1xH100-80", {policy()})), "policy: --offload\n");
   // 4 P of gradients are more than the card has.
   EXPECT_EQ(remedies_of(run_on("1xA10-24", {policy()})), "policy:\n");
-  // Two ranks, stage 3: 8 P and 24 E are 76.9, so the rows must be few; with offload at stage 1 two
-  // gradients and panels are 81.
-  EXPECT_EQ(remedies_of(run_on("2xH100-80", {policy(2, 1)})),
-            "policy: --train.micro_tokens_max 512 --zero-stage 3\n");
+  // Two ranks, stage 3: 8 P and 10 E are 69.5; with offload at stage 1 two gradients and panels are
+  // 81.
+  EXPECT_EQ(remedies_of(run_on("2xH100-80", {policy(2, 1)})), "policy: --zero-stage 3\n");
   // With 8 ranks 4 P of master, of gradients and of partial sums are 96 at stage 1, and at stage 2
   // 64 with 17 of panels and 4 of shares.
   EXPECT_EQ(remedies_of(run_on("8xH100-80", {policy(8, 1)})), "policy: --zero-stage 3\n");

@@ -1,0 +1,61 @@
+// Trainers whose weights are not all on their GPUs: master weights and moments on the host
+// (train.offload), weights divided among ranks (train.zero_stage 3). They have the bits of one
+// process on processors, and need less of a GPU.
+#include "gpu_support.hpp"
+
+namespace troupe::test {
+
+using Words = std::vector<std::string>;
+
+class GpuRanks : public Gpu {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+    if (!is_emulated()) GTEST_SKIP() << "needs two devices with a limit on their memory";
+    set("TROUPE_CUDA_EMULATOR", "guard,devices:2");
+  }
+  Words words(const std::string& run, const Words& more) const {
+    return Words{"train",
+                 "sft",
+                 "--actor.model_name_or_path",
+                 files_.model(),
+                 "--data.dataset",
+                 path("train.jsonl"),
+                 "--data.input_key",
+                 "prompt",
+                 "--data.output_key",
+                 "answer",
+                 "--train.batch_size",
+                 "4",
+                 "--train.max_steps",
+                 "2",
+                 "--train.lanes",
+                 "2",
+                 "--run.path",
+                 path(run)} +
+           more;
+  }
+  // Metrics of a run, and the hash of its weights.
+  std::pair<std::string, std::string> left_by(const std::string& run, const Words& more) const {
+    output_of(words(run, more));
+    std::ostringstream metrics;
+    for (const auto& [step, values] : metrics_of(files_ / run))
+      metrics << step << ' ' << values << '\n';
+    return {metrics.str(),
+            hashes_of(files_ / run / "ckpt" / "step_000002")["model/model.safetensors"]};
+  }
+};
+
+TEST_F(GpuRanks, OffloadAndDividedWeightsHaveTheBitsOfTheProcessor) {
+  const auto host = left_by("host", {});
+  ASSERT_FALSE(host.first.empty() || host.second.empty());
+  const Words one = {"--actor.device", "cuda"}, offload = {"--train.offload", "true"};
+  const Words two = {"--actor.ranks", "2", "--actor.device", "cuda:0,cuda:1"};
+  const Words divided = {"--train.zero_stage", "3"};
+  EXPECT_EQ(left_by("one", one + offload), host);
+  EXPECT_EQ(left_by("two", two + offload), host);
+  EXPECT_EQ(left_by("three", two + divided), host);
+  EXPECT_EQ(left_by("all", two + divided + offload), host);
+}
+
+}  // namespace troupe::test
