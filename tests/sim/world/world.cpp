@@ -324,6 +324,7 @@ std::string World::learned() const {
 // all of them and a model.
 void World::check_steps() {
   std::vector<StepLine> lines = read_steps(disk_.read(kStepsFile));
+  const std::uint64_t scale = plan_.scores && !lines.empty() ? lines.back().figure : 0;
   for (StepLine& line : lines)
     line.figure = 0;
   truth_.expect(lines == due_steps(plan_), "other steps and evaluations than the run has");
@@ -331,8 +332,9 @@ void World::check_steps() {
   const auto learned = Learned::of(disk_.read(last + "/policy/state"));
   truth_.expect(learned && learned->updates.size() == plan_.updates,
                 "the last checkpoint has not all steps");
-  truth_.expect(disk_.read(last + "/model/model").find("scale") != std::string::npos,
-                "there is no model at the end");
+  const std::string scaled = "scale " + std::to_string(scale) + "\n";
+  truth_.expect(disk_.read(last + "/model/model").ends_with(scaled),
+                "there is no model at the end, or it has another scale of scores");
 }
 
 void World::check_ledger() {
