@@ -10,6 +10,10 @@ namespace troupe::sim {
 
 using core::Result;
 
+namespace {
+constexpr std::chrono::milliseconds kSavePeriod{700};  // of runs that save by time
+}  // namespace
+
 // Steps and evaluations after the checkpoint are made again; without one, all are.
 Result<void> Head::take_up_steps(std::uint64_t first) {
   kept_.clear();
@@ -43,6 +47,7 @@ cluster::RoleHost::Factory Head::step_controller(std::string checkpoint, std::ui
   plan.updates = plan.logged_until = shape.updates;
   plan.groups = shape.groups;
   plan.save_steps = shape.save_steps;
+  if (shape.save_steps == 0) plan.save_period = kSavePeriod;
   if (shape.evaluates) {
     plan.evaluation_groups = kHeldOutRows;
     plan.evaluation_steps = shape.evaluation_steps;
