@@ -22,6 +22,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from calm import calm  # noqa: E402
 from checks import LIMIT_S, Calm, judge  # noqa: E402
+from company import write_rows  # noqa: E402
 from faults import ORPHANS_S, errors_came, strike_all  # noqa: E402
 from hosts import may_make_disks  # noqa: E402
 from plan import plan_of  # noqa: E402
@@ -149,6 +150,7 @@ def main():
     if not (folder / "files").exists():
         subprocess.run([args.build / "bin/fault_tool", "make", folder / "files"], check=True,
                        timeout=60)
+        write_rows(folder / "files")
     if args.calm:
         status = calm(args.build, folder / "files", folder, args.calm)
     else:

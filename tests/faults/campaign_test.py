@@ -11,10 +11,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from checks import differences, told  # noqa: E402
 from hosts import Hosts, Wire  # noqa: E402
-from plan import FAR, HEAD, KINDS, LINK, TWICE, UPDATES, plan_of  # noqa: E402
+from plan import FAR, HEAD, KINDS, LINK, OF_TRAINERS, TWICE, plan_of  # noqa: E402
 from results import Results  # noqa: E402
 
-SEEDS = range(1, 601)
+SEEDS = range(1, 1201)
 
 
 class Plans(unittest.TestCase):
@@ -34,13 +34,16 @@ class Plans(unittest.TestCase):
             if kinds & LINK:
                 self.assertIn(plan.place, FAR)
             for fault in plan.faults:
-                self.assertLessEqual(fault.at, UPDATES)
+                self.assertLessEqual(fault.at, plan.updates())
                 who = fault.more.get("who")
                 if who and who[-2:] == "-1" and not who.startswith("generator"):
                     self.assertEqual(plan.ranks, 2, plan)
-                if who in ("far", "critic", "attach"):
-                    self.assertTrue({"far": plan.far(), "critic": plan.critic,
-                                     "attach": plan.attach}[who], plan)
+                if who in ("far", "far-2", "critic", "attach"):
+                    self.assertTrue({"far": plan.far(), "far-2": plan.relays,
+                                     "critic": plan.critic, "attach": plan.attach}[who], plan)
+            if plan.method != "ppo":
+                self.assertLessEqual(kinds, set(OF_TRAINERS), plan)
+                self.assertFalse(plan.far() or plan.critic or plan.attach, plan)
 
     def test_everything_comes_and_a_third_has_two_faults(self):
         plans = [plan_of(seed) for seed in SEEDS]
@@ -52,7 +55,10 @@ class Plans(unittest.TestCase):
         self.assertEqual({plan.ranks for plan in plans[:200]}, {1})
         self.assertEqual({plan.ranks for plan in plans[200:]}, {1, 2})
         victims = {fault.more.get("who") for plan in plans for fault in plan.faults}
-        self.assertTrue({"policy-1", "critic-1"} <= victims)
+        self.assertTrue({"policy-1", "critic-1", "far-2"} <= victims)
+        self.assertEqual({plan.method for plan in plans[:300]}, {"ppo"})
+        self.assertEqual({plan.method for plan in plans[300:]}, {"ppo", "sft", "dpo"})
+        self.assertEqual({plan.relays for plan in plans[:300]}, {False})
 
 
 class Echo:

@@ -6,7 +6,7 @@ import re
 import shutil
 
 from company import Company, json_rows
-from plan import UPDATES
+from plan import STEPS, UPDATES
 
 LIMIT_S = 300  # of a run without faults, on a machine with much to do
 
@@ -14,20 +14,30 @@ LIMIT_S = 300  # of a run without faults, on a machine with much to do
 VARIES = re.compile(r"time(/.*)?|perf/.*|async/queue|async/generators")
 
 
-def bits(run):
+def bits(run, method="ppo"):
     """What a repetition must give again, by name: trained weights and moments, rollouts without the
-    attempt that gave the tokens, metrics without times."""
+    attempt that gave the tokens, metrics without times. Evaluations of a supervised run have lines of
+    their own."""
     found = {}
-    folder = run / "ckpt" / f"step_{UPDATES:06d}"
+    last = UPDATES if method == "ppo" else STEPS
+    folder = run / "ckpt" / f"step_{last:06d}"
     for file in sorted(folder.rglob("*.safetensors")):
         found[str(file.relative_to(folder))] = hashlib.sha256(file.read_bytes()).hexdigest()
     for file in sorted((run / "rollouts").glob("step_*.jsonl")):
         found[file.name] = [{name: value for name, value in row.items() if name != "attempt"}
                             for row in json_rows(file)]
     for row in json_rows(run / "metrics.jsonl"):
-        found[f"metrics {row['step']}"] = {name: value for name, value in row.items()
+        kind = "metrics" if method == "ppo" or "policy/loss" in row else "evaluation"
+        found[f"{kind} {row['step']}"] = {name: value for name, value in row.items()
                                            if not VARIES.fullmatch(name)}
     return found
+
+
+def lines_of_steps(run):
+    """The steps that metrics.jsonl has, in its order, and those after which it has evaluations."""
+    rows = json_rows(run / "metrics.jsonl")
+    steps = [row["step"] for row in rows if "policy/loss" in row]
+    return steps, [row["step"] for row in rows if "policy/loss" not in row]
 
 
 def differences(one, other):
@@ -58,14 +68,15 @@ class Calm:
         self.known = {}
 
     def bits_of(self, plan):
-        kind = (plan.critic, plan.ranks)
+        supervised = plan.method != "ppo"  # always two lanes
+        kind = (plan.method, plan.critic, 2 if supervised else plan.ranks)
         if kind not in self.known:
-            place = self.folder / f"calm{'_critic' if plan.critic else ''}_{plan.ranks}"
+            place = self.folder / f"calm_{'_'.join(map(str, kind))}"
             shutil.rmtree(place, ignore_errors=True)
             run = place / "run"
             place.mkdir()
-            words = one_generator(plan.words())
-            self.known[kind] = bits_after(self.build, self.files, run, words)
+            words = plan.words() if supervised else one_generator(plan.words())
+            self.known[kind] = bits_after(self.build, self.files, run, words, plan.method)
         return self.known[kind]
 
 
@@ -74,16 +85,16 @@ def one_generator(words):
     return words[:at] + ["1"] + words[at + 1:]
 
 
-def bits_after(build, files, run, words):
+def bits_after(build, files, run, words, method="ppo"):
     """Of a run to its end; RuntimeError when it does not end well."""
-    company = Company(build, files, run, words)
+    company = Company(build, files, run, words, method=method)
     try:
         status = company.wait(LIMIT_S)
         if status != 0:
             raise RuntimeError(f"a run without faults ended with {status}: {company.output()[-1500:]}")
         if company.crashed():
             raise RuntimeError("a process crashed in a run without faults")
-        return bits(run)
+        return bits(run, method)
     finally:
         company.end()
 
@@ -108,6 +119,8 @@ def judge(stage, status, calm):
         return ["hung"], {}
     if status != 0:
         return [f"ended with status {status}"], {}
+    if stage.plan.method != "ppo":
+        return judge_steps(stage, calm), {"lost": 0, "doubled": 0}
     bad = []
     ledger = stage.company.check()
     if not ledger.get("clean"):
@@ -129,3 +142,20 @@ def judge(stage, status, calm):
     except (RuntimeError, OSError) as problem:
         bad.append(str(problem))
     return bad, ledger
+
+
+def judge_steps(stage, calm):
+    """Of a supervised run: each step and each evaluation once, in order, with the bits of a calm run."""
+    bad, run = [], stage.company.run
+    steps, evaluations = lines_of_steps(run)
+    if steps != list(range(1, STEPS + 1)):
+        bad.append("metrics.jsonl is not one line a step")
+    if evaluations != list(range(0, STEPS + 1, 10)):
+        bad.append("metrics.jsonl is not one line an evaluation")
+    try:
+        differing = differences(calm.bits_of(stage.plan), bits(run, stage.plan.method))
+        if differing:
+            bad.append(f"other bits than a calm run's: {told(differing)}")
+    except (RuntimeError, OSError) as problem:
+        bad.append(str(problem))
+    return bad

@@ -1,4 +1,4 @@
-"""A run of `troupe train ppo` on the tiny model as the fault campaign sees it: gives the command, finds
+"""A run of `troupe train` on the tiny model as the fault campaign sees it: gives the command, finds
 its processes, and reads what it leaves behind. Every wait is bounded."""
 
 import contextlib
@@ -20,7 +20,9 @@ class Company:
     (another network), and `environment` is added to that of each process. `place`: the folder where
     they work, for their output and cores."""
 
-    def __init__(self, build, files, run, words=(), before=(), environment=(), place=None):
+    def __init__(self, build, files, run, words=(), before=(), environment=(), place=None,
+                 method="ppo"):
+        self.method = method
         self.build, self.files, self.run = Path(build), Path(files), Path(run)
         self.place = Path(place or self.run.parent)
         self.out = self.place / (self.run.name + ".out")
@@ -32,9 +34,8 @@ class Company:
 
     def start(self):
         """Gives the command, the first time or again."""
-        words = ["train", "ppo", str(self.files / "tiny.yaml"),
+        words = ["train", self.method, *data_words(self.method, self.files),
                  "--actor.model_name_or_path", str(self.files / "model"),
-                 "--data.prompt_dataset", str(self.files / "train.jsonl"),
                  "--run.path", str(self.run), *self.words]
         self.process = self.program(words, self.out, self.before)
         self.away = False
@@ -153,6 +154,30 @@ def json_rows(file):
     """The objects of a JSON lines file. Its lines end in "\\n" and nothing else: a text may hold
     U+0085, U+2028 and whatever splitlines() cuts at besides."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+
+
+def data_words(method, files):
+    """The configuration and the rows of a method."""
+    if method == "ppo":
+        return [str(files / "tiny.yaml"), "--data.prompt_dataset", str(files / "train.jsonl")]
+    rows = str(files / f"{method}.jsonl")
+    more = ["--data.prompt_key", "input"] if method == "dpo" else []
+    return [str(files / "supervised.yaml"), "--data.dataset", rows, "--eval.dataset", rows, *more]
+
+
+def write_rows(files):
+    """What supervised runs read, beside the model and the prompts that are there."""
+    answers, pairs = [], []
+    for number in range(50):
+        prompt, good = f"{number}+1=", str(number + 1)
+        answers.append({"input": prompt, "output": good})
+        pairs.append({"input": prompt, "chosen": good, "rejected": "fish"})
+    for method, rows in (("sft", answers), ("dpo", pairs)):
+        (files / f"{method}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (files / "supervised.yaml").write_text(
+        "train: {batch_size: 4, threads: 2, seed: 5, micro_tokens_max: 40}\n"
+        "actor: {adam: {lr: 1e-3}}\n"
+        "ckpt: {max_num: 2}\n")
 
 
 def command_of(pid, tag):

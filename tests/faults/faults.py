@@ -56,10 +56,10 @@ def kill(stage, fault):
     pid = stage.company.find(who)
     if pid is None or not send(pid, signal.SIGKILL):
         return None
-    if who == "far":
-        stage.far.wait()
+    if who in stage.far:
+        stage.far[who].wait()
         time.sleep(0.5)
-        stage.start_far()
+        stage.start_far(who)
     return f"killed {who}"
 
 
@@ -125,7 +125,7 @@ def head_killed(stage, fault):
 def head_gone(stage, _):
     """Nobody gives the command again; the head's own processes end by themselves."""
     stage.company.kill_head()
-    left = stage.company.leftovers(ORPHANS_S, but_for=("far", "attach", ""))
+    left = stage.company.leftovers(ORPHANS_S, but_for=(*stage.far, "attach", ""))
     if left:
         stage.bad.append(f"{', '.join(left)} outlived a head that was gone")
     give_command_again(stage)

@@ -1,5 +1,5 @@
 """Everything that one run of the campaign needs around it: its hosts, the link between them, its disk,
-the node on the other host, and the reward that is attached and detached meanwhile."""
+the nodes on the other host, and the reward that is attached and detached meanwhile."""
 
 import contextlib
 import shutil
@@ -19,7 +19,8 @@ class Stage:
 
     def __init__(self, folder, plan):
         self.plan, self.folder = plan, folder
-        self.hosts = self.wire = self.disk = self.far = self.company = self.attacher = None
+        self.hosts = self.wire = self.disk = self.company = self.attacher = None
+        self.far = {}  # the processes on the other host, by name
         self.disk_is_free = threading.Event()
         self.bad, self.notes = [], []
 
@@ -39,9 +40,10 @@ class Stage:
             words += ["--cluster.listen", f"{self.hosts.address}:{gateway}"]
             before = self.hosts.words_at("head", [])
         environment = {"TROUPE_FAULTS": plan.sick()} if plan.sick() else {}
-        self.company = Company(build, files, run, words, before, environment, self.folder)
-        if plan.far():
-            self.start_far()
+        self.company = Company(build, files, run, words, before, environment, self.folder,
+                               plan.method)
+        for name in plan.far_nodes():
+            self.start_far(name)
         if plan.attach:
             self.attacher = threading.Thread(target=self.attach_and_detach, daemon=True)
             self.attacher.start()
@@ -56,36 +58,40 @@ class Stage:
             time.sleep(0.002)
         return not self.over() and self.company.steps() >= steps
 
-    # --- the node on the other host
+    # --- the nodes on the other host
 
-    def start_far(self):
-        """Starts it, or the next one under its name."""
-        words = ["node", "--join", self.wire.address, "--roles", "generator", "--name", "far",
+    def start_far(self, name):
+        """Starts one, or the next one under its name."""
+        words = ["node", "--join", self.wire.address, "--roles", "generator", "--name", name,
                  "--token-file", str(self.company.run / "join_token")]
+        if self.plan.relays:
+            words += ["--relay", self.hosts.relay(self.plan.far_nodes().index(name))]
         end = time.monotonic() + 20
         while not (self.company.run / "join_token").exists() and time.monotonic() < end:
             time.sleep(0.01)
         before = self.hosts.words_at("node", [])
-        self.far = self.company.program(words, self.folder / "far.out", before)
+        self.far[name] = self.company.program(words, self.folder / f"{name}.out", before)
 
     def end_far(self):
-        """What is wrong with how it ends when the run has ended: by itself with code 0, or by SIGTERM
-        where it had lost the company before, and waits for it. Empty when all is well."""
-        if self.far is None:
-            return ""
+        """What is wrong with how they end when the run has ended: by itself with code 0, or by SIGTERM
+        where one had lost the company before, and waits for it. Empty when all is well."""
+        wrong = [self.end_of(name, process) for name, process in self.far.items()]
+        return "; ".join(one for one in wrong if one)
+
+    def end_of(self, name, process):
         with contextlib.suppress(subprocess.TimeoutExpired):
-            status = self.far.wait(15)
-            return f"the other host's node ended with status {status}" if status else ""
-        if any(fault.more.get("who") == "far" and fault.more.get("for_s") == 0
+            status = process.wait(15)
+            return f"the other host's node {name} ended with status {status}" if status else ""
+        if any(fault.more.get("who") == name and fault.more.get("for_s") == 0
                for fault in self.plan.faults):
-            self.far.kill()  # frozen for good
+            process.kill()  # frozen for good
         else:
-            self.notes.append("the other host's node waits for its company")
-            self.far.send_signal(signal.SIGTERM)
+            self.notes.append(f"the other host's node {name} waits for its company")
+            process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.far.wait(15)
+            process.wait(15)
             return ""
-        return "the other host's node does not end"
+        return f"the other host's node {name} does not end"
 
     # --- the attached reward
 
@@ -134,8 +140,8 @@ class Stage:
             self.company.end()
         if self.attacher:
             self.attacher.join(COMMAND_S)
-        if self.far:
-            self.far.wait(5)
+        for process in self.far.values():
+            process.wait(5)
         if self.wire:
             self.wire.end()
         if self.hosts:

@@ -87,16 +87,22 @@ TEST_F(NodeDrain, ALocalNodeIsNotStartedAgain) {
   expect_bits_of_a_calm_run();
 }
 
+// A node that thaws when the run is over finds nobody to dismiss it, so the run waits meanwhile:
+// for its reference, which is frozen, too.
 TEST_F(NodeDrain, AFrozenNodeIsLetGoAndEndsWhenItThaws) {
-  Background run = head("run", steps_ + Words{"--rollout.generators", "1"});
+  Background run = head("run", steps_ + Words{"--rollout.generators", "1", "--cluster.local_roles",
+                                              "policy,generator,reward"});
   ASSERT_FALSE(company_of("run").empty()) << run.text();
-  Background b = node("b");
-  ASSERT_TRUE(await_generators(2, run)) << run.text() << b.text();
+  Background reference = node("reference", "reference"), b = node("b");
+  ASSERT_TRUE(await_generators(2, run)) << run.text() << b.text() << reference.text();
+  reference.signal(SIGSTOP);
   b.signal(SIGSTOP);
   const Ended left = drain("b", {"--wait-s", "3"});
   EXPECT_EQ(left.status, 0) << left.text << run.text();
   b.signal(SIGCONT);
   EXPECT_EQ(b.wait(30), 0) << b.text() << run.text();
+  EXPECT_TRUE(run.running()) << "the run was too short to show anything";
+  reference.signal(SIGCONT);
   EXPECT_EQ(run.wait(60), 0) << run.text();
   expect_bits_of_a_calm_run();
 }

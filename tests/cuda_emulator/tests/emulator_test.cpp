@@ -2,9 +2,8 @@
 // are wrong on purpose. Compiled with the emulator itself (no kernels of ours).
 #include "kernels/cuda/primitives.cuh"
 #include "tests/cuda_emulator/device.hpp"
+#include "tests/cuda_emulator/tests/fixture.hpp"
 
-#include <cuda_runtime.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,57 +12,9 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
-#include <thread>
-#include <vector>
 
+namespace troupe_emulator::test {
 namespace {
-
-class Emulator : public ::testing::Test {
- protected:
-  void SetUp() override { ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, 0), cudaSuccess); }
-  void TearDown() override { cudaStreamDestroy(stream_); }
-
-  template <class... Params, class... Args>
-  cudaError_t start(void (*kernel)(Params...), unsigned blocks, unsigned threads, Args... args) {
-    return start_with(1024, kernel, blocks, threads, args...);
-  }
-  // With so many bytes of dynamic shared memory.
-  template <class... Params, class... Args>
-  cudaError_t start_with(std::size_t shared,
-                         void (*kernel)(Params...),
-                         unsigned blocks,
-                         unsigned threads,
-                         Args... args) {
-    cudaLaunchConfig_t config{};
-    config.gridDim = blocks;
-    config.blockDim = threads;
-    config.dynamicSmemBytes = shared;
-    config.stream = stream_;
-    return cudaLaunchKernelEx(&config, kernel, args...);
-  }
-  float* room(std::size_t count) {
-    void* memory = nullptr;
-    EXPECT_EQ(cudaMalloc(&memory, count * sizeof(float)), cudaSuccess);
-    return static_cast<float*>(memory);
-  }
-  std::vector<float> read(const float* from, std::size_t count) {
-    std::vector<float> out(count);
-    EXPECT_EQ(
-        cudaMemcpyAsync(out.data(), from, count * sizeof(float), cudaMemcpyDeviceToHost, stream_),
-        cudaSuccess);
-    EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    return out;
-  }
-  cudaStream_t stream_ = nullptr;
-};
-
-// Reverses a block's numbers through shared memory.
-void reverse_kernel(float* out) {
-  __shared__ float tile[64];
-  tile[threadIdx.x] = static_cast<float>(blockIdx.x * 100 + threadIdx.x);
-  __syncthreads();
-  out[blockIdx.x * 64 + threadIdx.x] = tile[63 - threadIdx.x];
-}
 
 TEST_F(Emulator, RunsBlocksWithBarriers) {
   float* out = room(128);
@@ -177,23 +128,6 @@ TEST_F(Emulator, WorkWaitsUntilSomebodyDoes) {
   ASSERT_EQ(start(reverse_kernel, 1, 64, out), cudaSuccess);
   EXPECT_EQ(out[0], 0.0f);  // enqueued, not done (no guard is asked for here)
   EXPECT_EQ(read(out, 64)[0], 63.0f);
-  cudaFree(out);
-}
-
-TEST_F(Emulator, GraphsAreDoneWhenLaunchedNotWhenRecorded) {
-  float* out = room(64);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t ready = nullptr;
-  ASSERT_EQ(cudaMemsetAsync(out, 0, 256, stream_), cudaSuccess);
-  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  ASSERT_EQ(start(reverse_kernel, 1, 64, out), cudaSuccess);
-  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-  ASSERT_EQ(cudaGraphInstantiate(&ready, graph, 0), cudaSuccess);
-  cudaGraphDestroy(graph);
-  EXPECT_EQ(read(out, 64)[0], 0.0f);
-  ASSERT_EQ(cudaGraphLaunch(ready, stream_), cudaSuccess);
-  EXPECT_EQ(read(out, 64)[0], 63.0f);
-  cudaGraphExecDestroy(ready);
   cudaFree(out);
 }
 
@@ -363,50 +297,6 @@ TEST_F(Emulator, SharedMemoryAboveTheUsualIsAskedForByKernel) {
   cudaFree(out);
 }
 
-TEST_F(Emulator, WhatMayNotBeCalledSpoilsTheRecording) {
-  float* const out = room(64);
-  void* memory = nullptr;
-  std::size_t free = 0, total = 0;
-  const std::function<cudaError_t()> calls[] = {
-      [&] { return cudaMalloc(&memory, 64); }, [&] { return cudaFree(out); },
-      [&] { return cudaMallocHost(&memory, 64); }, [&] { return cudaStreamSynchronize(stream_); },
-      [&] { return cudaMemGetInfo(&free, &total); }};
-  for (const auto& call : calls) {
-    cudaGraph_t graph = nullptr;
-    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-    ASSERT_EQ(start(reverse_kernel, 1, 64, out), cudaSuccess);
-    EXPECT_EQ(call(), cudaErrorStreamCaptureUnsupported);
-    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureInvalidated);
-    EXPECT_EQ(graph, nullptr);
-  }
-  // Other threads may go on.
-  cudaGraph_t graph = nullptr;
-  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  std::thread([&] {
-    EXPECT_EQ(cudaMalloc(&memory, 64), cudaSuccess);
-    EXPECT_EQ(cudaFree(memory), cudaSuccess);
-  }).join();
-  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-  cudaGraphDestroy(graph);
-  cudaFree(out);
-}
-
-TEST_F(Emulator, AGraphThatCopiesFreedMemoryEndsTheProcess) {
-  float *const from = room(8), *const to = room(8);
-  cudaGraph_t graph = nullptr;
-  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  ASSERT_EQ(cudaMemcpyAsync(to, from, 32, cudaMemcpyDeviceToDevice, stream_), cudaSuccess);
-  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  cudaGraphExecDestroy(executable);
-  ASSERT_EQ(cudaFree(from), cudaSuccess);
-  EXPECT_DEATH(static_cast<void>(cudaGraphInstantiate(&executable, graph, 0)),
-               "copies memory that was freed");
-  cudaGraphDestroy(graph);
-  cudaFree(to);
-}
-
 TEST_F(Emulator, AFailedGridLeavesNothingThatWorks) {
   in_mode("fail:2", 3, [this] {
     float* const out = room(64);
@@ -474,3 +364,4 @@ TEST_F(Emulator, MemoryThatAnotherProcessHasOpenIsNotFreed) {
 }
 
 }  // namespace
+}  // namespace troupe_emulator::test

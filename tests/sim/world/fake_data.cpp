@@ -91,12 +91,16 @@ class FakeSink final : public actors::GroupSink {
 };
 
 std::string folder_of(std::uint64_t done) {
-  std::string number = std::to_string(done);
-  number.insert(0, 6 - number.size(), '0');
-  return std::string(kCheckpoints) + "/step_" + number;
+  return std::string(kCheckpoints) + "/step_" + padded(done);
 }
 
 }  // namespace
+
+std::string padded(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  text.insert(0, 6 - text.size(), '0');
+  return text;
+}
 
 core::Result<actors::Prompt> FakePrompts::at(std::uint64_t position) {
   const std::uint64_t row = position % kRows;

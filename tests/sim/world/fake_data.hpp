@@ -36,6 +36,9 @@ inline bool cannot_be_scored(std::uint64_t row) {
   return row % 17 == 5;
 }
 
+// Six digits, as in the names of checkpoints.
+std::string padded(std::uint64_t number);
+
 double score_of(const std::string& response, const std::string& reward);
 
 std::unique_ptr<actors::RewardSource> fake_reward(cluster::sim::VirtualTime& time,
@@ -60,10 +63,10 @@ std::unique_ptr<actors::GroupSink> fake_sink(Truth& truth, DiskView& disk);
 
 // Writes checkpoints as folders that appear whole, keeps the newest two, and tells the world what
 // goes on.
-class FakeListener final : public actors::RunListener {
+class FakeListener : public actors::RunListener {
  public:
   FakeListener(async::Timers& timers, Truth& truth, DiskView& disk)
-      : timers_(timers), truth_(truth), disk_(disk) {}
+      : truth_(truth), disk_(disk), timers_(timers) {}
   std::function<void()> progress;  // an update was done
   std::function<void(const std::string&)> note;
   std::function<void(const actors::SetRewards&)> rewards;
@@ -92,10 +95,12 @@ class FakeListener final : public actors::RunListener {
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
   bool stop_requested() const override { return false; }
 
- private:
-  async::Timers& timers_;
+ protected:
   Truth& truth_;
   DiskView& disk_;
+
+ private:
+  async::Timers& timers_;
   std::string open_folder_ = "/run/ckpt/.tmp-0";
 };
 

@@ -3,6 +3,7 @@
 
 #include "runtime/core/rng.hpp"
 #include "tests/sim/world/fake_engine.hpp"
+#include "tests/sim/world/trainer_book.hpp"
 
 #include <sstream>
 #include <vector>
@@ -14,75 +15,6 @@ using core::Result;
 
 constexpr std::size_t kSamples_max = 8;  // of a group
 using learn::TokenValues;
-
-// The state and the time of both trainers.
-class Book {
- public:
-  Book(cluster::sim::VirtualTime& time, Truth& truth, DiskView& disk, TrainerFacts facts)
-      : time_(time), truth_(truth), disk_(disk), facts_(std::move(facts)) {}
-
-  std::uint64_t updates() const { return learned_.updates.size(); }
-  core::Version version() const { return kStepsOfUpdate * updates(); }
-  const TrainerFacts& facts() const { return facts_; }
-  Truth& truth() { return truth_; }
-
-  Result<void> work() {
-    time_.pass(facts_.step);
-    if (auto error = truth_.error(facts_.role, "train")) return core::fail(*error);
-    return {};
-  }
-  void learn(std::uint64_t hash) { learned_.updates.push_back(hash); }
-  std::uint64_t chain() const {
-    std::uint64_t all = 0;
-    for (const std::uint64_t one : learned_.updates)
-      all = mix(all, one);
-    return all;
-  }
-
-  Result<void> save(const std::filesystem::path& folder) const {
-    if (auto error = truth_.error(facts_.role, "save")) return core::fail(*error);
-    return disk_.write_file(folder / "state", learned_.text());
-  }
-  Result<void> load(const std::filesystem::path& folder) {
-    TROUPE_TRY_ASSIGN(text, disk_.read_file(folder / "state"));
-    TROUPE_TRY_SET(learned_, Learned::of(text));
-    return {};
-  }
-  Result<void> save_model(const std::filesystem::path& folder) const {
-    TROUPE_TRY(disk_.make_folder(folder));
-    return disk_.write_file(folder / "model", learned_.text());
-  }
-
- private:
-  cluster::sim::VirtualTime& time_;
-  Truth& truth_;
-  DiskView& disk_;
-  const TrainerFacts facts_;
-  Learned learned_;
-};
-
-// What both trainers have of their book.
-template <class Trainer>
-class OfBook : public Trainer {
- public:
-  explicit OfBook(Book book) : book_(std::move(book)) {}
-
-  const model::ParamStore& master() const override { return no_params(); }
-  core::Version version() const override { return book_.version(); }
-  Result<void> save_model(const std::filesystem::path& folder,
-                          const std::filesystem::path&) const override {
-    return book_.save_model(folder);
-  }
-  Result<void> save_state(const std::filesystem::path& folder) const override {
-    return book_.save(folder);
-  }
-  Result<void> load_state(const std::filesystem::path& folder) override {
-    return book_.load(folder);
-  }
-
- protected:
-  Book book_;
-};
 
 class FakePolicyTrainer final : public OfBook<learn::PolicyTrainer> {
  public:

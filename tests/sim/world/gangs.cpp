@@ -41,6 +41,17 @@ void Gangs::entered(const std::string& phase) {
   if (!strike.empty()) strike.mapped()();
 }
 
+async::task<Result<void>> PhaseDevice::submit(std::shared_ptr<Item> item) {
+  const char* const kind = item->kind;
+  gangs_.entered(kind);
+  auto job = [item]() -> Result<void> {
+    item->execute();
+    return {};
+  };
+  auto done = co_await own_.run(std::move(job), kind);
+  co_return done;
+}
+
 async::task<Result<void>> GangDevice::await_all() {
   for (;;) {
     const Gangs::State state = gangs_.look(kind_, epoch_, ranks_);

@@ -32,8 +32,8 @@ class Gangs {
   enum class State { kWhole, kWaits, kOver };
   State look(const std::string& kind, std::uint64_t epoch, std::uint32_t ranks) const;
 
-  // From now on: `strike` is called once, when a rank comes to this phase: "start", "meet", or a
-  // job of rank 0.
+  // From now on: `strike` is called once, when a rank comes to this phase: "start", "meet", a job
+  // of rank 0, or "model" within that.
   void arm(const std::string& phase, std::function<void()> strike) {
     strikes_[phase] = std::move(strike);
   }
@@ -46,6 +46,18 @@ class Gangs {
   std::set<Start> abandoned_;
   std::map<std::string, std::uint64_t> newest_abandoned_;
   std::map<std::string, std::function<void()>> strikes_;
+};
+
+// The device of a trainer that is alone, for the faults that strike it in the middle of something.
+class PhaseDevice final : public async::DeviceQueue {
+ public:
+  PhaseDevice(Gangs& gangs, SimDevice& own) : gangs_(gangs), own_(own) {}
+
+ private:
+  async::task<core::Result<void>> submit(std::shared_ptr<Item> item) override;
+
+  Gangs& gangs_;
+  SimDevice& own_;
 };
 
 // The device of rank 0 of a gang.

@@ -71,12 +71,11 @@ actors::CompanyOptions Head::company_options() const {
     options.local_nodes.push_back({node, {kind}});
   };
   const auto want_ranks = [&](const std::string& kind, std::uint64_t ranks) {
-    want(kind, kind + "/0", "node/" + kind);
-    for (std::uint64_t rank = 1; rank < ranks; ++rank) {
+    for (std::uint64_t rank = 0; rank < ranks; ++rank) {
       const std::string number = std::to_string(rank);
       const bool far = stage_.plan.far_rank && kind == "policy" && rank + 1 == ranks;
       if (!far) {
-        want(kind, kind + "/" + number, "node/" + kind + "-" + number);
+        want(kind, kind + "/" + number, "node/" + kind + (rank == 0 ? "" : "-" + number));
       } else {
         options.roles.push_back({kind, kind + "/" + number, ""});
       }
@@ -85,6 +84,7 @@ actors::CompanyOptions Head::company_options() const {
       role.ranked = role.ranked || (role.kind == kind && ranks > 1);
   };
   want_ranks("policy", stage_.plan.ranks);
+  if (stage_.plan.supervised()) return options;
   if (stage_.plan.critic) want_ranks("critic", stage_.plan.critic_ranks);
   want("reward", "reward/0", "node/reward");
   if (stage_.plan.reference) want("reference", "reference/0", "node/reference");
@@ -189,13 +189,13 @@ void Head::forget(const std::string& name, const core::Error& cause) {
 
 void Head::end_run(core::Error error) {
   if (error.code == core::ErrorCode::kPeerLost) error.code = core::ErrorCode::kDeadline;
-  tell([error](actors::Controller& controller) { controller.end(error); });
+  tell([error](actors::Conductor& conductor) { conductor.end(error); });
 }
 
-void Head::tell(std::function<void(actors::Controller&)> what) {
+void Head::tell(std::function<void(actors::Conductor&)> what) {
   if (session_ == nullptr || !session_->strand) return;
   async::post(session_->strand, [told = session_->role, what = std::move(what)] {
-    if (const auto controller = told.lock()) what(*controller);
+    if (const auto conductor = told.lock()) what(*conductor);
   });
 }
 
@@ -205,13 +205,13 @@ void Head::role_up(const std::string& role) {
     if (policy != bound_.end() && critic != bound_.end())
       stage_.links.connect(*policy->second.process, *critic->second.process);
   }
-  tell([role, epoch = company_->epoch_of(role)](actors::Controller& controller) {
-    controller.peer_up(role, epoch);
+  tell([role, epoch = company_->epoch_of(role)](actors::Conductor& conductor) {
+    conductor.peer_up(role, epoch);
   });
 }
 
 void Head::role_lost(const std::string& role, const core::Error& cause) {
-  tell([role, cause](actors::Controller& controller) { controller.peer_lost(role, cause); });
+  tell([role, cause](actors::Conductor& conductor) { conductor.peer_lost(role, cause); });
 }
 
 core::Result<void> Head::start(const std::string& node,

@@ -7,9 +7,9 @@
 #include "actors/controller/controller.hpp"
 #include "actors/data/data_role.hpp"
 #include "runtime/cluster/role_host.hpp"
-#include "tests/sim/world/fake_data.hpp"
 #include "tests/sim/world/node.hpp"
 #include "tests/sim/world/stage.hpp"
+#include "tests/sim/world/supervised.hpp"
 
 #include <functional>
 #include <map>
@@ -64,7 +64,7 @@ class Head final : public actors::NodeLauncher {
   struct Session {
     std::unique_ptr<FakeListener> listener;
     std::unique_ptr<cluster::RoleHost> data, controller;
-    std::weak_ptr<actors::Controller> role;
+    std::weak_ptr<actors::Conductor> role;
     async::Executor strand;
     std::shared_ptr<async::Oneshot<core::Result<void>>> outcome;
   };
@@ -73,6 +73,19 @@ class Head final : public actors::NodeLauncher {
   actors::CompanyHooks company_hooks();
   actors::RunPlan run_plan(std::uint64_t first) const;
   actors::DataRoleOptions data_options();
+  // Makes the files ready for a session that goes on after `first` updates or steps.
+  core::Result<void> take_up_updates(const std::string& checkpoint, std::uint64_t first);
+  core::Result<void> take_up_steps(std::uint64_t first);
+  std::unique_ptr<FakeListener> listener(std::uint64_t first);
+  std::unique_ptr<FakeListener> step_listener(std::uint64_t first);
+  cluster::RoleHost::Factory data_role();
+  cluster::RoleHost::Factory rows_role();
+  cluster::RoleHost::Factory controller(std::string checkpoint, std::uint64_t first);
+  cluster::RoleHost::Factory step_controller(std::string checkpoint, std::uint64_t first);
+  template <class Conductor>
+  core::Result<std::unique_ptr<cluster::Role>> conducting(std::shared_ptr<Conductor> conductor,
+                                                          const std::string& checkpoint,
+                                                          const cluster::RoleServices& services);
   static async::task<void> live(Head* self);
   static async::task<core::Result<void>> start_company(Head* self);
   static async::task<core::Result<void>> train(Head* self);
@@ -87,7 +100,7 @@ class Head final : public actors::NodeLauncher {
   async::task<core::Result<typename Request::Reply>> ask_controller(Request request);
 
   void end_run(core::Error error);
-  void tell(std::function<void(actors::Controller&)> what);
+  void tell(std::function<void(actors::Conductor&)> what);
   void role_up(const std::string& role);
   void role_lost(const std::string& role, const core::Error& cause);
   void attach_session();
@@ -126,7 +139,8 @@ class Head final : public actors::NodeLauncher {
   std::optional<core::Error> hopeless_;
   actors::FailedUpdate failed_;
   std::uint64_t sessions_ = 0, done_ = 0;
-  actors::LoggedRun logged_;  // found by the present session
+  actors::LoggedRun logged_;    // found by the present session
+  std::vector<StepLine> kept_;  // by a supervised one
   bool over_ = false, killed_ = false, unwound_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/core/check.hpp"
+#include "tests/sim/world/conductor_role.hpp"
 #include "tests/sim/world/head.hpp"
 
 namespace troupe::sim {
@@ -13,40 +14,6 @@ namespace troupe::sim {
 using namespace std::chrono_literals;
 using core::ErrorCode;
 using core::Result;
-
-namespace {
-
-// The controller as a role: when it ends, so does the session.
-class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
- public:
-  ControllerRole(std::shared_ptr<actors::Controller> controller,
-                 std::string checkpoint,
-                 std::function<void(Result<void>)> ended,
-                 std::string self)
-      : RoleAdapter(controller, std::move(self)),
-        controller_(std::move(controller)),
-        checkpoint_(std::move(checkpoint)),
-        ended_(std::move(ended)) {}
-
-  async::task<Result<void>> run() override {
-    auto loaded = controller_->load(checkpoint_);
-    Result<void> ended = co_await std::move(loaded);
-    if (ended) ended = co_await controller_->run();
-    ended_(std::move(ended));
-    co_return Result<void>();
-  }
-
- private:
-  std::shared_ptr<actors::Controller> controller_;
-  const std::string checkpoint_;
-  const std::function<void(Result<void>)> ended_;
-};
-
-std::uint64_t step_of(const std::string& name) {
-  return std::stoull(name.substr(5));
-}
-
-}  // namespace
 
 // As the program's: a lost policy or critic begins another session from the last checkpoint.
 async::task<Result<void>> Head::train(Head* self) {
@@ -78,7 +45,8 @@ async::task<Result<void>> Head::train(Head* self) {
 }
 
 async::task<Result<void>> Head::await_roles(Head* self) {
-  std::vector<std::string> kinds = {"policy", "reward"};
+  std::vector<std::string> kinds = {"policy"};
+  if (!self->stage_.plan.supervised()) kinds.push_back("reward");
   if (self->stage_.plan.critic) kinds.push_back("critic");
   if (self->stage_.plan.reference) kinds.push_back("reference");
   self->company_->begin_run();
@@ -101,44 +69,46 @@ async::task<Result<void>> Head::await_roles(Head* self) {
 
 async::task<Result<void>> Head::run_session(Head* self) {
   ++self->sessions_;
-  SimDisk& disk = self->stage_.disk;
-  const auto checkpoints = disk.folders_in(kCheckpoints);
   std::string checkpoint;
-  std::uint64_t first = 0;
-  std::string last;
-  for (const std::string& name : checkpoints) {
-    if (name.starts_with("step_")) last = name;
+  for (const std::string& name : self->stage_.disk.folders_in(kCheckpoints)) {
+    if (name.starts_with("step_")) checkpoint = std::string(kCheckpoints) + "/" + name;
   }
-  if (!last.empty()) {
-    checkpoint = std::string(kCheckpoints) + "/" + last;
-    first = step_of(last);
-    TROUPE_CO_TRY_ASSIGN(state, actors::read_state(checkpoint, self->disk_));
-    if (self->reward_sets_.empty()) {
-      for (auto& set : state.reward_sets)
-        self->reward_sets_.emplace(set.set, std::move(set));
-    }
-  }
-  const store::StepLog log(kExperience, self->disk_);
-  TROUPE_CO_TRY_SET(self->logged_, actors::read_log(log, first));
-  const actors::LoggedRun& logged = self->logged_;
-  if (self->sessions_ == 1) {
-    for (const auto& set : logged.sets)
-      self->reward_sets_.insert_or_assign(set.set, set);
-    if (logged.groups > 0) self->stage_.truth.census.count("event", "groups from the log");
-  }
+  const std::uint64_t first =
+      checkpoint.empty() ? 0 : std::stoull(checkpoint.substr(checkpoint.rfind('_') + 1));
   self->done_ = first;
-  // What was committed after the checkpoint is done again.
-  std::string kept;
-  for (const LedgerLine& line : read_ledger(disk.read(kLedger)))
-    if (line.update < first) kept += line.text() + "\n";
-  TROUPE_CO_TRY(self->disk_.write_file(kLedger, kept));
-  disk.sync(kLedger);
+  auto ready = self->stage_.plan.supervised() ? self->take_up_steps(first)
+                                              : self->take_up_updates(checkpoint, first);
+  if (!ready) co_return ready;
   TROUPE_CO_TRY(co_await async::run_on(self->company_strand_, await_roles(self)));
   TROUPE_CO_TRY(co_await host_session(self, checkpoint, first));
   async::post(self->company_strand_, [self] { self->attach_session(); });
   auto outcome = self->session_->outcome;
   auto taken = co_await async::Oneshot<Result<void>>::take(outcome);
   co_return taken;
+}
+
+// What was committed after the checkpoint is done again.
+Result<void> Head::take_up_updates(const std::string& checkpoint, std::uint64_t first) {
+  if (!checkpoint.empty()) {
+    TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint, disk_));
+    if (reward_sets_.empty()) {
+      for (auto& set : state.reward_sets)
+        reward_sets_.emplace(set.set, std::move(set));
+    }
+  }
+  const store::StepLog log(kExperience, disk_);
+  TROUPE_TRY_SET(logged_, actors::read_log(log, first));
+  if (sessions_ == 1) {
+    for (const auto& set : logged_.sets)
+      reward_sets_.insert_or_assign(set.set, set);
+    if (logged_.groups > 0) stage_.truth.census.count("event", "groups from the log");
+  }
+  std::string kept;
+  for (const LedgerLine& line : read_ledger(stage_.disk.read(kLedger)))
+    if (line.update < first) kept += line.text() + "\n";
+  TROUPE_TRY(disk_.write_file(kLedger, kept));
+  stage_.disk.sync(kLedger);
+  return {};
 }
 
 actors::RunPlan Head::run_plan(std::uint64_t first) const {
@@ -192,59 +162,65 @@ async::task<Result<void>> Head::host_session(Head* self,
   self->session_ = std::make_unique<Session>();
   Session& session = *self->session_;
   session.outcome = std::make_shared<async::Oneshot<Result<void>>>();
-  session.listener =
-      std::make_unique<FakeListener>(self->stage_.time, self->stage_.truth, self->disk_);
-  session.listener->progress = self->calls_.progress;
-  session.listener->note = [self](const std::string& text) { self->note(text); };
-  session.listener->failed_update = [self](const actors::FailedUpdate& failed) {
-    self->failed_ = failed;
-  };
-  session.listener->rewards = [self](const actors::SetRewards& set) {
-    self->reward_sets_.try_emplace(set.set, set);
-  };
+  session.listener = self->listener(first);
   cluster::RoleHost::Hooks hooks;
   hooks.failed = [self](const std::string& who, const core::Error& error) {
     self->stage_.truth.expect(self->killed_, who + " failed: " + error.message);
     self->end_run(error.within(who));
   };
-  auto data = actors::factory_of<actors::DataRole>([self](actors::RoleContext context) {
-    return std::make_shared<actors::DataRole>(
-        std::move(context), self->data_options(), std::make_unique<FakePrompts>(),
-        self->stage_.plan.evaluates ? std::make_unique<FakePrompts>() : nullptr,
-        fake_sink(self->stage_.truth, self->disk_));
-  });
+  const bool steps = self->stage_.plan.supervised();
   core::Result<std::shared_ptr<cluster::Endpoint>> place =
       self->stage_.links.join(self->process_, {"data/0", core::RunId{kRun}, self->session_epoch()});
-  cluster::RoleRecipe data_recipe{std::move(data), &self->process_.device("experience log")};
+  cluster::RoleRecipe data_recipe{steps ? self->rows_role() : self->data_role(),
+                                  &self->process_.device("experience log")};
   TROUPE_CO_TRY_SET(session.data,
                     co_await cluster::host_role(std::move(place), std::move(data_recipe), hooks));
-  cluster::RoleHost::Factory controller =
-      [self, checkpoint,
-       first](const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
-    auto role = std::make_shared<actors::Controller>(
-        actors::context_of(services), self->run_plan(first), *self->session_->listener);
-    role->when_sick([self](const std::string& name, std::uint64_t epoch, const core::Error& why) {
-      self->stage_.truth.census.count("event", "a sick role is restarted");
-      async::post(self->company_strand_,
-                  [self, name, epoch, why] { self->company_->restart(name, epoch, why); });
-    });
-    role->when_cleared([self](const std::string& name) {
-      async::post(self->company_strand_, [self, name] { self->company_->clear(name); });
-    });
-    self->session_->role = role;
-    self->session_->strand = services.executor;
-    std::function<void(Result<void>)> ended = [self](Result<void> outcome) {
-      self->set_outcome(std::move(outcome));
-    };
-    return std::unique_ptr<cluster::Role>(std::make_unique<ControllerRole>(
-        std::move(role), checkpoint, std::move(ended), services.transport->identity().self));
-  };
   place = self->stage_.links.join(self->process_,
                                   {"controller/0", core::RunId{kRun}, self->session_epoch()});
-  cluster::RoleRecipe controller_recipe{std::move(controller)};
+  cluster::RoleRecipe controller_recipe{steps ? self->step_controller(checkpoint, first)
+                                              : self->controller(checkpoint, first)};
   TROUPE_CO_TRY_SET(session.controller, co_await cluster::host_role(
                                             std::move(place), std::move(controller_recipe), hooks));
   co_return Result<void>();
+}
+
+std::unique_ptr<FakeListener> Head::listener(std::uint64_t first) {
+  auto listener = stage_.plan.supervised()
+                      ? step_listener(first)
+                      : std::make_unique<FakeListener>(stage_.time, stage_.truth, disk_);
+  listener->progress = calls_.progress;
+  listener->note = [this](const std::string& text) { note(text); };
+  listener->failed_update = [this](const actors::FailedUpdate& failed) { failed_ = failed; };
+  listener->rewards = [this](const actors::SetRewards& set) {
+    reward_sets_.try_emplace(set.set, set);
+  };
+  return listener;
+}
+
+cluster::RoleHost::Factory Head::data_role() {
+  return actors::factory_of<actors::DataRole>([this](actors::RoleContext context) {
+    return std::make_shared<actors::DataRole>(
+        std::move(context), data_options(), std::make_unique<FakePrompts>(),
+        stage_.plan.evaluates ? std::make_unique<FakePrompts>() : nullptr,
+        fake_sink(stage_.truth, disk_));
+  });
+}
+
+cluster::RoleHost::Factory Head::controller(std::string checkpoint, std::uint64_t first) {
+  return [this, checkpoint,
+          first](const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
+    auto role = std::make_shared<actors::Controller>(actors::context_of(services), run_plan(first),
+                                                     *session_->listener);
+    role->when_sick([this](const std::string& name, std::uint64_t epoch, const core::Error& why) {
+      stage_.truth.census.count("event", "a sick role is restarted");
+      async::post(company_strand_,
+                  [this, name, epoch, why] { company_->restart(name, epoch, why); });
+    });
+    role->when_cleared([this](const std::string& name) {
+      async::post(company_strand_, [this, name] { company_->clear(name); });
+    });
+    return conducting(std::move(role), checkpoint, services);
+  };
 }
 
 void Head::set_outcome(Result<void> outcome) {

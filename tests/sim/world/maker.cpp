@@ -9,8 +9,10 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "actors/reference/reference_role.hpp"
 #include "actors/reward/reward_role.hpp"
+#include "actors/supervised/supervised_role.hpp"
 #include "tests/sim/world/fake_data.hpp"
 #include "tests/sim/world/fake_trainers.hpp"
+#include "tests/sim/world/supervised.hpp"
 
 namespace troupe::sim {
 
@@ -44,6 +46,7 @@ async::task<core::Result<cluster::RoleRecipe>> Maker::make(actors::Spawn spawn) 
   if (spawn.ranks > 1) TROUPE_CO_TRY(co_await meet(spawn));
   if (auto error = stage_.truth.error(spawn.name, "spawn")) co_return core::fail(*error);
   if (spawn.rank > 0) co_return follower();
+  if (spawn.kind == "policy" && stage_.plan.supervised()) co_return supervised(spawn);
   if (spawn.kind == "policy") co_return policy(spawn);
   if (spawn.kind == "critic") co_return critic(spawn);
   if (spawn.kind == "generator") co_return generator(spawn.name);
@@ -80,10 +83,14 @@ cluster::RoleRecipe Maker::follower() {
 
 async::DeviceQueue& Maker::device_of(const actors::Spawn& spawn) {
   cluster::sim::SimDevice& own = process_.device("compute");
-  if (spawn.ranks < 2) return own;
-  gang_devices_.push_back(std::make_unique<GangDevice>(stage_.time, stage_.gangs, own, spawn.kind,
-                                                       spawn.epoch, spawn.ranks));
-  return *gang_devices_.back();
+  if (spawn.ranks < 2 && !stage_.plan.supervised()) return own;
+  if (spawn.ranks > 1) {
+    devices_.push_back(std::make_unique<GangDevice>(stage_.time, stage_.gangs, own, spawn.kind,
+                                                    spawn.epoch, spawn.ranks));
+  } else {
+    devices_.push_back(std::make_unique<PhaseDevice>(stage_.gangs, own));
+  }
+  return *devices_.back();
 }
 
 cluster::RoleRecipe Maker::policy(const actors::Spawn& spawn) {
@@ -95,6 +102,16 @@ cluster::RoleRecipe Maker::policy(const actors::Spawn& spawn) {
         std::move(context),
         fake_policy_trainer(stage_.time, stage_.truth, disk_, facts_of(stage_.plan, "policy/0")),
         fake_publisher(stage_.truth, process_), "data/0", "", critic, disk_);
+  });
+  return {std::move(factory), &device_of(spawn), &stage_.team};
+}
+
+cluster::RoleRecipe Maker::supervised(const actors::Spawn& spawn) {
+  auto factory = actors::factory_of<actors::SupervisedRole>([this](RoleContext context) {
+    return std::make_shared<actors::SupervisedRole>(
+        std::move(context),
+        fake_supervised_trainer(stage_.time, stage_.truth, disk_, stage_.gangs, stage_.plan),
+        "data/0", "", stage_.plan.scores, disk_);
   });
   return {std::move(factory), &device_of(spawn), &stage_.team};
 }

@@ -29,6 +29,7 @@ class Maker final : public actors::RoleMaker {
   static cluster::RoleRecipe follower();
   async::DeviceQueue& device_of(const actors::Spawn& spawn);
   cluster::RoleRecipe policy(const actors::Spawn& spawn);
+  cluster::RoleRecipe supervised(const actors::Spawn& spawn);
   cluster::RoleRecipe critic(const actors::Spawn& spawn);
   cluster::RoleRecipe generator(const std::string& role);
   cluster::RoleRecipe reference();
@@ -37,7 +38,7 @@ class Maker final : public actors::RoleMaker {
   Process& process_;
   DiskView disk_;
   actors::RoleContext context_;
-  std::list<std::unique_ptr<GangDevice>> gang_devices_;
+  std::list<std::unique_ptr<async::DeviceQueue>> devices_;  // around those of the process
 };
 
 }  // namespace troupe::sim

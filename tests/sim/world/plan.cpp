@@ -1,11 +1,10 @@
-// The dice.
+// What a run of the whole company draws.
 #include "tests/sim/world/plan.hpp"
 
-#include "runtime/core/rng.hpp"
 #include "tests/sim/living_errors.hpp"
+#include "tests/sim/world/dice.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace troupe::sim {
 
@@ -14,23 +13,6 @@ using core::ErrorCode;
 using Kind = Fault::Kind;
 
 namespace {
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : rng_(seed, 77) {}
-  std::uint64_t below(std::uint64_t bound) { return rng_.next_below(bound); }
-  bool one_in(std::uint64_t times) { return below(times) == 0; }
-  core::Duration between(core::Duration low, core::Duration high) {
-    return low + core::Duration(below(static_cast<std::uint64_t>((high - low).count()) + 1));
-  }
-  template <class List>
-  auto one_of(const List& list) {
-    return *std::next(std::begin(list), static_cast<std::ptrdiff_t>(below(std::size(list))));
-  }
-
- private:
-  core::Rng rng_;
-};
 
 // Of a generator: anything may fail with anything.
 constexpr const char* kGeneratorCalls[] = {"step", "log-probs", "make", "fetch", "pack"};
@@ -249,14 +231,17 @@ bool WorldPlan::faults_spare_rewards() const {
 }
 
 std::string WorldPlan::text() const {
-  std::string text = "seed " + std::to_string(seed) + ": bound " + std::to_string(staleness_max) +
-                     ", saved every " + std::to_string(save_steps);
+  std::string text = "seed " + std::to_string(seed) + ": ";
+  text +=
+      supervised() ? std::to_string(updates) + " steps" : "bound " + std::to_string(staleness_max);
+  text += ", saved every " + std::to_string(save_steps);
   if (ranks > 1) text += ", " + std::to_string(ranks) + " ranks";
   if (far_rank) text += ", one far away";
   if (critic) text += ", critic";
   if (critic_ranks > 1) text += " with " + std::to_string(critic_ranks) + " ranks";
   if (reference) text += ", reference";
   if (evaluates) text += ", evaluations";
+  if (supervised() && evaluates) text += " every " + std::to_string(evaluation_steps);
   if (filters) text += ", filter";
   if (straggler_timeout > 0ms) text += ", stragglers cut after " + seconds(straggler_timeout);
   for (const Fault& fault : faults)

@@ -15,6 +15,8 @@ inline constexpr const char* kHeadHost = "host-a";
 inline constexpr const char* kFarHost = "host-b";
 inline constexpr const char* kRankNode = "node/p1";  // of the far host; offers to play a policy
 
+enum class Method { kPpo, kSupervised };
+
 struct Fault {
   enum class Kind {
     kCrash,       // of a process
@@ -57,14 +59,17 @@ struct RewardStep {
 
 struct WorldPlan {
   std::uint64_t seed = 0;
-  std::uint64_t updates = 6;
-  std::uint32_t groups = 4;
+  Method method = Method::kPpo;
+  std::uint64_t updates = 6;  // or steps
+  std::uint32_t groups = 4;   // or rows of a step
   std::int32_t samples = 3;
   std::uint64_t staleness_max = 0;
   std::uint64_t save_steps = 0;
   std::uint64_t ranks = 1, critic_ranks = 1;  // of policy and critic
-  bool far_rank = false;                      // the policy's last rank is on the far host
+  bool far_rank = false;                      // the policy, or its last rank, is on the far host
   bool critic = false, reference = false, evaluates = false, filters = false;
+  bool scores = false;                 // it trains a reward model
+  std::uint64_t evaluation_steps = 2;  // where it evaluates
   core::Duration straggler_timeout{};
   std::vector<std::string> far_nodes;  // each plays a generator
   core::Duration token{}, train{}, load{}, score{};
@@ -78,10 +83,13 @@ struct WorldPlan {
   bool faults_spare_rewards() const;
   bool has(Fault::Kind kind) const;
   bool asynchronous() const { return staleness_max > 0; }
+  bool supervised() const { return method == Method::kSupervised; }
   std::string text() const;
 };
 
 WorldPlan draw_plan(std::uint64_t seed);
+// Of a supervised run.
+WorldPlan draw_supervised_plan(std::uint64_t seed);
 // The same run without faults and without changes of rewards.
 WorldPlan calm(WorldPlan plan);
 

@@ -76,7 +76,9 @@ class Truth {
   std::optional<Promise> promise;
 
   std::uint64_t open_folders = 0;                  // checkpoints begun
-  std::map<std::uint64_t, std::uint64_t> learned;  // by update, a hash of its groups
+  std::map<std::uint64_t, std::uint64_t> learned;  // by update, a hash of its groups or rows
+  // Of a supervised run, by the steps done: what was told of a step, and of an evaluation.
+  std::map<std::uint64_t, std::uint64_t> step_figures, evaluation_figures;
   // Version at the start of update u is kStepsOfUpdate * u; no token may be older than this.
   static core::Version oldest_for(std::uint64_t update, std::uint64_t staleness_max) {
     return kStepsOfUpdate * (update - std::min(update, staleness_max));

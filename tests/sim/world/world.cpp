@@ -6,6 +6,7 @@
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
 #include "tests/sim/world/fake_trainers.hpp"
+#include "tests/sim/world/supervised.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -285,7 +286,7 @@ void World::check_end() {
   if (ended && truth_.wrong().empty()) {
     truth_.expect(outcome_->has_value(),
                   "the run ended: " + (*outcome_ ? "" : outcome_->error().message));
-    if (*outcome_) check_ledger();
+    if (*outcome_) plan_.supervised() ? check_steps() : check_ledger();
   }
   // Everybody goes.
   outcome_ = outcome_.value_or(core::Result<void>());
@@ -307,10 +308,33 @@ void World::check_end() {
     truth_.expect(head->unwound(), "a head does not unwind");
 }
 
-std::string World::learned() const {
+std::string World::last_checkpoint() const {
   const auto all = disk_.folders_in(kCheckpoints);
-  if (all.empty()) return "";
-  return disk_.read(std::string(kCheckpoints) + "/" + all.back() + "/policy/state");
+  return all.empty() ? "" : std::string(kCheckpoints) + "/" + all.back();
+}
+
+std::string World::learned() const {
+  const std::string last = last_checkpoint();
+  std::string learned = disk_.read(last + "/policy/state");
+  if (plan_.supervised()) learned += disk_.read(last + "/model/model") + disk_.read(kStepsFile);
+  return learned;
+}
+
+// Each step and each evaluation that is due was told once, in order, and the last checkpoint has
+// all of them and a model.
+void World::check_steps() {
+  std::vector<StepLine> lines = read_steps(disk_.read(kStepsFile));
+  const std::uint64_t scale = plan_.scores && !lines.empty() ? lines.back().figure : 0;
+  for (StepLine& line : lines)
+    line.figure = 0;
+  truth_.expect(lines == due_steps(plan_), "other steps and evaluations than the run has");
+  const std::string last = last_checkpoint();
+  const auto learned = Learned::of(disk_.read(last + "/policy/state"));
+  truth_.expect(learned && learned->updates.size() == plan_.updates,
+                "the last checkpoint has not all steps");
+  const std::string scaled = "scale " + std::to_string(scale) + "\n";
+  truth_.expect(disk_.read(last + "/model/model").ends_with(scaled),
+                "there is no model at the end, or it has another scale of scores");
 }
 
 void World::check_ledger() {

@@ -5,6 +5,8 @@
 //   of the right set, one outcome a request, the ledger whole, nothing left behind, and progress
 //   within kProgress after the last fault. At bound 0 the policy learns what it learns without
 //   faults.
+// Of a supervised run: each step from its own rows, in its turn, and told once; each evaluation
+// once, with the figures that it had before; the end is that of a run without faults.
 #pragma once
 
 #include "tests/sim/world/head.hpp"
@@ -35,7 +37,7 @@ class World {
   const std::vector<std::string>& wrong() const { return truth_.wrong(); }
   const Census& census() const { return truth_.census; }
   const std::vector<std::string>& trace() const { return trace_; }
-  // What the policy has learned at the end.
+  // What the policy has learned at the end; of a supervised run also its model and its figures.
   std::string learned() const;
   core::Duration took() const { return ended_at_.time_since_epoch(); }
   std::uint64_t steps() const { return time_.steps(); }
@@ -74,6 +76,8 @@ class World {
   void watch();
   void check_end();
   void check_ledger();
+  void check_steps();
+  std::string last_checkpoint() const;
   void note(const std::string& line);
 
   const WorldPlan plan_;

@@ -1,7 +1,7 @@
 // The ranks of a gang meet through the company, and whatever happens to one, all end up at work
 // together.
 #include "actors/limits.hpp"
-#include "tests/unit/actors/company/company_stage.hpp"
+#include "tests/unit/actors/company/drawn_faults.hpp"
 
 namespace troupe::actors::testing {
 namespace {
@@ -113,30 +113,7 @@ TEST(CompanyGangs, RanksOfTwoClassesOfArithmeticDoNotWorkTogether) {
 TEST(CompanyGangs, AllRanksComeBackTogetherAfterWhateverHappens) {
   for (std::uint64_t seed = 1; seed <= 100 && !::testing::Test::HasFailure(); ++seed) {
     CompanyStage stage(seed, gang_nodes(), gang());
-    for (int fault = 0; fault < 4; ++fault) {
-      stage.run_for(milliseconds(stage.rng().next_below(4000)));
-      const std::string node = kRankNodes[stage.rng().next_below(kRankNodes.size())];
-      switch (stage.rng().next_below(5)) {
-        case 0:
-          stage.crash(node);
-          break;
-        case 1:
-          stage.freeze(node);
-          stage.run_for(milliseconds(stage.rng().next_below(4000)));
-          stage.thaw(node);
-          break;
-        case 2:
-          stage.cut(node);
-          stage.run_for(milliseconds(stage.rng().next_below(4000)));
-          stage.heal();
-          break;
-        case 3:
-          stage.crash_role(kGangRanks[stage.rng().next_below(kGangRanks.size())]);
-          break;
-        default:
-          stage.freeze(node);  // for good
-      }
-    }
+    draw_faults(stage, 4, kRankNodes, kGangRanks);
     stage.run_for(seconds(60));
     const std::uint64_t epoch = epoch_of_gang(stage);
     EXPECT_NE(epoch, 0u) << "seed " << seed << "\n" << notes_text(stage.notes());

@@ -1,6 +1,6 @@
 // Whatever happens to its nodes, a company ends up with every wanted role on one live node.
 #include "actors/limits.hpp"
-#include "tests/unit/actors/company/company_stage.hpp"
+#include "tests/unit/actors/company/drawn_faults.hpp"
 
 namespace troupe::actors::testing {
 namespace {
@@ -13,6 +13,8 @@ const std::vector<WantedRole> kRoles = {{"policy", "policy/0", "node/policy"},
                                         {"reward", "reward/0", "node/reward"},
                                         {"generator", "generator/0", "node/generator-0"},
                                         {"generator", "generator/1", "node/generator-1"}};
+
+const std::vector<std::string> kRoleNames = {"policy/0", "reward/0", "generator/0", "generator/1"};
 
 std::vector<LocalNode> local_nodes() {
   return {{"node/generator-0", {"generator"}},
@@ -38,34 +40,7 @@ TEST(Company, EveryRoleComesBackAfterWhateverHappens) {
   for (std::uint64_t seed = 1; seed <= 150 && !::testing::Test::HasFailure(); ++seed) {
     const std::string where = "seed " + std::to_string(seed);
     CompanyStage stage(seed, local_nodes(), kRoles);
-    for (int fault = 0; fault < 5; ++fault) {
-      stage.run_for(milliseconds(stage.rng().next_below(4000)));
-      const std::string node = kNodes[stage.rng().next_below(kNodes.size())];
-      switch (stage.rng().next_below(6)) {
-        case 0:
-          stage.crash(node);
-          break;
-        case 1:
-          stage.freeze(node);
-          stage.run_for(milliseconds(stage.rng().next_below(4000)));
-          stage.thaw(node);
-          break;
-        case 2:
-          stage.cut(node);
-          stage.run_for(milliseconds(stage.rng().next_below(4000)));
-          stage.heal();
-          break;
-        case 3:
-          stage.crash_role(kRoles[stage.rng().next_below(kRoles.size())].name);
-          break;
-        case 4:
-          stage.freeze(node);  // for good
-          break;
-        default:
-          stage.crash(node);
-          stage.crash(kNodes[stage.rng().next_below(kNodes.size())]);
-      }
-    }
+    draw_faults(stage, 5, kNodes, kRoleNames);
     stage.run_for(seconds(45));
     expect_everybody_up(stage, where);
   }
