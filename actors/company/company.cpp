@@ -50,6 +50,7 @@ async::task<core::Result<void>> Company::attend() {
     look_at_silence();
     if (!resting_ && !failed_) {
       mend_gangs();
+      look_for_room();
       start_due_roles();
     }
     if (const auto placed = placement_.hopeless(context_.timers->now())) {

@@ -83,6 +83,11 @@ struct CompanyHooks {
   std::function<void(PutLog, std::uint32_t pid)> log;
   // What the node has printed last, oldest first. Must be quick. Null: nothing is known.
   std::function<std::vector<std::string>(const std::string& node)> last_lines;
+  // A rank of this host listens at the Unix socket for those of other hosts. Null: none come.
+  std::function<void(const PlacedRole& rank, const std::string& socket)> rank_listens;
+  // The run shall start again at its next checkpoint, since a gang can have all of its ranks, as
+  // the text says; "": not any more. Null: it never does.
+  std::function<void(const std::string& why)> regroup;
   // Has the controller of the run take a generator out of work. Null: it has none to finish.
   std::function<async::task<core::Result<Ack>>(DrainGenerator)> drain;
 };
@@ -166,6 +171,7 @@ class Company {
   void look_at_silence();
   void start_due_roles();
   void mend_gangs();
+  void look_for_room();
   void note_size(const PlacedRole& placed) const;
   async::task<void> start_role(PlacedRole placed);
   void not_started(const PlacedRole& placed, const core::Error& error);
@@ -208,6 +214,7 @@ class Company {
   bool parting_ = false;                             // roles end because the company asked them to
   bool dismissing_ = false;                          // nodes, too, end because they were asked to
   bool failed_ = false;  // the run cannot go on, or is over: start nothing any more
+  std::string room_;     // what `regroup` was told last
   async::Notifier changed_;
 };
 

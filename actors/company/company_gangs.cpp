@@ -16,6 +16,19 @@ void Company::mend_gangs() {
   }
 }
 
+// Tells the run when a gang may have ranks again that it goes on without, or when that is over.
+void Company::look_for_room() {
+  const std::string gang = placement_.roomy(context_.timers->now());
+  const std::string text = gang.empty()
+                               ? ""
+                               : gang + " has a node again for each of its " +
+                                     std::to_string(placement_.ranks_wanted(gang)) + " ranks";
+  if (text == room_) return;
+  room_ = text;
+  if (!text.empty()) hooks_.note(text + "; it starts with all at the next checkpoint");
+  if (hooks_.regroup) hooks_.regroup(text);
+}
+
 // Says it when a gang starts with other than all of its ranks.
 void Company::note_size(const PlacedRole& placed) const {
   if (placed.gang.empty() || placed.rank != 0) return;
@@ -23,7 +36,8 @@ void Company::note_size(const PlacedRole& placed) const {
   if (placed.ranks == wanted) return;
   hooks_.note(placed.gang + " goes on with " + std::to_string(placed.ranks) + " of its " +
               std::to_string(wanted) +
-              " ranks: there is no node for the others; it takes them in at " + "its next start");
+              " ranks: there is no node for the others; it takes them in at a checkpoint when " +
+              "there is");
 }
 
 // A rank that did not stop may be stuck with its device: its process is ended, if it is one of this
@@ -49,6 +63,9 @@ async::task<core::Result<GangMet>> Company::on(MeetGang request) {
   };
   if (!is_over()) {
     TROUPE_CO_TRY(meetings_.come(*asked, request));
+    const std::string& socket = request.address.socket;
+    if (hooks_.rank_listens && !socket.empty() && processes_.has(asked->node))
+      hooks_.rank_listens(*asked, socket);
     changed_.notify_all();
   }
   for (;;) {

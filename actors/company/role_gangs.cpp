@@ -4,6 +4,7 @@
 #include "runtime/core/ids.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -50,11 +51,51 @@ bool RolePlacement::are_enough(Gang& gang, const Nodes& nodes, core::TimePoint n
   return now - *gang.short_since >= limits::kGangWait;
 }
 
+// Notes that the gang starts with fewer ranks than before.
+void RolePlacement::fall_short(Gang& gang, core::TimePoint now) {
+  const core::TimePoint last = std::exchange(gang.fell_short, now);
+  const bool again = gang.room > core::Duration::zero() && now - last < limits::kGangRoom_forget;
+  gang.room = again ? std::min<core::Duration>(2 * gang.room, limits::kGangRoom_max)
+                    : core::Duration(limits::kGangRoom_min);
+}
+
+// It works with fewer than its ranks, and there is a node for each of the others.
+bool RolePlacement::has_room(const Gang& gang, core::TimePoint now) const {
+  if (gang.size == gang.names.size()) return false;
+  Nodes taken;
+  for (std::size_t number = 0; number < gang.names.size(); ++number) {
+    const PlacedRole& rank = roles_.at(gang.names[number]);
+    if (number < gang.size) {
+      if (rank.state != RoleState::kUp) return false;
+      taken.push_back(rank.node);
+      continue;
+    }
+    std::string node = now < rank.not_before ? "" : place_for(rank, now, taken);
+    if (node.empty()) return false;
+    taken.push_back(std::move(node));
+  }
+  return true;
+}
+
+std::string RolePlacement::roomy(core::TimePoint now) {
+  std::string found;
+  for (auto& [kind, gang] : gangs_) {
+    if (!has_room(gang, now)) {
+      gang.roomy_since.reset();
+      continue;
+    }
+    if (!gang.roomy_since) gang.roomy_since = now;
+    if (now - *gang.roomy_since >= gang.room) found = kind;
+  }
+  return found;
+}
+
 void RolePlacement::start_gangs(core::TimePoint now, std::vector<PlacedRole>& due) {
   for (auto& [kind, gang] : gangs_) {
     if (!may_start(gang, now)) continue;
     const Nodes nodes = places_of(gang, now);
     if (!are_enough(gang, nodes, now)) continue;
+    if (nodes.size() < gang.size) fall_short(gang, now);
     gang.size = static_cast<std::uint32_t>(nodes.size());
     gang.whole = gang.whole || nodes.size() == gang.names.size();
     gang.short_since.reset();

@@ -16,7 +16,8 @@
 // They start together, each on a node of its own and all with one epoch, once there is a place for
 // each. When one is lost, stopped or moved, `break_up` says which others must be taken down. A gang
 // that was whole once starts with fewer ranks, the lowest numbers, when for kGangWait there was no
-// place for a rank that any node may play.
+// place for a rank that any node may play. `roomy` names one that has had a node for each of the
+// others for kGangRoom_min, or for longer when it falls short again and again.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -111,6 +112,9 @@ class RolePlacement {
   // from now on, and start again with the gang as soon as all of them are lost.
   std::vector<Broken> break_up(core::TimePoint now);
 
+  // A gang that works with fewer than its ranks and may start with all; "" when there is none.
+  std::string roomy(core::TimePoint now);
+
   // The role was not to blame for its failures and losses: they are forgotten, and it may start.
   void clear(const std::string& name);
 
@@ -139,6 +143,9 @@ class RolePlacement {
     bool whole = false;                            // it had all of its ranks once
     std::optional<core::TimePoint> short_since{};  // since when there is no place for some
     std::optional<core::TimePoint> torn_since{};  // since when a rank of an earlier head is missing
+    std::optional<core::TimePoint> roomy_since{};  // since when there is a place for all others
+    core::Duration room{};                         // how long that must last
+    core::TimePoint fell_short{};                  // when it last lost ranks without a place
   };
   using Nodes = std::vector<std::string>;
   const std::uint64_t generation_;
@@ -150,6 +157,8 @@ class RolePlacement {
   bool may_start(const Gang& gang, core::TimePoint now) const;
   Nodes places_of(const Gang& gang, core::TimePoint now) const;
   bool are_enough(Gang& gang, const Nodes& nodes, core::TimePoint now) const;
+  static void fall_short(Gang& gang, core::TimePoint now);
+  bool has_room(const Gang& gang, core::TimePoint now) const;
   bool gang_takes(const PlacedRole& rank, std::uint64_t epoch) const;
   std::optional<core::Error> why_broken(Gang& gang, core::TimePoint now) const;
 

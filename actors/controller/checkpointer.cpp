@@ -78,7 +78,16 @@ async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool mode
   std::function<async::task<core::Result<void>>()> step = [this, done, models] {
     return save_once(done, models);
   };
-  co_return co_await patiently(&run_, "the checkpoint waits", std::move(step));
+  auto saved = co_await patiently(&run_, "the checkpoint waits", std::move(step));
+  if (!saved || !regroups(done)) co_return saved;
+  lose_state();  // nothing was learned since
+  co_return core::fail(ErrorCode::kPeerLost, run_.regroup);
+}
+
+// Whether the run shall go on in another session now that this is saved.
+bool Checkpointer::regroups(std::uint64_t done) const {
+  return !run_.regroup.empty() && run_.plan.restarts && done < run_.plan.updates &&
+         !run_.listener.stop_requested();
 }
 
 async::task<core::Result<void>> Checkpointer::save_once(std::uint64_t done, bool models) {

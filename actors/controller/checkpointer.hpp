@@ -26,7 +26,8 @@ class Checkpointer {
   // The failure of policy or critic whose state does not fit the log.
   core::Failure misfit(std::uint64_t known);
   // Saves the state after `done` updates. With `models` the checkpoint also gets the policy as a
-  // model folder, and the critic if the plan says so. Waits while the disk is full.
+  // model folder, and the critic if the plan says so. Waits while the disk is full. kPeerLost: it
+  // is saved, and the run goes on from there with more ranks (Conductor::regroup).
   async::task<core::Result<void>> save(std::uint64_t done, bool models);
   // Saves the last committed update of a run that ends with `error`. Returns that error; its text
   // also says where the update is saved, or why it could not be.
@@ -58,6 +59,7 @@ class Checkpointer {
  private:
   async::task<core::Result<void>> save_once(std::uint64_t done, bool models);
   async::task<core::Result<void>> write(std::uint64_t done, bool models);
+  bool regroups(std::uint64_t done) const;
   std::vector<std::string> stateful_roles() const;
 
   RunState& run_;

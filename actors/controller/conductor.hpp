@@ -38,6 +38,9 @@ class Conductor {
   // the company counts it.
   virtual void peer_up(const std::string& name, std::uint64_t epoch = 0);
   virtual void peer_lost(const std::string& name, const core::Error& error);
+  // The session shall end at the next checkpoint, because another one can have more ranks, as the
+  // text says; "": it need not. On the strand.
+  void regroup(std::string why) { run_.regroup = std::move(why); }
 
  protected:
   // Begins what runs beside the loop, in the run's scope.

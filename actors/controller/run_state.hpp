@@ -46,6 +46,7 @@ struct RunState {
   int whole_steps = 0;                // steps under way that must not be broken off
   Grace grace;                        // which step is under way, and how long it takes
   std::optional<core::Error> ending;  // the loop ends with it once it has finished its update
+  std::string regroup;                // why to go on anew from the next checkpoint; "": no need
   bool given_up = false;              // there is no time to wait for them, or to save
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
 

@@ -10,6 +10,7 @@
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
+#include "runtime/collective/gateway_rendezvous.hpp"
 #include "runtime/config/render.hpp"
 #include "runtime/core/ids.hpp"
 
@@ -129,10 +130,25 @@ actors::CompanyHooks CompanyPlane::company_hooks() {
     logs_->put(std::move(lines), pid, timers_.now());
   };
   hooks.last_lines = [this](const std::string& node) { return logs_->last_lines(node); };
+  hooks.regroup = [this](const std::string& why) {
+    regroup_ = why;
+    if (session_ != nullptr) tell_regroup();
+  };
+  hooks.rank_listens = [this](const actors::PlacedRole& rank, const std::string& socket) {
+    open_way(rank, socket);
+  };
   hooks.drain = [this](actors::DrainGenerator it) {
     return status_->ask_controller(std::move(it));
   };
   return hooks;
+}
+
+// Lets ranks of other hosts come through the gateway to one of this host.
+void CompanyPlane::open_way(const actors::PlacedRole& rank, const std::string& socket) {
+  std::string& service = ways_[rank.name];  // the last start's
+  if (!service.empty()) gateway_->drop_service(service);
+  service = collective::service_of_rank(rank.kind, rank.epoch, static_cast<int>(rank.rank));
+  gateway_->set_service(service, socket);
 }
 
 // The hashes that a node on another host compares with its own files before it starts a role.
@@ -217,9 +233,14 @@ void CompanyPlane::attach(RunSession& session) {
   async::post(strand_, [this, &session] { attach_here(session); });
 }
 
+void CompanyPlane::tell_regroup() {
+  session_->tell([why = regroup_](actors::Conductor& conductor) { conductor.regroup(why); });
+}
+
 void CompanyPlane::attach_here(RunSession& session) {
   session_ = &session;
   if (hopeless_) return session.end(*hopeless_);
+  tell_regroup();
   for (const auto& [name, placed] : company_->placement().roles()) {
     const bool stays = !company_->placement().is_drained(placed.node);
     if (placed.kind == "generator" && placed.state == actors::RoleState::kUp && stays)

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,9 +73,11 @@ class CompanyPlane final : public ControlPlane {
   // On the company's strand.
   void give_up(const core::Error& error);
   void role_up(const std::string& role);
+  void open_way(const actors::PlacedRole& rank, const std::string& socket);
   void role_lost(const std::string& role, const core::Error& cause);
   async::task<core::Result<void>> await_roles();
   void attach_here(RunSession& session);
+  void tell_regroup();
   async::task<void> end_session();
 
   const CompanyPlaneOptions options_;
@@ -88,6 +91,7 @@ class CompanyPlane final : public ControlPlane {
   std::unique_ptr<LocalNodes> nodes_;
   std::unique_ptr<NodeLogs> logs_;  // used on the company's strand
   std::unique_ptr<net::Gateway> gateway_;
+  std::map<std::string, std::string> ways_;  // services of this host's ranks there, by role
   std::unique_ptr<StatusService> status_;
   std::shared_ptr<actors::Company> company_;
   async::Executor strand_;  // of the company
@@ -98,6 +102,7 @@ class CompanyPlane final : public ControlPlane {
   // On the company's strand.
   RunSession* session_ = nullptr;        // the one told when roles come and go
   std::optional<core::Error> hopeless_;  // why no session can go on
+  std::string regroup_;                  // what the company says of ranks that are back
 };
 
 }  // namespace troupe::app

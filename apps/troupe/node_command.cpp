@@ -6,7 +6,9 @@
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/node_ranks.hpp"
 #include "apps/troupe/reentry_waits.hpp"
+#include "runtime/collective/limits.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
 
@@ -28,6 +30,7 @@ using core::Result;
 struct NodeOptions {
   JoinFlags join;
   std::string roles = "generator", name, local, relay;
+  std::int64_t ranks = 1;
 };
 
 Result<std::vector<std::string>> kinds_of(const std::string& text) {
@@ -100,7 +103,9 @@ Result<NodeEnd> stay(const JoinTarget& target,
     auto reach = [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
       return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
     };
-    return std::make_unique<RoleLoader>(std::move(reach), std::move(meet), gate.options());
+    collective::GatewayWay gateway{&io, target.host, target.port, target.auth, say};
+    return std::make_unique<RoleLoader>(std::move(reach), std::move(meet), gate.options(),
+                                        std::move(gateway));
   };
   calls.note = say;
   calls.log = log;
@@ -166,6 +171,9 @@ Result<void> run_node(Words words) {
   flags.push_back({"--relay", &options.relay,
                    "HOST:PORT of this host at which other nodes get the weights that it has"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
+  flags.push_back({"--ranks", &options.ranks,
+                   "processes, each a node NAME-I that plays a rank of a gang (default: 1)", false,
+                   1, double{collective::limits::kRanks_max}});
   // Only `troupe train` uses this flag, for the processes that it starts.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
     flags.push_back({"--local", &options.local, "file with the pass of the company on this host"});
@@ -182,6 +190,12 @@ Result<void> run_node(Words words) {
   const auto offers = [&](const char* kind) {
     return std::find(self.kinds.begin(), self.kinds.end(), kind) != self.kinds.end();
   };
+  if (options.ranks > 1 && !options.relay.empty()) {
+    return core::fail(
+        ErrorCode::kConfig,
+        "--relay: several processes cannot listen at one address; start a node of its "
+        "own for the generators of this host");
+  }
   if (options.name.empty()) {
     char host[128] = "host";
     ::gethostname(host, sizeof host - 1);
@@ -193,6 +207,7 @@ Result<void> run_node(Words words) {
     return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
   }
   if (offers("critic") || offers("policy")) TROUPE_TRY(learn::find_trainers());
+  if (options.ranks > 1) return run_node_ranks(options.name, options.ranks, words);
   return run_remote(options, self);
 }
 

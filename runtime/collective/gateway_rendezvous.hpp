@@ -5,7 +5,6 @@
 // the gang. One thread, which is no io thread.
 #pragma once
 
-#include "runtime/async/io_threads.hpp"
 #include "runtime/collective/rank_protocol.hpp"
 #include "runtime/collective/rendezvous.hpp"
 #include "runtime/net/gateway_auth.hpp"

@@ -82,24 +82,29 @@ std::string too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
       " and a rank plays at least one lane; give fewer, or start a run with --train.lanes ", ranks);
 }
 
-bool ranks_elsewhere(const TrainConfig& c) {
-  const std::int64_t here = c.cluster.local_ranks;
-  return here > 0 && here < std::max(c.actor.ranks, c.critic.ranks);
+// A GPU that two ranks of this host would share; null when there is none. Ranks elsewhere have
+// devices of their own hosts, which nobody knows here.
+const Device* shared_device(const Devices& devices, const TrainConfig& c) {
+  const std::int64_t all = std::ssize(devices), here = c.cluster.local_ranks;
+  const auto last = devices.begin() + (here > 0 ? std::min(here, all) : all);
+  const auto twice = std::find_if(devices.begin(), last, [&](const Device& device) {
+    return device.gpu && std::count(devices.begin(), last, device) > 1;
+  });
+  return twice == last ? nullptr : &*twice;
 }
 
-// One device for all ranks, or, with GPUs, one of its own for each.
-bool fits_ranks(const Devices& devices, std::int64_t ranks) {
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].gpu && std::count(devices.begin(), devices.end(), devices[i]) > 1) return false;
-  }
+// One device for all ranks, or, with GPUs, one for each.
+bool fits_ranks(const Devices& devices, std::int64_t ranks, const TrainConfig& c) {
   const bool gpus = std::ranges::any_of(devices, &Device::gpu);
-  return std::ssize(devices) <= ranks && (!gpus || std::ssize(devices) == ranks);
+  return shared_device(devices, c) == nullptr && std::ssize(devices) <= ranks &&
+         (!gpus || std::ssize(devices) == ranks);
 }
-std::string misfit_of(const Devices& devices, std::int64_t ranks, std::string_view section) {
-  for (const Device& device : devices) {
-    if (device.gpu && std::count(devices.begin(), devices.end(), device) > 1)
-      return joined("names ", device.text(), " twice; two ranks share no GPU");
-  }
+std::string misfit_of(const Devices& devices,
+                      std::int64_t ranks,
+                      const TrainConfig& c,
+                      std::string_view section) {
+  if (const Device* const twice = shared_device(devices, c))
+    return joined("names ", twice->text(), " twice; two ranks of one host share no GPU");
   return joined("names ", devices.size(), " device(s) for ", ranks,
                 " rank(s), and ranks share no GPU; name one for each, or change --", section,
                 ".ranks");

@@ -12,18 +12,6 @@
 namespace troupe::test {
 namespace {
 
-std::vector<pid_t> children_of(pid_t pid) {
-  std::vector<pid_t> children;
-  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
-  std::error_code error;
-  for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
-    std::istringstream in(text_of(task.path() / "children"));
-    for (pid_t child; in >> child;)
-      children.push_back(child);
-  }
-  return children;
-}
-
 // A connection from 127.0.0.2, so that what the gateway remembers of it harms nobody else.
 class Stranger {
  public:

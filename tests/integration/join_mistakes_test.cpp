@@ -127,6 +127,9 @@ TEST_F(JoinMistakes, OfTheAddressAndTheProofAreNamed) {
   expect({"status", "--join", plain.address(), "--token-file", short_token}, 2, {short_token});
   expect({"status", "--join", plain.address(), "--ca", token}, 2, {"certificate"});
   expect({"node", "--join", plain.address(), "--roles", "juggler"}, 2, {"--roles", "juggler"});
+  expect({"node", "--join", plain.address(), "--ranks", "0"}, 2, {"--ranks"});
+  expect({"node", "--join", plain.address(), "--ranks", "2", "--relay", "127.0.0.1:0"}, 2,
+         {"--relay", "node of its own"});
   expect({"node"}, 2, {"--join"});
 }
 

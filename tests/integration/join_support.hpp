@@ -39,6 +39,18 @@ inline std::set<std::uint16_t> ports_of(pid_t pid) {
   return ports;
 }
 
+inline std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
+    std::istringstream in(text_of(task.path() / "children"));
+    for (pid_t child; in >> child;)
+      children.push_back(child);
+  }
+  return children;
+}
+
 // Files of a test and the commands on them.
 class Joining : public testing::Test {
  protected:

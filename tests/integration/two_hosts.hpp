@@ -1,6 +1,7 @@
-// Two network namespaces joined by a cable: what two hosts are to the network stack. They have no
-// names, so nothing of them is left once the test and its processes are gone. Needs root; a test
-// that finds `why_not` says so and is skipped.
+// Two network namespaces joined by a cable: what two hosts are to the network stack. A third one
+// has a cable to the first alone, and no way to the second. They have no names, so nothing of them
+// is left once the test and its processes are gone. Needs root; a test that finds `why_not` says so
+// and is skipped.
 #pragma once
 
 #include "tests/integration/processes.hpp"
@@ -35,6 +36,7 @@ class TwoHosts {
   ~TwoHosts() {
     if (a_ >= 0) ::close(a_);
     if (b_ >= 0) ::close(b_);
+    if (c_ >= 0) ::close(c_);
   }
 
   const std::string& why_not() const { return why_not_; }
@@ -42,6 +44,18 @@ class TwoHosts {
   int b() const { return b_; }
   static std::string address_a() { return "10.213.77.1"; }
   static std::string address_b() { return "10.213.77.2"; }
+
+  // The third host, which reaches the address of the first.
+  bool add_third() {
+    c_ = fresh_network();
+    const std::string far = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(c_);
+    return c_ >= 0 && ip(c_, "link set lo up") &&
+           ip(a_, "link add wire type veth peer name wire netns " + far) &&
+           ip(a_, "addr add 10.213.78.1/24 dev wire") &&
+           ip(c_, "addr add 10.213.78.3/24 dev wire") && ip(a_, "link set wire up") &&
+           ip(c_, "link set wire up") && ip(c_, "route add 10.213.77.1/32 via 10.213.78.1");
+  }
+  int c() const { return c_; }
 
   bool unplug() { return ip(b_, "link set cable down"); }
   bool plug() { return ip(b_, "link set cable up"); }
@@ -75,7 +89,7 @@ class TwoHosts {
     return status == 0;
   }
 
-  int a_ = -1, b_ = -1;
+  int a_ = -1, b_ = -1, c_ = -1;
   std::string why_not_;
 };
 

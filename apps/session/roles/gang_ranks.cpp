@@ -3,12 +3,21 @@
 #include "runtime/net/own_address.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::app {
 
 using core::ErrorCode;
 using core::Result;
 using Gang = std::shared_ptr<collective::Collectives>;
+
+namespace {
+
+collective::GangId gang_of(const actors::Spawn& spawn) {
+  return {core::RunId{spawn.run_id}, spawn.kind, spawn.epoch};
+}
+
+}  // namespace
 
 Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& network) {
   if (!ask_) {
@@ -17,7 +26,7 @@ Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& net
                           " ranks, which cannot meet here; use --cluster.transport caf");
   }
   collective::RankOptions options;
-  options.gang = {core::RunId{spawn.run_id}, spawn.kind, spawn.epoch};
+  options.gang = gang_of(spawn);
   options.rank = static_cast<int>(spawn.rank);
   options.size = static_cast<int>(spawn.ranks);
   if (!network.empty()) {
@@ -26,19 +35,36 @@ Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& net
     options.tcp_host = std::move(*own);
   }
   auto gang = std::make_shared<collective::Collectives>(std::move(options));
+  Rank last;  // ends without the lock
   const std::lock_guard lock(mutex_);
   if (abandoned_[spawn.name] >= spawn.epoch)
     return core::fail(ErrorCode::kClosed, spawn.name + " is to stop");
-  ranks_[spawn.name] = {spawn.epoch, gang};
+  last = std::exchange(ranks_[spawn.name], {spawn.epoch, gang});
   return gang;
+}
+
+// Over the trusted network, or through the gateway of the head if this is another host.
+Result<void> GangRanks::connect(collective::Collectives& gang,
+                                const actors::Spawn& spawn,
+                                std::unique_ptr<collective::Rendezvous> company,
+                                const std::string& network) {
+  if (!gateway_ || !network.empty()) return gang.connect(*company);
+  auto through = std::make_shared<collective::GatewayRendezvous>(std::move(company), gang_of(spawn),
+                                                                 *gateway_);
+  TROUPE_TRY(gang.connect(*through));
+  through->complete();
+  const std::lock_guard lock(mutex_);
+  ranks_[spawn.name].through = std::move(through);
+  return {};
 }
 
 Result<Gang> GangRanks::join(const actors::Spawn& spawn,
                              const std::string& arithmetic,
                              const std::string& network) {
   TROUPE_TRY_ASSIGN(gang, begin(spawn, network));
-  actors::CompanyRendezvous company(ask_, spawn.name, spawn.epoch, arithmetic);
-  TROUPE_TRY(gang->connect(company));
+  auto company =
+      std::make_unique<actors::CompanyRendezvous>(ask_, spawn.name, spawn.epoch, arithmetic);
+  TROUPE_TRY(connect(*gang, spawn, std::move(company), network));
   const std::lock_guard lock(mutex_);
   ranks_[spawn.name].connected = true;
   return gang;

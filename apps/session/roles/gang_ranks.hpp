@@ -6,24 +6,29 @@
 #include "actors/gang/company_rendezvous.hpp"
 #include "actors/node/node_role.hpp"
 #include "runtime/collective/collectives.hpp"
+#include "runtime/collective/gateway_rendezvous.hpp"
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace troupe::app {
 
 class GangRanks {
  public:
-  // `ask`: null where no gang can be met.
-  explicit GangRanks(actors::AskToMeet ask) : ask_(std::move(ask)) {}
+  // `ask`: null where no gang can be met. `gateway`: the way to ranks of other hosts; none on the
+  // head's own host, which they come to.
+  GangRanks(actors::AskToMeet ask, std::optional<collective::GatewayWay> gateway)
+      : ask_(std::move(ask)), gateway_(std::move(gateway)) {}
 
   // Connects a rank that is being started with the others of its gang; blocks until all are
-  // connected. `arithmetic`: the class that it computes in. `network`: in which it can be reached
-  // from other hosts; "": it cannot. Errors: those of Collectives::connect, MeetGang and
-  // net::own_address_in; kClosed (abandoned); kUnsupported (no gang can be met from here).
+  // connected. `arithmetic`: the class that it computes in. `network`: the one that ranks of
+  // several hosts trust, to connect by TCP; "": they connect through the gateway. Errors: those of
+  // Collectives::connect, GatewayRendezvous::meet, MeetGang and net::own_address_in; kClosed
+  // (abandoned); kUnsupported (no gang can be met from here).
   core::Result<std::shared_ptr<collective::Collectives>> join(const actors::Spawn& spawn,
                                                               const std::string& arithmetic,
                                                               const std::string& network);
@@ -36,12 +41,19 @@ class GangRanks {
   struct Rank {
     std::uint64_t epoch = 0;
     std::weak_ptr<collective::Collectives> gang;
+    // Carries bytes of the gang. Stays until the next start, so that its last words get through.
+    std::shared_ptr<collective::GatewayRendezvous> through{};
     bool connected = false;
   };
   core::Result<std::shared_ptr<collective::Collectives>> begin(const actors::Spawn& spawn,
                                                                const std::string& network);
+  core::Result<void> connect(collective::Collectives& gang,
+                             const actors::Spawn& spawn,
+                             std::unique_ptr<collective::Rendezvous> company,
+                             const std::string& network);
 
   const actors::AskToMeet ask_;
+  const std::optional<collective::GatewayWay> gateway_;
   std::mutex mutex_;
   std::map<std::string, Rank> ranks_;               // by role
   std::map<std::string, std::uint64_t> abandoned_;  // newest start by role

@@ -83,10 +83,13 @@ struct RoleLoader::Order {
   const actors::Spawn& spawn;
 };
 
-RoleLoader::RoleLoader(Reach reach, actors::AskToMeet meet, weights::RelayOptions relays)
+RoleLoader::RoleLoader(Reach reach,
+                       actors::AskToMeet meet,
+                       weights::RelayOptions relays,
+                       std::optional<collective::GatewayWay> gateway)
     : reach_(std::move(reach)),
       relays_(std::move(relays)),
-      gangs_(std::move(meet)),
+      gangs_(std::move(meet), std::move(gateway)),
       compute_("compute", &kernels::flush_denormals),
       blocking_("reward") {}
 

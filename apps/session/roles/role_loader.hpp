@@ -43,9 +43,11 @@ class RoleLoader final : public actors::RoleMaker {
       std::shared_ptr<weights::WeightSubscriber>)>;
   // `meet`: asks the company where the other ranks of a gang are; null: no role here has any.
   // `relays`: how the generators pass weights on to other hosts, and get them from there.
+  // `gateway`: by which ranks reach those of other hosts; none on the head's own host.
   explicit RoleLoader(Reach reach = nullptr,
                       actors::AskToMeet meet = nullptr,
-                      weights::RelayOptions relays = {});
+                      weights::RelayOptions relays = {},
+                      std::optional<collective::GatewayWay> gateway = {});
   explicit RoleLoader(OneProcess shared);
   ~RoleLoader() override;
 

@@ -53,6 +53,28 @@ class RoleGangs : public ::testing::Test {
     return placement_.lost(name, epoch, kRankGone, at(now));
   }
 
+  // The gang, with all ranks up, loses the far node and starts with the others; returns when.
+  std::int64_t goes_on_short(std::int64_t now) {
+    const std::uint64_t epoch = placement_.find("policy/0")->epoch;
+    placement_.node_out("node/far", kRankGone, at(now));
+    EXPECT_EQ(broken(now).size(), 2u);
+    EXPECT_TRUE(down("policy/0", epoch, now) && down("policy/1", epoch, now));
+    EXPECT_TRUE(placement_.start_due(at(now + 1'000)).empty());
+    now += 1'000 + std::chrono::milliseconds(limits::kGangWait).count();
+    const auto due = placement_.start_due(at(now));
+    EXPECT_EQ(due.size(), 2u);
+    for (const PlacedRole& rank : due)
+      EXPECT_TRUE(placement_.up(rank.name, rank.epoch));
+    return now;
+  }
+  // The run's roles are stopped and started, as between two sessions.
+  void all_start_again(std::int64_t now) {
+    for (const char* const rank : {"policy/0", "policy/1", "policy/2"})
+      placement_.retire(rank);
+    EXPECT_EQ(placement_.roomy(at(now)), "");
+    all_up(now);
+  }
+
   RolePlacement placement_;
 };
 
@@ -150,6 +172,54 @@ TEST_F(RoleGangs, WithoutAHostTheGangStartsWithFewerRanksAfterAWhile) {
   ASSERT_EQ(broken(1'040'000).size(), 1u);
   ASSERT_TRUE(down("policy/0", first + 1, 1'040'000));
   EXPECT_EQ(all_up(1'041'000), first + 2);
+}
+
+TEST_F(RoleGangs, TheyHaveRoomOnceEachOtherRankHasHadANodeForAWhile) {
+  come("node/far");
+  all_up(0);
+  EXPECT_EQ(placement_.roomy(at(0)), "") << "it has all of its ranks";
+  std::int64_t now = goes_on_short(1'000);
+  const std::int64_t room = std::chrono::milliseconds(limits::kGangRoom_min).count();
+  EXPECT_EQ(placement_.roomy(at(now + 100'000)), "") << "there is no node";
+  now += 100'000;
+  come("node/far");
+  EXPECT_EQ(placement_.roomy(at(now)), "");
+  EXPECT_EQ(placement_.roomy(at(now + room - 1)), "");
+  EXPECT_EQ(placement_.roomy(at(now + room)), "policy");
+  placement_.node_out("node/far", kRankGone, at(now + room));
+  EXPECT_EQ(placement_.roomy(at(now + room)), "");
+  come("node/far");
+  EXPECT_EQ(placement_.roomy(at(now + room)), "") << "it came back: the time begins anew";
+  EXPECT_EQ(placement_.roomy(at(now + 2 * room)), "policy");
+  EXPECT_TRUE(broken(now + 2 * room).empty()) << "it works until the run starts it again";
+  placement_.stop("policy/1", placement_.find("policy/1")->epoch, kRankGone);
+  EXPECT_EQ(placement_.roomy(at(now + 2 * room)), "") << "it is being taken down anyway";
+}
+
+TEST_F(RoleGangs, AHostThatComesAndGoesHasToStayLongerEachTime) {
+  const std::int64_t least = std::chrono::milliseconds(limits::kGangRoom_min).count();
+  const std::int64_t most = std::chrono::milliseconds(limits::kGangRoom_max).count();
+  come("node/far");
+  all_up(0);
+  std::int64_t now = 0;
+  const auto room_after_a_loss = [&] {
+    now = goes_on_short(now);
+    come("node/far");
+    EXPECT_EQ(placement_.roomy(at(now)), "");
+    std::int64_t room = least;
+    while (placement_.roomy(at(now + room)).empty())
+      room += least;
+    now += room;
+    all_start_again(now);
+    return room;
+  };
+  for (const std::int64_t room : {least, 2 * least, 4 * least, 8 * least})
+    EXPECT_EQ(room_after_a_loss(), room);
+  for (int again = 0; again < 8; ++again)
+    room_after_a_loss();
+  EXPECT_EQ(room_after_a_loss(), most);
+  now += std::chrono::milliseconds(limits::kGangRoom_forget).count();
+  EXPECT_EQ(room_after_a_loss(), least) << "that was long ago";
 }
 
 TEST_F(RoleGangs, ANodeThatComesBackInTimeIsWaitedFor) {

@@ -218,8 +218,13 @@ TEST(Builder, RulesOfRanks) {
        "critic.device: names 2 device(s) for 3");
   EXPECT_EQ(with({{"actor.ranks", {"2"}}, {"actor.device", {"cuda:0", "cuda:1"}}}), "accepted");
   EXPECT_EQ(with({{"actor.ranks", {"3"}}, {"actor.device", {"cpu", "cpu"}}}), "accepted");
-  says(with({{"actor.ranks", {"3"}}, {"cluster.local_ranks", {"2"}}}),
-       "cluster.trusted_network: ranks on several hosts need a network");
+  // Ranks of other hosts have devices of their own.
+  const std::vector<std::string> four = {"cuda:0", "cuda:1", "cuda:0", "cuda:1"};
+  EXPECT_EQ(with({{"actor.ranks", {"4"}}, {"cluster.local_ranks", {"2"}}, {"actor.device", four}}),
+            "accepted");
+  says(with({{"actor.ranks", {"4"}}, {"cluster.local_ranks", {"3"}}, {"actor.device", four}}),
+       "actor.device: names cuda:0 twice");
+  EXPECT_EQ(with({{"actor.ranks", {"3"}}, {"cluster.local_ranks", {"2"}}}), "accepted");
   EXPECT_EQ(with({{"actor.ranks", {"2"}}, {"cluster.local_ranks", {"2"}}}), "accepted");
 }
 
