@@ -12,14 +12,15 @@
 // It works off a call only while somebody asks for its state, and its work is on the stream only
 // after that, as NCCL's own threads do it in their time.
 //
-// TROUPE_NCCL_EMULATOR_FOLDER is where the files are. TROUPE_NCCL_EMULATOR has words with commas
-// between: `version:N` is another version; `no-id`: no ids are made;
-// `refuse`: communicators are refused at once, `fail`: later; `lose`: they are never made, and the
-// process stands still when it first asks for one. At the
-// N-th piece of bytes: `kill:N`, `stop:N` raise signals; `die:N` is killed as soon as another
-// rank's communicator has failed because of it, as NCCL may notice a loss before anybody; `error:N`
-// fails the communicator, whose work stays on the stream until it is aborted, as does `end:N`, with
-// which the work ends there.
+// TROUPE_NCCL_EMULATOR_FOLDER is where the files are. A process adds a line to `moved.txt` there
+// for each communicator that ends: "rank 0 of 2: 4096 bytes", those it has moved by then.
+// TROUPE_NCCL_EMULATOR has words with commas between: `version:N` is another version; `no-id`: no
+// ids are made; `refuse`: communicators are refused at once, `fail`: later; `lose`: they are never
+// made, and the process stands still when it first asks for one. At the N-th piece of bytes:
+// `kill:N`, `stop:N` raise signals; `die:N` is killed as soon as another rank's communicator has
+// failed because of it, as NCCL may notice a loss before anybody; `error:N` fails the communicator,
+// whose work stays on the stream until it is aborted, as does `end:N`, with which the work ends
+// there.
 #pragma once
 
 #include "runtime/collective/nccl_api.hpp"
@@ -91,7 +92,7 @@ struct State {
 class Communicator {
  public:
   Communicator(const std::string& id, int ranks, int rank);
-  ~Communicator() { state_->over = true; }
+  ~Communicator();
 
   // The state; does first what is waiting to be done.
   Code ask();

@@ -1,5 +1,10 @@
 #include "apps/session/roles/gang_ranks.hpp"
 
+#include "apps/cli/words.hpp"
+#include "apps/session/roles/role_devices.hpp"
+#include "kernels/cuda/device_team.hpp"
+#include "runtime/collective/nccl_link.hpp"
+#include "runtime/learn/libtorch.hpp"
 #include "runtime/net/own_address.hpp"
 
 #include <algorithm>
@@ -29,6 +34,7 @@ Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& net
   options.gang = gang_of(spawn);
   options.rank = static_cast<int>(spawn.rank);
   options.size = static_cast<int>(spawn.ranks);
+  if (spawn.rank == 0) options.log = &warn;  // one line of the gang
   if (!network.empty()) {
     auto own = net::own_address_in(network);
     if (!own) return core::fail(own.error().within("--cluster.trusted_network"));
@@ -60,11 +66,16 @@ Result<void> GangRanks::connect(collective::Collectives& gang,
 
 Result<Gang> GangRanks::join(const actors::Spawn& spawn,
                              const std::string& arithmetic,
-                             const std::string& network) {
+                             const std::string& network,
+                             const MakeLink& link) {
   TROUPE_TRY_ASSIGN(gang, begin(spawn, network));
   auto company =
       std::make_unique<actors::CompanyRendezvous>(ask_, spawn.name, spawn.epoch, arithmetic);
   TROUPE_TRY(connect(*gang, spawn, std::move(company), network));
+  if (link) TROUPE_TRY(gang->use(link()));
+  if (spawn.rank == 0 && !gang->link_name().empty()) {
+    say("the ranks of " + spawn.kind + " move bytes between their devices by " + gang->link_name());
+  }
   const std::lock_guard lock(mutex_);
   ranks_[spawn.name].connected = true;
   return gang;
@@ -85,6 +96,23 @@ void GangRanks::abandon_starts() {
     const Gang gang = rank.gang.lock();
     if (gang && !rank.connected) gang->abort();
   }
+}
+
+GangRanks::MakeLink link_of_rank(const actors::Spawn& spawn,
+                                 const config::TrainConfig& config,
+                                 core::TeamRunner& team) {
+  bool any = false;
+  for (std::uint32_t rank = 0; rank < spawn.ranks; ++rank) {
+    const std::string name = spawn.kind + "/" + std::to_string(rank);
+    any = any || device_of(config, spawn.kind, name).gpu();
+  }
+  if (!any) return nullptr;
+  return [&team]() -> core::Result<std::unique_ptr<collective::DeviceLink>> {
+    auto* const own = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
+    if (own == nullptr)
+      return core::fail(core::ErrorCode::kUnsupported, "it computes on processors");
+    return collective::make_nccl_link(own->device(), learn::packages_beside_libtorch());
+  };
 }
 
 }  // namespace troupe::app

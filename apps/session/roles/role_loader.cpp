@@ -150,7 +150,8 @@ Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
 Result<std::shared_ptr<collective::Collectives>> RoleLoader::gang_of(const Order& order,
                                                                      core::TeamRunner& team) {
   if (order.spawn.ranks < 2) return std::shared_ptr<collective::Collectives>();
-  return gangs_.join(order.spawn, class_of(order, team), order.config.cluster.trusted_network);
+  return gangs_.join(order.spawn, class_of(order, team), order.config.cluster.trusted_network,
+                     link_of_rank(order.spawn, order.config, team));
 }
 
 std::string RoleLoader::arithmetic_of(const Order& order, core::TeamRunner* team) {
