@@ -43,23 +43,6 @@ core::Result<void> check_fits(const config::TrainConfig& config,
                         "; it reads the policy's tokens, so give a model with the same tokenizer");
 }
 
-learn::CriticSettings critic_settings(const config::TrainConfig& config,
-                                      std::uint64_t updates,
-                                      const model::ModelSpec& spec) {
-  learn::CriticSettings settings;
-  const learn::TrainerSettings policy = trainer_settings(config, updates);
-  settings.batch = policy.batch;
-  settings.total_steps = policy.total_steps;
-  settings.value_clip = config.critic.value_clip;
-  settings.save_dtype = save_dtype(config);
-  settings.optim = optim_of(config.critic, config);
-  if (config.reward.normalize == config::Normalize::kStored) {
-    settings.scale = 1 / spec.score_std;
-    settings.shift = -spec.score_mean / spec.score_std;
-  }
-  return settings;
-}
-
 // Adds pieces of at most `size` tokens; leaves out a last piece of one token, which has nothing to
 // predict.
 void add_pieces(const std::vector<std::int32_t>& tokens,
@@ -167,6 +150,24 @@ core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& 
   learn::TrainerSettings settings = trainer_settings(config, updates);
   if (config.data.pretrain_dataset.empty()) return settings;
   TROUPE_TRY_SET(settings.ptx, load_texts(config, model));
+  return settings;
+}
+
+learn::CriticSettings critic_settings(const config::TrainConfig& config,
+                                      std::uint64_t updates,
+                                      const model::ModelSpec& spec) {
+  learn::CriticSettings settings;
+  const learn::TrainerSettings policy = trainer_settings(config, updates);
+  settings.batch = policy.batch;
+  settings.total_steps = policy.total_steps;
+  settings.value_clip = config.critic.value_clip;
+  settings.save_dtype = save_dtype(config);
+  settings.optim = optim_of(config.critic, config);
+  settings.optim.checkpointing = config.actor.gradient_checkpointing_enable;
+  if (config.reward.normalize == config::Normalize::kStored) {
+    settings.scale = 1 / spec.score_std;
+    settings.shift = -spec.score_mean / spec.score_std;
+  }
   return settings;
 }
 

@@ -27,6 +27,12 @@ core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& 
                                                      std::uint64_t updates,
                                                      const std::filesystem::path& model);
 
+// The settings of the critic's trainer, without its ranks. `spec`: of the model that it starts
+// from. It checkpoints activations as the policy does, and its panels are of f32.
+learn::CriticSettings critic_settings(const config::TrainConfig& config,
+                                      std::uint64_t updates,
+                                      const model::ModelSpec& spec);
+
 struct MadeCritic {
   std::unique_ptr<learn::CriticTrainer> trainer;
   std::filesystem::path folder;  // of the initial model, with its tokenizer

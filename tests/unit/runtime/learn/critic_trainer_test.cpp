@@ -207,6 +207,30 @@ TEST_F(CriticTrainerTest, FourUpdatesEqualTwoSaveLoadTwo) {
             0);
 }
 
+// Checkpointing keeps less and changes no bit; bf16 panels are other weights.
+TEST_F(CriticTrainerTest, CheckpointingChangesNoBitAndPanelsDo) {
+  const auto all = groups(3, 3);
+  const auto trained = [&](const CriticSettings& with) {
+    auto trainer = make(with);
+    for (int update = 0; update < 2; ++update) {
+      const auto old = trainer->values(all);
+      EXPECT_TRUE(old);
+      EXPECT_TRUE(trainer->update(all, *old, targets(all)));
+    }
+    const model::ParamStore& master = trainer->master();
+    return std::vector<float>(master.data(), master.data() + master.size());
+  };
+  const std::vector<float> plain = trained(settings());
+  CriticSettings less = settings(), rounded = settings();
+  less.optim.checkpointing = true;
+  rounded.optim.panels = kernels::PanelDtype::kBf16;
+  EXPECT_TRUE(trained(less) == plain);
+  const std::vector<float> other = trained(rounded);
+  EXPECT_FALSE(other == plain);
+  less.optim.panels = rounded.optim.panels;
+  EXPECT_TRUE(trained(less) == other);
+}
+
 TEST_F(CriticTrainerTest, ListsThatDoNotFitAreRefused) {
   auto trainer = make();
   const auto all = groups(2, 2);

@@ -1,4 +1,5 @@
 // Every choice of the configuration reaches the trainer.
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/learn/supervised/methods.hpp"
@@ -52,6 +53,15 @@ TEST(TrainerSettings, LanesReachEveryTrainer) {
   EXPECT_EQ(optim_of(config.critic, config).lanes, 4);
   config.method = config::kSft;
   EXPECT_EQ(supervised_settings(config, 1).optim.lanes, 4);
+}
+
+TEST(TrainerSettings, ACriticCheckpointsAsThePolicyDoes) {
+  config::TrainConfig config;
+  EXPECT_FALSE(critic_settings(config, 1, {}).optim.checkpointing);
+  config.actor.gradient_checkpointing_enable = true;
+  config.actor.param_dtype = config::ParamDtype::kBf16;
+  EXPECT_TRUE(critic_settings(config, 1, {}).optim.checkpointing);
+  EXPECT_EQ(critic_settings(config, 1, {}).optim.panels, kernels::PanelDtype::kF32);
 }
 
 TEST(TrainerSettings, MoreLanesThanSamplesAreNoted) {
