@@ -324,6 +324,7 @@ core::Result<std::unique_ptr<PolicyTrainer>> PolicyTrainer::create(
   TROUPE_TRY(check_settings(settings));
   TROUPE_TRY_ASSIGN(trained, TrainableModel::create(std::move(master), settings.optim,
                                                     settings.total_steps, team));
+  if (settings.ema_beta >= 0) TROUPE_TRY(trained->gather());  // the average begins with them
   std::unique_ptr<PolicyTrainer> trainer =
       std::make_unique<PolicyTrainerImpl>(std::move(trained), settings);
   return trainer;

@@ -1,8 +1,9 @@
 // Loads a model's weights from a Hugging Face folder: one safetensors file, or shards with their
 // index. Refuses a folder that lacks a tensor of the model, has one with another shape, or has a
 // tensor of an unknown name.
+#include "runtime/core/pages.hpp"
 #include "runtime/core/rng.hpp"
-#include "runtime/model/params.hpp"
+#include "runtime/model/load_elements.hpp"
 #include "runtime/model/weight_files.hpp"
 
 #include <algorithm>
@@ -34,28 +35,39 @@ std::string place_text(std::int64_t at, const std::vector<std::int64_t>& shape) 
 }
 
 // Refuses NaN and infinite weights here: otherwise every computation that uses them would fail,
-// much later.
+// much later. `part`: elements of the buffer `data`, within the tensor.
 Result<void> check_finite(const WeightFiles::Place& found,
                           const ParamView& view,
+                          core::Range part,
                           const float* data) {
-  const float* const end = data + view.count;
+  const float* const end = data + part.end;
   const float* const wrong =
-      std::find_if(data, end, [](float value) { return !std::isfinite(value); });
+      std::find_if(data + part.begin, end, [](float value) { return !std::isfinite(value); });
   if (wrong == end) return {};
-  return bad_file(found.file->path(), "tensor " + view.name + " holds " + std::to_string(*wrong) +
-                                          " at " + place_text(wrong - data, view.shape) +
-                                          "; every weight must be a finite number. Take an earlier "
-                                          "checkpoint, or download the file anew");
+  return bad_file(
+      found.file->path(),
+      "tensor " + view.name + " holds " + std::to_string(*wrong) + " at " +
+          place_text(wrong - data - view.offset, view.shape) +
+          "; every weight must be a finite number. Take an earlier checkpoint, or download the "
+          "file anew");
 }
 
-Result<void> read_tensor(const WeightFiles::Place& found, const ParamView& view, float* data) {
+Result<void> read_tensor(const WeightFiles::Place& found,
+                         const ParamView& view,
+                         const ElementsToRead& read,
+                         float* data) {
   if (found.tensor->shape != view.shape) {
     return bad_file(found.file->path(), "tensor " + view.name + " has shape " +
                                             shape_text(found.tensor->shape) +
                                             "; config.json makes it " + shape_text(view.shape));
   }
-  TROUPE_TRY(found.file->read_f32(*found.tensor, data + view.offset));
-  return check_finite(found, view, data + view.offset);
+  const core::Range whole{view.offset, view.offset + view.count};
+  for (const core::Range part : read ? read(whole) : std::vector<core::Range>{whole}) {
+    TROUPE_TRY(found.file->read_f32(*found.tensor, part.begin - view.offset, part.size(),
+                                    data + part.begin));
+    TROUPE_TRY(check_finite(found, view, part, data));
+  }
+  return {};
 }
 
 // A tied model's file may also store the head, which must then equal the embedding.
@@ -146,6 +158,13 @@ Result<std::vector<fs::path>> weight_files(const fs::path& folder) {
 Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
                                                HeadKind head,
                                                std::uint64_t seed) {
+  return load_elements(folder, head, seed, nullptr);
+}
+
+Result<std::unique_ptr<ParamStore>> load_elements(const fs::path& folder,
+                                                  HeadKind head,
+                                                  std::uint64_t seed,
+                                                  const ElementsToRead& read) {
   TROUPE_TRY_ASSIGN(spec, read_spec(folder));
   if (head == HeadKind::kLanguage && spec.head == HeadKind::kScore) {
     return bad_file(folder,
@@ -182,10 +201,13 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
     }
   }
   auto params = std::make_unique<ParamStore>(spec);
+  if (read) {
+    core::use_small_pages(params->data(), static_cast<std::size_t>(params->size()) * sizeof(float));
+  }
   if (fresh_score) fill_fresh_score(params->view(kScoreWeight), seed);
   for (const ParamView& view : views) {
     if (fresh_score && view.name == kScoreWeight) continue;
-    TROUPE_TRY(read_tensor(*weights.find(view.name), view, params->data()));
+    TROUPE_TRY(read_tensor(*weights.find(view.name), view, read, params->data()));
   }
   return params;
 }

@@ -94,16 +94,24 @@ std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) cons
 }
 
 Result<void> SafetensorsFile::read_f32(const TensorInfo& tensor, float* out) const {
-  const std::byte* from = bytes(tensor).data();
+  return read_f32(tensor, 0, tensor.count, out);
+}
+
+Result<void> SafetensorsFile::read_f32(const TensorInfo& tensor,
+                                       std::int64_t first,
+                                       std::int64_t count,
+                                       float* out) const {
+  const std::byte* const from =
+      bytes(tensor).data() + static_cast<std::uint64_t>(first) * dtype_bytes(tensor.dtype);
   switch (tensor.dtype) {
     case Dtype::kF32:
-      std::memcpy(out, from, tensor.end - tensor.begin);
+      std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float));
       return {};
     case Dtype::kBf16:
-      convert_16(from, tensor.count, out, bf16_to_f32);
+      convert_16(from, count, out, bf16_to_f32);
       return {};
     case Dtype::kF16:
-      convert_16(from, tensor.count, out, f16_to_f32);
+      convert_16(from, count, out, f16_to_f32);
       return {};
     default:
       break;

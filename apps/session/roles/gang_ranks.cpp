@@ -5,6 +5,7 @@
 #include "kernels/cuda/device_team.hpp"
 #include "runtime/collective/nccl_link.hpp"
 #include "runtime/learn/libtorch.hpp"
+#include "runtime/learn/ranks/block_shards.hpp"
 #include "runtime/net/own_address.hpp"
 
 #include <algorithm>
@@ -96,6 +97,17 @@ void GangRanks::abandon_starts() {
     const Gang gang = rank.gang.lock();
     if (gang && !rank.connected) gang->abort();
   }
+}
+
+model::ElementsToRead elements_to_read(const actors::Spawn& spawn,
+                                       const config::TrainConfig& config,
+                                       const learn::OptimSettings& optim,
+                                       core::TeamRunner& team) {
+  const bool divided = spawn.ranks > 1 && config.train.zero_stage == 3 &&
+                       optim.trained.everything() && team.memory().on_host();
+  if (!divided) return nullptr;
+  return [rank = static_cast<int>(spawn.rank), ranks = static_cast<int>(spawn.ranks)](
+             core::Range all) { return learn::BlockShards::of_rank(rank, ranks, all); };
 }
 
 GangRanks::MakeLink link_of_rank(const actors::Spawn& spawn,

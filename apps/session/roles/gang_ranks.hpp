@@ -10,6 +10,8 @@
 #include "runtime/collective/gateway_rendezvous.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/learn/settings.hpp"
+#include "runtime/model/load_elements.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -66,6 +68,13 @@ class GangRanks {
   std::map<std::string, Rank> ranks_;               // by role
   std::map<std::string, std::uint64_t> abandoned_;  // newest start by role
 };
+
+// What a rank reads of the weights that it starts from: at stage 3, on processors, its own blocks.
+// Null: everything. `optim`: of the trainer.
+model::ElementsToRead elements_to_read(const actors::Spawn& spawn,
+                                       const config::TrainConfig& config,
+                                       const learn::OptimSettings& optim,
+                                       core::TeamRunner& team);
 
 // How the ranks' devices exchange bytes; null where none of the ranks is on a GPU. `team`, on which
 // this one computes, outlives the link.

@@ -174,12 +174,13 @@ learn::CriticSettings critic_settings(const config::TrainConfig& config,
 core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
                                      std::uint64_t updates,
                                      core::TeamRunner& team,
-                                     learn::Ranks ranks) {
+                                     learn::Ranks ranks,
+                                     const model::ElementsToRead& read) {
   const CriticSource source = critic_source(config);
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(source.from));
   const std::uint64_t seed =
       core::derive_seed(static_cast<std::uint64_t>(config.train.seed), kCriticHead);
-  TROUPE_TRY_ASSIGN(params, model::load_model(folder, model::HeadKind::kScore, seed));
+  TROUPE_TRY_ASSIGN(params, model::load_elements(folder, model::HeadKind::kScore, seed, read));
   TROUPE_TRY(check_fits(config, params->spec(), source.key, folder));
   auto settings = critic_settings(config, updates, params->spec());
   settings.optim.ranks = ranks;

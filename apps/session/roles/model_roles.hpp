@@ -9,6 +9,7 @@
 #include "runtime/core/team.hpp"
 #include "runtime/learn/critic_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
+#include "runtime/model/load_elements.hpp"
 #include "runtime/model/packed.hpp"
 
 #include <cstdint>
@@ -40,11 +41,13 @@ struct MadeCritic {
 
 // Starts from critic.model_name_or_path, else the first reward model, else the policy's body with a
 // fresh score head drawn from train.seed. `team` outlives it. `ranks`: its gang, if it has one.
+// `read`: what it reads of its weights; null: everything.
 // Error kConfig: another vocabulary than the policy's, or a context too short for its sequences.
 core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
                                      std::uint64_t updates,
                                      core::TeamRunner& team,
-                                     learn::Ranks ranks = {});
+                                     learn::Ranks ranks = {},
+                                     const model::ElementsToRead& read = nullptr);
 
 // The weights of ref.model_name_or_path, else of the policy as it was before training. Error
 // kConfig: another vocabulary than the policy's, or a context too short for its sequences.

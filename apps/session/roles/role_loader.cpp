@@ -202,11 +202,12 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   TROUPE_TRY_ASSIGN(team, team_of(order));
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
+  const auto read = elements_to_read(order.spawn, config, settings.optim, *team);
   auto params = std::move(shared_.params);
   if (!params) {
-    TROUPE_TRY_SET(params, model::load_model(folder));
+    TROUPE_TRY_SET(params, model::load_elements(folder, model::HeadKind::kLanguage, 0, read));
   }
-  TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
   settings.optim.ranks = ranks_of(gang, config);
@@ -243,9 +244,10 @@ Result<RoleRecipe> RoleLoader::load_supervised(const Order& order) {
   TROUPE_TRY_ASSIGN(team, team_of(order));
   TROUPE_TRY_ASSIGN(steps, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  const auto read = elements_to_read(order.spawn, config, optim_settings(config), *team);
   auto params = std::move(shared_.params);
   if (!params) {
-    TROUPE_TRY_SET(params, supervised_params(config));
+    TROUPE_TRY_SET(params, supervised_params(config, read));
   }
   const bool scores = params->spec().head == model::HeadKind::kScore;
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
@@ -266,7 +268,9 @@ Result<RoleRecipe> RoleLoader::load_critic(const Order& order) {
   TROUPE_TRY_ASSIGN(team, team_of(order));
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(gang, gang_of(order, *team));
-  TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team, ranks_of(gang, order.config)));
+  const auto read = elements_to_read(order.spawn, order.config, {}, *team);
+  TROUPE_TRY_ASSIGN(made,
+                    make_critic(order.config, updates, *team, ranks_of(gang, order.config), read));
   if (order.spawn.rank > 0)
     return follower(actors::obeying(std::move(made.trainer)), std::move(gang), team);
   if (gang)

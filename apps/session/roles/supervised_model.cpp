@@ -15,11 +15,11 @@ const learn::Method& method_of_run(const config::TrainConfig& config) {
 }  // namespace
 
 core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
-    const config::TrainConfig& config) {
+    const config::TrainConfig& config, const model::ElementsToRead& read) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
-  return model::load_model(
+  return model::load_elements(
       folder, method_of_run(config).scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
-      static_cast<std::uint64_t>(config.train.seed));
+      static_cast<std::uint64_t>(config.train.seed), read);
 }
 
 core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(

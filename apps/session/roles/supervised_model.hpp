@@ -7,7 +7,7 @@
 #include "runtime/core/team.hpp"
 #include "runtime/learn/ranks/ranks.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
-#include "runtime/model/params.hpp"
+#include "runtime/model/load_elements.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -15,9 +15,9 @@
 namespace troupe::app {
 
 // The weights that the run starts from; for a reward model with a score head, the folder's own or
-// one drawn from train.seed.
+// one drawn from train.seed. `read`: null for everything.
 core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
-    const config::TrainConfig& config);
+    const config::TrainConfig& config, const model::ElementsToRead& read = nullptr);
 
 // `params`: those of supervised_params. Its reference is ref.model_name_or_path, or `params` as
 // they are. `team` outlives the trainer. `ranks`: its gang, if it has one.

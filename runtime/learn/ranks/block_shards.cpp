@@ -31,6 +31,17 @@ core::Range BlockShards::in_buffer(core::Range turns) const {
   return {std::min(turns.begin * turn, elements_), std::min(turns.end * turn, elements_)};
 }
 
+std::vector<core::Range> BlockShards::of_rank(int rank, int ranks, core::Range elements) {
+  std::vector<core::Range> ranges;
+  const std::int64_t first = elements.begin / kBlock;
+  for (std::int64_t block = first + (rank - first % ranks + ranks) % ranks;
+       block * kBlock < elements.end; block += ranks) {
+    ranges.push_back(
+        {std::max(block * kBlock, elements.begin), std::min((block + 1) * kBlock, elements.end)});
+  }
+  return ranges;
+}
+
 void BlockShards::pack(
     core::Team team, const float* window, int rank, core::Range turns, float* part) const {
   move(team, rank, turns, window, part, true);

@@ -10,6 +10,7 @@
 #include "runtime/core/team.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace troupe::learn {
 
@@ -32,6 +33,9 @@ class BlockShards {
   std::int64_t place(int rank, std::int64_t i) const {
     return (i / kBlock * ranks_ + rank) * kBlock + i % kBlock;
   }
+
+  // A rank's blocks within these elements of a buffer, in ascending order, cut at both ends.
+  static std::vector<core::Range> of_rank(int rank, int ranks, core::Range elements);
 
   // The elements of the buffer in turns [begin, end): they are neighbours.
   core::Range in_buffer(core::Range turns) const;

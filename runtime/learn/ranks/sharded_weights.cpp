@@ -31,6 +31,7 @@ ShardedWeights::ShardedWeights(RankGroup& group,
   TROUPE_CHECK(master.memory().on_host(), "the whole weights are on the host");
   panels_->set_gate(this);
   take_own();
+  let_go();
 }
 
 std::shared_ptr<const model::PackedWeights> ShardedWeights::panels(core::Version version) {

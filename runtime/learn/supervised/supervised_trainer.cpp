@@ -299,6 +299,7 @@ Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
   if (!settings.loss.method->reference) {
     reference.reset();
   } else if (!reference) {
+    TROUPE_TRY(model->gather());
     auto panels =
         std::make_shared<model::PackedWeights>(model->spec(), settings.optim.panels, team.memory());
     team.run([&](core::Team member) {

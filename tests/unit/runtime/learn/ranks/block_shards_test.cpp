@@ -26,6 +26,20 @@ TEST(BlockShards, DealsBlocksInTurn) {
   EXPECT_EQ(shards.in_buffer({1, 2}).end, 5 * kBlock + 100);
 }
 
+TEST(BlockShards, BlocksOfARankAreCutAtBothEnds) {
+  const auto text = [](int rank, core::Range elements) {
+    std::string all;
+    for (const core::Range range : BlockShards::of_rank(rank, 3, elements))
+      all += std::to_string(range.begin) + "-" + std::to_string(range.end) + " ";
+    return all;
+  };
+  EXPECT_EQ(text(0, {0, 3 * kBlock + 5}), "0-4096 12288-12293 ");
+  EXPECT_EQ(text(1, {kBlock + 7, 2 * kBlock - 7}), "4103-8185 ");
+  EXPECT_EQ(text(2, {kBlock + 7, 2 * kBlock}), "");
+  EXPECT_EQ(text(2, {kBlock + 7, 9 * kBlock - 1}), "8192-12288 20480-24576 32768-36863 ");
+  EXPECT_EQ(text(0, {5 * kBlock, 5 * kBlock}), "");
+}
+
 // Every number of a buffer goes into one shard, in ascending order, and back to where it was; with
 // any number of ranks and of turns at a time.
 TEST(BlockShards, MovesEachNumberToItsPlaceAndBack) {

@@ -3,14 +3,17 @@
 #pragma once
 
 #include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/ranks/block_shards.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/learn/trainer.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_threads.hpp"
 #include "tests/unit/runtime/store/joined_state.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,10 +55,17 @@ inline std::vector<Leavings> run_on_ranks(const RankRun& run, int ranks, int sta
   return all;
 }
 
-inline std::unique_ptr<model::ParamStore> start_weights(const model::ModelSpec& spec) {
+// `own`: of a rank that is given its own blocks alone; what others have is NaN. Null: everything.
+inline std::unique_ptr<model::ParamStore> start_weights(
+    const model::ModelSpec& spec, const collective::Collectives* own = nullptr) {
   auto params = std::make_unique<model::ParamStore>(spec);
   model::randomise(*params, 11, 0.15f);
-  return params;
+  if (own == nullptr) return params;
+  auto part = std::make_unique<model::ParamStore>(spec);
+  std::fill_n(part->data(), part->size(), std::numeric_limits<float>::quiet_NaN());
+  for (const core::Range block : BlockShards::of_rank(own->rank(), own->size(), {0, part->size()}))
+    std::copy_n(params->data() + block.begin, block.size(), part->data() + block.begin);
+  return part;
 }
 
 inline std::vector<float> all_weights(const model::ParamStore& store) {
@@ -72,12 +82,14 @@ struct PolicyRun {
   TrainerSettings settings;
   model::ModelSpec spec = tiny_spec();
   bool stale = false;
+  bool own_blocks = false;  // each rank starts from its own alone; also below
 
   void operator()(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out) const {
     core::SerialTeam team;
     TrainerSettings own = settings;
     own.optim.ranks = ranks;
-    auto made = PolicyTrainer::create(start_weights(spec), own, team);
+    auto made =
+        PolicyTrainer::create(start_weights(spec, own_blocks ? ranks.gang : nullptr), own, team);
     ASSERT_TRUE(made) << made.error().message;
     PolicyTrainer& trainer = **made;
     for (std::uint64_t update = 0; update < 2; ++update) {
@@ -122,13 +134,15 @@ struct PolicyRun {
 // Values, then two epochs in two mini-batches.
 struct CriticRun {
   CriticSettings settings;
+  bool own_blocks = false;
 
   void operator()(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out) const {
     core::SerialTeam team;
     CriticSettings own = settings;
     own.optim.ranks = ranks;
-    auto made =
-        CriticTrainer::create(start_weights(model::with_score_head(tiny_spec(false))), own, team);
+    auto made = CriticTrainer::create(
+        start_weights(model::with_score_head(tiny_spec(false)), own_blocks ? ranks.gang : nullptr),
+        own, team);
     ASSERT_TRUE(made) << made.error().message;
     const auto language = start_weights(tiny_spec());
     model::PackedWeights packed(language->spec());
@@ -158,6 +172,7 @@ struct CriticRun {
 struct SupervisedRun {
   SupervisedSettings settings;
   model::ModelSpec spec = tiny_spec();
+  bool own_blocks = false;
 
   data::SupervisedDataset rows() const {
     core::Rng rng(5);
@@ -178,8 +193,9 @@ struct SupervisedRun {
     own.optim.ranks = ranks;
     const bool scores = settings.loss.method->scores;
     auto made = SupervisedTrainer::create(
-        start_weights(scores ? model::with_score_head(tiny_spec(false)) : spec), nullptr, own,
-        team);
+        start_weights(scores ? model::with_score_head(tiny_spec(false)) : spec,
+                      own_blocks ? ranks.gang : nullptr),
+        nullptr, own, team);
     ASSERT_TRUE(made) << made.error().message;
     const data::SupervisedDataset data = rows();
     const std::vector<std::vector<std::uint64_t>> steps = {

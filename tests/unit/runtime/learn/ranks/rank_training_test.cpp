@@ -104,6 +104,33 @@ TEST(RankTraining, FrozenTensorsToo) {
   expect_no_change(run, {2, 3, 8});
 }
 
+// At stage 3 no rank need ever have had the whole weights. An average and a reference that begin
+// with them are whole.
+TEST(RankTraining, ARankThatStartsFromItsOwnBlocksAloneToo) {
+  const auto expect_the_same = [](auto run) {
+    const Leavings alone = test::run_alone(run);
+    run.own_blocks = true;
+    for (const Leavings& one : test::run_on_ranks(run, 3, 3))
+      expect_same(one, alone, "own blocks");
+  };
+  auto policy = policy_run();
+  policy.settings.ema_beta = 0.9;
+  expect_the_same(policy);
+  test::CriticRun critic;
+  critic.settings.optim = eight_lanes();
+  critic.settings.batch = {64, 2, 2};
+  critic.settings.total_steps = 12;
+  expect_the_same(critic);
+  for (const char* method : {"sft", "dpo"}) {
+    test::SupervisedRun run;
+    run.settings.loss.method = Chosen<Method>(method);
+    run.settings.optim = eight_lanes();
+    run.settings.micro_tokens_max = 48;
+    run.settings.total_steps = 10;
+    expect_the_same(run);
+  }
+}
+
 // Masks and whitening of the whole update, and values of a critic.
 TEST(RankTraining, WhatIsComputedOverTheWholeUpdateToo) {
   auto run = policy_run();

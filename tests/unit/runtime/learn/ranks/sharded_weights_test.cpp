@@ -4,13 +4,17 @@
 
 #include "runtime/learn/lane_sum.hpp"
 #include "runtime/learn/ranks/rank_gradient.hpp"
+#include "runtime/model/load_elements.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_runs.hpp"
+#include "tests/unit/runtime/learn/ranks/resident_pages.hpp"
 #include "tests/unit/runtime/model/device_team.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 namespace troupe::learn {
 namespace {
@@ -56,7 +60,7 @@ void expect_a_pass_to_have_each_part(const model::ModelSpec& spec,
     model::ParamStore master = start->to(core::host_memory());
     ShardedWeights weights(group, master, kernels::PanelDtype::kF32, *team,
                            offload ? core::host_memory() : memory);
-    EXPECT_TRUE(weights.whole());
+    EXPECT_FALSE(weights.whole());
     const BlockShards shards(start->size(), ranks);
     const model::PartRoom room(spec, start->layout(), ranks * BlockShards::kBlock);
     EXPECT_EQ(weights.own().size(), shards.elements(gang.rank()));
@@ -86,6 +90,32 @@ void expect_a_pass_to_have_each_part(const model::ModelSpec& spec,
     ASSERT_TRUE(weights.gather_all());
     EXPECT_TRUE(std::equal(start->data(), start->data() + start->size(), master.data()));
   });
+}
+
+// Of a folder a rank reads its own blocks, bit for bit; what else there is takes no memory, and is
+// not looked at.
+TEST(ShardedWeights, ARankReadsItsOwnBlocksOfAFolder) {
+  const auto start = test::start_weights(larger_spec());
+  for (const core::Range block : BlockShards::of_rank(2, 3, {0, start->size()}))
+    start->data()[block.begin] = std::numeric_limits<float>::quiet_NaN();
+  const troupe::test::TempFolder parent;
+  const auto folder = parent.path() / "model";
+  ASSERT_TRUE(model::save_model(*start, folder, model::StorageDtype::kF32, {}));
+  const auto bytes = static_cast<std::size_t>(start->size()) * sizeof(float);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto loaded = model::load_elements(
+        folder, model::HeadKind::kLanguage, 0,
+        [rank](core::Range all) { return BlockShards::of_rank(rank, 3, all); });
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    for (const core::Range block : BlockShards::of_rank(rank, 3, {0, start->size()}))
+      EXPECT_EQ(std::memcmp((*loaded)->data() + block.begin, start->data() + block.begin,
+                            static_cast<std::size_t>(block.size()) * sizeof(float)),
+                0)
+          << block.begin;
+    EXPECT_LE(test::resident_pages((*loaded)->data(), bytes),
+              static_cast<std::int64_t>(bytes / 4096) * 4 / 10);
+  }
+  EXPECT_FALSE(model::load_model(folder));
 }
 
 TEST(ShardedWeights, APassHasEachPartInTurn) {
@@ -124,6 +154,7 @@ void expect_each_part_to_be_shown(bool tied, bool offload, const Teams& make_tea
       }));
       EXPECT_TRUE(std::equal(seen.begin(), seen.end(), start->data()));
     };
+    ASSERT_TRUE(weights.gather_all());
     show();
     EXPECT_EQ(calls == 1, memory.on_host()) << "they are whole on the host";
     weights.begin_pass();
