@@ -110,10 +110,9 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
   const std::int64_t steps =
       settings.batch.epochs *
       std::min(settings.batch.mini_batches, static_cast<std::int64_t>(update.groups.size()));
-  const bool start_first = start_needed(algo), on_policy = update.staleness.on_policy();
-  update.anchor = anchor_source(algo.objective, on_policy, steps, start_first);
-  const bool extra = start_first && !on_policy;
-  if (update.anchor == AnchorSource::kScored || extra) {
+  const bool on_policy = update.staleness.on_policy();
+  update.anchor = anchor_source(algo.objective, on_policy, steps, start_needed(algo));
+  if (scores_start(algo, on_policy, steps)) {
     // Log-probs do not depend on the plan, so ranks may have one that gives work to each.
     const Dealing dealing{.lanes = count_of(settings.optim.ranks)};
     TROUPE_TRY_ASSIGN(all, plan_update(update.groups, settings.batch, {}, dealing));

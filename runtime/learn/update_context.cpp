@@ -33,6 +33,13 @@ AnchorSource anchor_source(Chosen<Objective> objective,
   return optimiser_steps == 1 && !start_needed ? AnchorSource::kCurrent : AnchorSource::kScored;
 }
 
+bool scores_start(const AlgoSettings& algo, bool on_policy, std::int64_t optimiser_steps) {
+  const bool first = start_needed(algo);
+  return anchor_source(algo.objective, on_policy, optimiser_steps, first) ==
+             AnchorSource::kScored ||
+         (first && !on_policy);
+}
+
 TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
                                const TokenTable<float>& scored,
                                double tau) {

@@ -51,6 +51,10 @@ AnchorSource anchor_source(Chosen<Objective> objective,
 // coefficient, the estimator, or the correction's mask.
 bool start_needed(const AlgoSettings& algo);
 
+// Whether an update of so many optimiser steps has an extra forward pass before the first, for l_p.
+// `on_policy`: its starting version sampled every token.
+bool scores_start(const AlgoSettings& algo, bool on_policy, std::int64_t optimiser_steps);
+
 // The mask of m2po for every token of the update: 1 to keep it, 0 to drop it (second_moment_mask
 // over all tokens at l_p, so the mask does not depend on how the update is cut). `scored` holds
 // l_p, or is empty if l_p = l_mu; `tau` is the bound of the mean.

@@ -19,6 +19,7 @@ enum class Kind {
   kSparePanels,  // another version of them
   kReference,    // panels of a frozen reference beside a trainer
   kGathered,     // layers that other ranks, or the host, own
+  kStaging,      // pieces on their way between ranks
   kKeys,         // keys and values of an engine
   kActivations,  // with scratch
   kLogits,
@@ -26,10 +27,10 @@ enum class Kind {
   kAverage,    // the moving average of the weights
   kContext,    // what the process takes before it has a model
 };
-inline constexpr std::array<std::string_view, 14> kKindNames = {
-    "master",       "moments",          "gradients",       "partial sums",    "panels",
-    "spare panels", "reference panels", "gathered layers", "keys and values", "activations",
-    "logits",       "snapshots",        "moving average",  "context"};
+inline constexpr std::array<std::string_view, 15> kKindNames = {
+    "master",       "moments",          "gradients",       "partial sums",   "panels",
+    "spare panels", "reference panels", "gathered layers", "staging",        "keys and values",
+    "activations",  "logits",           "snapshots",       "moving average", "context"};
 inline constexpr std::size_t kKinds = kKindNames.size();
 
 class MemoryUse {

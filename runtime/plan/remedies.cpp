@@ -75,8 +75,7 @@ void add_row_changes(const RunFacts& run, std::vector<Change>& changes) {
 void add_trainer_changes(const RunFacts& run, std::size_t role, std::vector<Change>& changes) {
   changes.push_back(
       {"checkpointing", "--actor.gradient_checkpointing_enable true", [](RunFacts& facts) {
-         return each<TrainerFacts>(
-             facts, [](auto& one) { return !one.fixed && set(one.checkpointing, true); });
+         return each<TrainerFacts>(facts, [](auto& one) { return set(one.checkpointing, true); });
        }});
   const auto& own = std::get<TrainerFacts>(run.roles[role].facts);
   for (std::int64_t stage = own.ranks.zero_stage + 1; stage <= 3; ++stage) {

@@ -7,6 +7,8 @@ namespace troupe::plan {
 namespace {
 
 constexpr std::int64_t kF32_bytes = 4;
+constexpr std::int64_t kStaging_bytes = 16 << 20;  // of ranks, for each kind of piece
+constexpr std::int64_t kWindow_bytes = 1 << 20;    // from one rank to another
 constexpr std::int64_t kSnapshots = 2;  // that are reused in turn; a third while a receiver is slow
 // Logits of one batch of draws: on a device, and on the host, where rows are between two bounds.
 constexpr std::int64_t kDeviceDraws_bytes = std::int64_t{1} << 29;
@@ -30,6 +32,7 @@ MemoryUse TrainerFacts::memory(const Place& place) const {
   add_weights(use, place);
   add_gradients(use);
   add_panels(use);
+  add_staging(use, place);
   add_rows(use, place);
   add_snapshots(use, place);
   use.add(Kind::kContext, place.on_host ? kHostTrainerContext_bytes : kTrainerContext_bytes);
@@ -41,7 +44,7 @@ void TrainerFacts::add_weights(MemoryUse& use, const Place& place) const {
   const std::int64_t master = kF32_bytes * (model->weights() + adapted + adapters);
   const std::int64_t moments = 2 * kF32_bytes * trained;
   const std::int64_t own_moments = ranks.zero_stage >= 1 ? ranks.shard(moments) : moments;
-  const std::int64_t own_master = ranks.zero_stage >= 3 ? ranks.shard(master) : master;
+  const std::int64_t own_master = divided() ? ranks.shard(master) : master;
   if (offloads()) {
     use.add_on_host(Kind::kMaster, own_master);
     use.add_on_host(Kind::kMoments, own_moments);
@@ -61,12 +64,14 @@ void TrainerFacts::add_weights(MemoryUse& use, const Place& place) const {
 
 void TrainerFacts::add_gradients(MemoryUse& use) const {
   const std::int64_t gradient = kF32_bytes * trained;
-  use.add(Kind::kGradients, ranks.zero_stage >= 2 ? ranks.shard(gradient) : gradient);
+  // Only the owner of a block has its sum; at stage 0 all get the whole besides.
+  if (ranks.count > 1) use.add(Kind::kGradients, ranks.shard(gradient));
+  if (ranks.count == 1 || ranks.zero_stage == 0) use.add(Kind::kGradients, gradient);
   if (lanes == 1) return;
   // A rank's own lanes come one after another; sums of subtrees wait for their siblings.
   const std::int64_t waiting = floor_log2((lanes + ranks.count - 1) / ranks.count);
-  // With a lane for each rank, stage 3 ships its gradient layer by layer.
-  const bool on_the_way = ranks.zero_stage >= 3 && lanes == ranks.count;
+  // With a lane for each rank, divided weights ship its gradient part by part.
+  const bool on_the_way = divided() && lanes <= ranks.count;
   const std::int64_t lane =
       on_the_way ? kF32_bytes * std::min(model->part_room(), trained) : gradient;
   use.add(Kind::kPartials, lane + waiting * gradient);
@@ -76,7 +81,7 @@ void TrainerFacts::add_panels(MemoryUse& use) const {
   const std::int64_t whole = model->panel_bytes(panels);
   const std::int64_t values = kF32_bytes * model->part_room();
   if (reference) use.add(Kind::kReference, reference->panel_bytes(panels));
-  if (ranks.zero_stage >= 3) {
+  if (divided()) {
     // One layer at a time: master values, which the backward pass reads, and panels.
     const auto width = static_cast<std::int64_t>(kernels::bytes_of_weight(panels));
     use.add(Kind::kGathered, values + model->largest_part() * width);
@@ -87,10 +92,29 @@ void TrainerFacts::add_panels(MemoryUse& use) const {
   if (offloads()) use.add(Kind::kGathered, values);
 }
 
+// What gradients are packed into and come in by (learn::LaneExchange), the same of weights
+// (learn::ShardMover), and the windows of a host's shared memory to and from each other rank.
+void TrainerFacts::add_staging(MemoryUse& use, const Place& place) const {
+  if (ranks.count == 1) return;
+  const std::int64_t gradient = kF32_bytes * trained;
+  const std::int64_t part = std::min(kF32_bytes * model->largest_part(), gradient);
+  const std::int64_t shipped = divided() ? part : gradient;
+  std::int64_t staging = std::min(kStaging_bytes, 2 * shipped);
+  const std::int64_t piece = std::min(kStaging_bytes, gradient);
+  staging += divided() ? std::min(kStaging_bytes, part) : piece;
+  if (trained < model->weights()) staging += piece;  // neighbours of what is trained
+  use.add(Kind::kStaging, place.grown(staging));
+  const std::int64_t windows = 2 * (ranks.count - 1) * kWindow_bytes;
+  if (place.on_host) use.add(Kind::kStaging, windows);
+  if (!place.on_host) use.add_on_host(Kind::kStaging, windows);
+}
+
 void TrainerFacts::add_rows(MemoryUse& use, const Place& place) const {
   const TrainRows train{*model, rows, trained_layers, checkpointing};
   const ForwardRows forward{*model, rows};
-  const std::int64_t members = place.on_host ? place.members : 1;
+  // The ranks of a host share its cores.
+  const std::int64_t members =
+      place.on_host ? std::max<std::int64_t>(place.members / ranks.count, 1) : 1;
   std::int64_t activations = train.kept() + train.scratch() + members * train.members_scratch();
   std::int64_t logits = train.logits(place);
   if (scores) {

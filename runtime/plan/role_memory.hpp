@@ -43,7 +43,7 @@ struct TrainerFacts {
   bool publishes = false;      // engines in other processes get its weights
   bool shares_panels = false;  // engines in this process read its panels
   bool average = false;
-  bool fixed = false;  // a critic: no key changes its panels or what it keeps of a layer
+  bool fixed = false;  // a critic: no key changes its panels
   MemoryUse memory(const Place& place) const;
   // Bytes of a version of the weights on its way to engines: f32 from a single rank, in the panels'
   // type from several.
@@ -51,9 +51,12 @@ struct TrainerFacts {
 
  private:
   bool offloads() const { return ranks.offload && adapted == 0; }
+  // Stage 3 of a model that is trained as a whole; else it is stage 2.
+  bool divided() const { return ranks.zero_stage >= 3 && trained == model->weights(); }
   void add_weights(MemoryUse& use, const Place& place) const;
   void add_gradients(MemoryUse& use) const;
   void add_panels(MemoryUse& use) const;
+  void add_staging(MemoryUse& use, const Place& place) const;
   void add_rows(MemoryUse& use, const Place& place) const;
   void add_snapshots(MemoryUse& use, const Place& place) const;
 };

@@ -1,5 +1,5 @@
 // The same for many runs: the formulas of `troupe plan` hold whatever is drawn.
-#include "plan_memory_support.hpp"
+#include "plan_ranks_support.hpp"
 
 namespace troupe::test {
 namespace {
@@ -10,6 +10,15 @@ TEST(PlanMemoryManySeeds, IsWithinATenth) {
     run.own_processes = seed % 2 == 0;
     if (run.method != "ppo") run.own_processes = false;
     expect_plan_holds(run);
+  }
+}
+
+// Of 2 and of 4 ranks, at each stage.
+TEST(PlanMemoryManySeeds, OfRanksIsWithinATenth) {
+  for (std::uint64_t seed = 30; seed < 42; ++seed) {
+    const std::string method = std::vector<std::string>{"pretrain", "dpo", "sft"}[seed % 3];
+    expect_plan_of_ranks_holds(
+        draw_ranks(method, seed, seed % 4 < 2 ? 2 : 4, static_cast<int>(seed / 2 % 4)));
   }
 }
 

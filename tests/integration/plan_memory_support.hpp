@@ -22,6 +22,7 @@ struct DrawnRun {
   std::vector<std::string> settings;
   std::int64_t rows = 0;  // of a micro-batch
   bool own_processes = false;
+  int ranks = 1;  // of the policy
 
   std::string text() const {
     std::string all = "train " + method + ", " + std::to_string(spec.layers) + " layers of " +
@@ -153,15 +154,18 @@ inline pid_t process_named(pid_t parent, const std::string& name) {
   return 0;
 }
 
-// Most of its own memory that a process had: what it alone has of anonymous pages, and what it has
-// of memory that it shares with receivers of weights.
+// What a process alone has of anonymous pages, and what it has of memory that it shares with
+// receivers of weights and other ranks.
+inline double own_memory(pid_t pid) {
+  return smaps_bytes(pid, "Anonymous:") + 1048576 * app::memory_mb(pid, "RssShmem:");
+}
+
+// Most of it that a process had.
 inline double most_memory(Background& program, const std::string& name) {
   double most = 0;
   while (!program.wait(0.02)) {
     const pid_t pid = process_named(program.pid(), name);
-    if (pid == 0) continue;
-    most =
-        std::max(most, smaps_bytes(pid, "Anonymous:") + 1048576 * app::memory_mb(pid, "RssShmem:"));
+    if (pid != 0) most = std::max(most, own_memory(pid));
   }
   return most;
 }
@@ -177,14 +181,20 @@ inline double planned_memory(const std::vector<std::string>& words, const std::s
   return bytes;
 }
 
-// Runs it and expects the plan to be within a tenth of what was measured.
-inline void expect_plan_holds(const DrawnRun& run) {
-  const ScratchFolder scratch;
+// The model and the rows of a run.
+inline void write_inputs(const DrawnRun& run, const ScratchFolder& scratch) {
   make_tiny_model(scratch, run.spec,
                   [](model::ParamStore& params) { model::randomise(params, 7, 0.02f); });
   const std::filesystem::path folder = scratch / "";
   write_byte_tokenizer(folder / "tiny");
   write_rows(run, folder / "rows.jsonl");
+}
+
+// Runs it and expects the plan to be within a tenth of what was measured.
+inline void expect_plan_holds(const DrawnRun& run) {
+  const ScratchFolder scratch;
+  write_inputs(run, scratch);
+  const std::filesystem::path folder = scratch / "";
   const std::vector<std::string> words = words_of(run, folder);
   const std::string role = run.own_processes ? "policy" : "";
   const double planned = planned_memory(words, role);

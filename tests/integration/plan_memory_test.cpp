@@ -1,5 +1,5 @@
 // The memory of a process that trains is what `troupe plan` says, for one run of each kind.
-#include "plan_memory_support.hpp"
+#include "plan_ranks_support.hpp"
 
 namespace troupe::test {
 namespace {
@@ -14,6 +14,14 @@ TEST(PlanMemory, OfARunWithAReferenceIsWhatItTakes) {
 
 TEST(PlanMemory, OfARunInOneProcessIsWhatItTakes) {
   expect_plan_holds(draw_run("ppo", 3));
+}
+
+TEST(PlanMemory, OfEachRankThatDividesTheMomentsIsWhatItTakes) {
+  expect_plan_of_ranks_holds(draw_ranks("dpo", 4, 2, 1));
+}
+
+TEST(PlanMemory, OfEachRankThatDividesTheWeightsIsWhatItTakes) {
+  expect_plan_of_ranks_holds(draw_ranks("pretrain", 5, 2, 3));
 }
 
 TEST(PlanMemory, OfThePolicysOwnProcessIsWhatItTakes) {

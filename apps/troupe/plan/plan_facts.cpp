@@ -6,6 +6,7 @@
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/learn/chosen.hpp"
 #include "runtime/learn/supervised/methods.hpp"
+#include "runtime/learn/update_context.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <algorithm>
@@ -155,7 +156,10 @@ class Roles {
 
   Result<void> add_policy(std::int64_t lanes) {
     TROUPE_TRY_ASSIGN(facts, trained_model(model::HeadKind::kLanguage, lanes));
-    facts.scores = true;
+    // In a synchronous run the weights that an update starts from sampled every token.
+    facts.scores =
+        learn::scores_start(trainer_settings(config_, 1).algo, config_.train.staleness_max == 0,
+                            config_.mini_batches() * config_.train.max_epochs);
     facts.average = config_.train.enable_ema;
     facts.publishes = !one_process();
     facts.shares_panels = shares_panels();
@@ -174,6 +178,7 @@ class Roles {
     facts.trained = facts.model->weights();
     facts.trained_layers = facts.model->spec().layers;
     facts.panels = learn::OptimSettings{}.panels;
+    facts.checkpointing = config_.actor.gradient_checkpointing_enable;
     facts.rows = config_.train.micro_tokens_max;
     facts.lanes = lanes;
     facts.ranks = ranks(asked_.critic);

@@ -61,6 +61,18 @@ TEST(AnchorSource, KlInTheRewardVtraceAndM2poReadTheStartBeforeTheFirstStep) {
   EXPECT_TRUE(start_needed(algo));
 }
 
+TEST(AnchorSource, AnUpdateScoresWhenSomethingReadsTheStartAndNoSampleKnowsIt) {
+  AlgoSettings algo;
+  EXPECT_FALSE(scores_start(algo, true, 4));
+  EXPECT_FALSE(scores_start(algo, false, 1));
+  EXPECT_TRUE(scores_start(algo, false, 2));
+  algo.objective = "bypass";
+  EXPECT_FALSE(scores_start(algo, false, 2));
+  algo.estimator = "vtrace";
+  EXPECT_TRUE(scores_start(algo, false, 1));
+  EXPECT_FALSE(scores_start(algo, true, 1));
+}
+
 TEST(TokenBatch, FollowsPartsSamplesAndPositions) {
   const auto groups = marked_groups();
   BatchSettings batch;
