@@ -61,11 +61,7 @@ class TrainerRole {
   // A repeated request loads nothing, so that what was learned since the first stays. Error
   // kPeerLost: an update failed half-way, so the role must start again.
   async::task<core::Result<Loaded>> on(LoadState request) {
-    if (inside_) {
-      co_return core::fail(
-          core::ErrorCode::kPeerLost,
-          "the " + name_ + " stands half-way through update " + std::to_string(*inside_ + 1));
-    }
+    TROUPE_CO_TRY(check_whole());
     if (loaded_) co_return Loaded{from_, next()};
     const std::filesystem::path folder = request.folder.empty() ? "" : request.folder + "/" + name_;
     auto job = [trainer = trainer_, folder]() -> core::Result<core::Version> {
@@ -106,6 +102,13 @@ class TrainerRole {
   std::uint64_t next() const { return answers_.empty() ? from_ : answers_.rbegin()->first + 1; }
   // Updates before the first whose answer is kept.
   std::uint64_t first_kept() const { return from_; }
+  // Error kPeerLost: an update failed half-way, so the role must start again.
+  core::Result<void> check_whole() const {
+    if (!inside_) return {};
+    return core::fail(
+        core::ErrorCode::kPeerLost,
+        "the " + name_ + " stands half-way through update " + std::to_string(*inside_ + 1));
+  }
   // The answer given when this update was trained on; nothing when it was not yet. Error
   // kInvalidArgument: it was, too long ago for the answer to be kept.
   core::Result<std::optional<Trained>> answered(std::uint64_t update) const {

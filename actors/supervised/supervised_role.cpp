@@ -68,6 +68,7 @@ async::task<core::Result<Trained>> SupervisedRole::on(TrainUpdate request) {
   const auto turn = co_await turns_.take();
   TROUPE_CO_TRY_ASSIGN(known, answered(request.update));
   if (known) co_return *known;
+  TROUPE_CO_TRY(check_whole());
   const core::TimePoint begin = context_.timers->now();
   TROUPE_CO_TRY_ASSIGN(rows, co_await fetch(request.update * request.groups, request.groups));
   begin_update(request.update);
@@ -87,6 +88,7 @@ async::task<core::Result<Trained>> SupervisedRole::on(EvaluateRows request) {
   const auto turn = co_await turns_.take();
   const auto known = evaluations_.find(request.steps);
   if (known != evaluations_.end()) co_return known->second;
+  TROUPE_CO_TRY(check_whole());
   if (request.steps != next()) {
     co_return core::fail(core::ErrorCode::kInvalidArgument,
                          "an evaluation after " + std::to_string(request.steps) +

@@ -379,6 +379,22 @@ TEST_F(SupervisedPlay, ARepeatedRequestIsAnsweredAndNothingIsLearnedTwice) {
             std::string::npos);
 }
 
+// The request of a step that fails comes twice: the second may not work with what the first has
+// left.
+TEST_F(SupervisedPlay, ATrainerThatFailedInAStepIsNotUsedAgain) {
+  held_out_ = sequences(50, 1);
+  calls_.fail_at(step_text(0), {core::ErrorCode::kResources, "no memory"});
+  host_data_and_trainer();
+  Answers answers;
+  play([&](RoleContext context) { return ask_twice(context, &answers); });
+  EXPECT_EQ(calls_.made(), Texts{step_text(0)});
+  ASSERT_EQ(answers.steps.size(), 4u);
+  EXPECT_EQ(answers.steps[0].error().code, core::ErrorCode::kResources);
+  for (const std::size_t later : {1u, 2u, 3u})
+    EXPECT_EQ(answers.steps[later].error().code, core::ErrorCode::kPeerLost);
+  EXPECT_EQ(answers.evaluations.back().error().code, core::ErrorCode::kPeerLost);
+}
+
 // Of rows of 1.5 MiB (five bytes a token) a page of 4 MiB has two.
 TEST_F(SupervisedPlay, HeldOutRowsComeInPagesThatAreBounded) {
   static_assert(limits::kPage_bytes == 4u << 20);
