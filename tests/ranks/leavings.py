@@ -35,9 +35,11 @@ def digest(value):
 
 
 def listed_metrics():
-    """The metrics in the table "Ranks" of docs/algorithms.md."""
-    text = (ROOT / "docs/algorithms.md").read_text().split("\n## Ranks\n")[1].split("\n## ")[0]
-    return set(re.findall(r"`([a-z]+/[a-z_]+)`", "".join(re.findall(r"^\| .*$", text, re.MULTILINE))))
+    """The metrics in the tables "Ranks" and "Counts of the head" of docs/algorithms.md."""
+    text = (ROOT / "docs/algorithms.md").read_text()
+    parts = [text.split(f"\n## {title}\n")[1].split("\n## ")[0] for title in ("Ranks", "Counts of the head")]
+    rows = re.findall(r"^\| .*$", "\n".join(parts), re.MULTILINE)
+    return set(re.findall(r"`([a-z]+/[a-z_]+)`", "".join(rows)))
 
 
 def unlisted_metrics(run):
