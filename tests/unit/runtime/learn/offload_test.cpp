@@ -83,8 +83,8 @@ TEST(Offload, ADeviceHasTheBitsOfTheHost) {
   const troupe::test::TempFolder on_host, on_device;
   test::Leavings expected = two_updates(offloaded({}, false), host, on_host.path());
   test::Leavings found = two_updates(offloaded({}, true), *device, on_device.path());
-  expected.files = test::files_of(on_host.path());
-  found.files = test::files_of(on_device.path());
+  expected.files = troupe::test::joined_state(on_host.path());
+  found.files = troupe::test::joined_state(on_device.path());
   EXPECT_TRUE(found == expected);
 }
 
@@ -100,7 +100,9 @@ TEST(Offload, RanksHaveTheBitsOfTheHost) {
       EXPECT_EQ(found.figures, expected.figures) << stage;
       EXPECT_EQ(found.weights, expected.weights) << stage;
     });
-    EXPECT_TRUE(test::files_of(folder.path()) == test::files_of(alone.path())) << stage;
+    EXPECT_TRUE(troupe::test::joined_state(folder.path()) ==
+                troupe::test::joined_state(alone.path()))
+        << stage;
   }
 }
 
