@@ -89,7 +89,7 @@ Result<void> ModelWriter::open_shard() {
   const Shard& shard = shards_[shard_];
   const auto views = std::span(layout_->views).subspan(shard.first, shard.last - shard.first);
   TROUPE_TRY_ASSIGN(file, WeightsWriter::create(target_.path() / shard.name, views, folder_.dtype,
-                                               {{"format", "pt"}}));
+                                                {{"format", "pt"}}));
   file_.emplace(std::move(file));
   return {};
 }

@@ -6,8 +6,8 @@
 
 #include "runtime/core/range.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/model/weights_writer.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/model/weights_writer.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/written_files.hpp"
 

@@ -21,9 +21,9 @@ class WeightsWriter {
  public:
   // `views` are neighbours of a layout, in its order.
   static core::Result<WeightsWriter> create(const std::filesystem::path& path,
-                                           std::span<const ParamView> views,
-                                           StorageDtype dtype,
-                                           const std::map<std::string, std::string>& metadata);
+                                            std::span<const ParamView> views,
+                                            StorageDtype dtype,
+                                            const std::map<std::string, std::string>& metadata);
 
   // Takes the elements `place` of the flat buffer, which are at `numbers` on the host. Each piece
   // begins where the one before it ended. Writes what belongs to these tensors.

@@ -55,7 +55,7 @@ struct Expected {
     core::SerialTeam host;
     const troupe::test::TempFolder folder;
     leavings = two_updates(settings_of({}, false, lanes), spec, host, folder.path());
-    leavings.files = test::files_of(folder.path());
+    leavings.files = troupe::test::joined_state(folder.path());
   }
   test::Leavings leavings;
 };
@@ -69,7 +69,7 @@ TEST(Offload, ADeviceHasTheBitsOfTheHost) {
     const Expected expected(4, tiny_spec(tied));
     test::Leavings found =
         two_updates(settings_of({}, true, 4), tiny_spec(tied), *device, folder.path());
-    found.files = test::files_of(folder.path());
+    found.files = troupe::test::joined_state(folder.path());
     EXPECT_TRUE(found == expected.leavings);
   }
 }
@@ -88,7 +88,7 @@ void expect_the_bits_of_the_host(const test::Leavings& expected,
     EXPECT_EQ(found.figures, expected.figures) << stage << offload;
     EXPECT_EQ(found.weights, expected.weights) << stage << offload;
   });
-  EXPECT_TRUE(test::files_of(folder.path()) == expected.files) << stage << offload;
+  EXPECT_TRUE(troupe::test::joined_state(folder.path()) == expected.files) << stage << offload;
 }
 
 TEST(Offload, RanksOnDevicesHaveTheBitsOfTheHost) {

@@ -1,6 +1,5 @@
 // Model folders that are written piece by piece: the bytes do not depend on the pieces.
 #include "runtime/model/model_writer.hpp"
-
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/store/joined_state.hpp"
 
