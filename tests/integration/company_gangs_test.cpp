@@ -1,5 +1,5 @@
-// Policy and critic over several ranks: the bits of one process, whatever becomes of a rank, a head
-// or the number of ranks.
+// Policy and critic over several ranks: the bits of one process, whatever becomes of a rank or a
+// head. (tests/ranks has every number of ranks and every stage.)
 #include "company_support.hpp"
 
 namespace troupe::test {
@@ -73,15 +73,6 @@ TEST_F(WideGangs, EveryStageOfZeroHasTheSameBits) {
   }
 }
 
-TEST_F(Gangs, ACriticHasRanksToo) {
-  calm(kGae);
-  CompanyRun both(files_, "both", Words{"--actor.ranks", "2", "--critic.ranks", "2"} + kGae);
-  EXPECT_TRUE(within(30, [&] { return both.nodes().contains("critic-1"); })) << both.output();
-  expect_as_calm(both);
-  EXPECT_TRUE(hashes_of(both.folder() / "ckpt" / checkpoint_name(10))
-                  .contains("critic/weights.safetensors"));
-}
-
 TEST_F(Gangs, ALostRankOfTheCriticChangesNoBit) {
   calm(kGae);
   CompanyRun run(files_, "struck", Words{"--critic.ranks", "2"} + kGae);
@@ -142,20 +133,6 @@ TEST_F(Gangs, TheNextHeadStartsATornGangAnew) {
   expect_as_calm(next);
 }
 
-TEST_F(Gangs, ARunGoesOnWithAnotherNumberOfRanks) {
-  calm();
-  CompanyRun two(files_, "run", {"--actor.ranks", "2", "--cluster.head_wait_s", "0"});
-  ASSERT_TRUE(two.await_steps(3)) << two.output();
-  two.signal(SIGKILL);
-  EXPECT_EQ(two.wait(), 128 + SIGKILL);
-  CompanyRun one(files_, "run", {"--cluster.head_wait_s", "0"});
-  ASSERT_TRUE(one.await_steps(6)) << one.output();
-  one.signal(SIGKILL);
-  EXPECT_EQ(one.wait(), 128 + SIGKILL);
-  CompanyRun again(files_, "run", {"--actor.ranks", "2"});
-  expect_as_calm(again);
-}
-
 TEST_F(Gangs, WrongNumbersAreRefusedWithAWayOut) {
   const auto refused = [&](const Words& more, const Words& parts) {
     const Ended ended = troupe_ends(files_.words("none") + more, files_ / "none.out", 60);
@@ -171,6 +148,14 @@ TEST_F(Gangs, WrongNumbersAreRefusedWithAWayOut) {
   refused({"--actor.ranks", "2", "--actor.device", "cuda:0,cuda:0"},
           {"actor.device", "cuda:0 twice"});
   refused({"--actor.ranks", "2", "--actor.device", "cuda"}, {"actor.device", "1 device(s) for 2"});
+  refused(kGae + Words{"--critic.ranks", "3", "--train.lanes", "2"},
+          {"critic.ranks", "3 ranks, but train.lanes is 2", "--train.lanes 3"});
+  refused(kGae + Words{"--critic.ranks", "17"}, {"critic.ranks", "17 ranks", "only 16 samples"});
+  refused(kGae + Words{"--critic.ranks", "2", "--critic.device", "cuda:1,cuda:1"},
+          {"critic.device", "cuda:1 twice"});
+  refused({"--actor.ranks", "2", "--cluster.local_ranks", "1"},
+          {"cluster.trusted_network", "leave --cluster.local_ranks"});
+  refused({"--actor.ranks", "2", "--train.zero_stage", "4"}, {"train.zero_stage", "4", "3"});
 }
 
 }  // namespace troupe::test

@@ -44,6 +44,15 @@ TEST_F(GpuClasses, TensorCoresOfTwoKindsAreRefusedWithBothNames) {
                both + Words{"generator/0 (node/generator-0 on ", "policy/0 (node/policy on "});
 }
 
+// Two ranks of the policy cannot share its work either: the gang never meets.
+TEST_F(GpuClasses, RanksOfTwoClassesAreRefusedWithBothNames) {
+  expect_error(on_tensor_cores("run", "cuda:0") +
+                   Words{"--actor.ranks", "2", "--actor.device", "cuda:0,cuda:1"},
+               2,
+               {"in class bf16-compute/v1/abi", "/sm_80/", "/sm_90/", "policy/0", "policy/1",
+                "ranks of policy with different bits cannot share its work", "--actor.device"});
+}
+
 TEST_F(GpuClasses, ExactOnesMixWithEachOtherAndTheProcessor) {
   const Words bf16 = {"--actor.param_dtype", "bf16", "--rollout.generators", "2"};
   const auto host = metrics_of(trained("host", bf16));

@@ -1,6 +1,6 @@
 // The supervised methods as a company: a trainer of several ranks has the bits of one process,
 // whatever becomes of a rank or of the head; one rank without a word about the company starts no
-// process.
+// process. (tests/ranks has every method, number of ranks and stage.)
 #include "company_support.hpp"
 #include "supervised_support.hpp"
 
@@ -50,21 +50,17 @@ class SupervisedRanks : public ::testing::Test {
       many << rows;
     return {"--eval.dataset", files_.file("many.jsonl"), "--eval.steps", "1"};
   }
-  const Method &sft_ = methods()[0], &rm_ = methods()[2], &dpo_ = methods()[3];
+  const Method &sft_ = methods()[0], &dpo_ = methods()[3];
   const TinySupervised files_;
 };
 
 }  // namespace
 
 TEST_F(SupervisedRanks, TwoRanksHaveTheBitsOfOneProcess) {
-  for (const Method* method : {&sft_, &rm_, &dpo_}) {
-    calm(*method);
-    CompanyRun two(files_ / "two", words(*method, "two", {"--actor.ranks", "2"}));
-    expect_as_calm(two);
-    EXPECT_NE(two.log().find("2 ranks of the policy"), std::string::npos) << two.log();
-    fs::remove_all(files_ / "calm");
-    fs::remove_all(files_ / "two");
-  }
+  calm(sft_);
+  CompanyRun two(files_ / "two", words(sft_, "two", {"--actor.ranks", "2"}));
+  expect_as_calm(two);
+  EXPECT_NE(two.log().find("2 ranks of the policy"), std::string::npos) << two.log();
 }
 
 TEST_F(SupervisedRanks, AStageOfZeroHasTheSameBits) {
