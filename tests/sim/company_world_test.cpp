@@ -131,6 +131,29 @@ TEST(CompanyWorld, NoStepIsLostOrTakenTwice) {
   if (!plays_one() && !HasFailure()) expect_every_loss_met(census);
 }
 
+// A host with a rank is cut off for longer than the gang waits, and comes back.
+TEST(CompanyWorld, AGangTakesItsRanksInAgainAtACheckpoint) {
+  WorldPlan plan;
+  plan.seed = 7;
+  plan.updates = 60;
+  plan.save_steps = 3;
+  plan.ranks = 3;
+  plan.far_rank = true;
+  plan.far_nodes = {"node/b1", "node/b2"};
+  plan.token = std::chrono::milliseconds(2);
+  plan.train = std::chrono::milliseconds(400);
+  plan.load = std::chrono::milliseconds(100);
+  plan.score = std::chrono::milliseconds(1);
+  Fault& cut = plan.faults.emplace_back();
+  cut.kind = Fault::Kind::kCut;
+  cut.at = std::chrono::seconds(4);
+  cut.span = std::chrono::seconds(18);
+  World world(plan);
+  EXPECT_EQ(verdict(world, plan), "");
+  EXPECT_EQ(world.census().of("event", "a gang goes on with fewer ranks"), 1u);
+  EXPECT_EQ(world.census().of("event", "a gang has all of its ranks again"), 1u);
+}
+
 TEST(CompanyWorld, ASeedRepeatsItself) {
   for (const std::uint64_t seed : {3, 14, 15}) {
     World first(draw_plan(seed), true), second(draw_plan(seed), true);

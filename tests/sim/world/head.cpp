@@ -109,6 +109,10 @@ actors::CompanyHooks Head::company_hooks() {
   hooks.attach = [this](actors::AttachReward it) { return ask_controller(std::move(it)); };
   hooks.reweight = [this](actors::ReweightReward it) { return ask_controller(std::move(it)); };
   hooks.detach = [this](actors::DetachReward it) { return ask_controller(std::move(it)); };
+  hooks.regroup = [this](const std::string& why) {
+    regroup_ = why;
+    tell([why](actors::Controller& controller) { controller.regroup(why); });
+  };
   hooks.drain = [this](actors::DrainGenerator it) { return ask_controller(std::move(it)); };
   return hooks;
 }
@@ -229,6 +233,8 @@ bool Head::adopt(const std::string& node,
 
 void Head::note(const std::string& text) {
   if (text.ends_with("plays on")) stage_.truth.census.count("event", "a role plays on");
+  if (text.find(" goes on with ") != std::string::npos)
+    stage_.truth.census.count("event", "a gang goes on with fewer ranks");
   stage_.note("head: " + text);
 }
 

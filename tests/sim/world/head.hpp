@@ -104,6 +104,7 @@ class Head final : public actors::NodeLauncher {
   void role_up(const std::string& role);
   void role_lost(const std::string& role, const core::Error& cause);
   void attach_session();
+  void check_regroup();
   void set_outcome(core::Result<void> outcome);
   void forget(const std::string& name, const core::Error& cause);
   void tell_lost(const std::string& name, const std::string& why);
@@ -138,6 +139,7 @@ class Head final : public actors::NodeLauncher {
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
   std::optional<core::Error> hopeless_;
   actors::FailedUpdate failed_;
+  std::string regroup_;  // what the company says of ranks that are back
   std::uint64_t sessions_ = 0, done_ = 0;
   actors::LoggedRun logged_;    // found by the present session
   std::vector<StepLine> kept_;  // by a supervised one

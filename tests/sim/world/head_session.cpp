@@ -34,6 +34,7 @@ async::task<Result<void>> Head::train(Head* self) {
     if (losses > actors::limits::kRestarts_max) break;
     self->note(outcome.error().message + "; going on from the last commit");
     self->stage_.truth.census.count("event", "another session");
+    if (outcome.error().message == self->regroup_) self->check_regroup();
   }
   self->over_ = true;
   const auto deadline =
@@ -42,6 +43,17 @@ async::task<Result<void>> Head::train(Head* self) {
                          self->company_->dismiss_all(deadline, outcome.has_value()));
   self->calls_.over(*self, std::move(outcome));
   co_return Result<void>();
+}
+
+// A gang takes its ranks in only where nothing is lost: all that was trained is saved.
+void Head::check_regroup() {
+  stage_.truth.census.count("event", "a gang has all of its ranks again");
+  std::uint64_t saved = 0, trained = 0;
+  for (const std::string& name : stage_.disk.folders_in(kCheckpoints))
+    if (name.starts_with("step_")) saved = std::max(saved, step_of(name));
+  for (const LedgerLine& line : read_ledger(stage_.disk.read(kLedger)))
+    trained = std::max(trained, line.update + 1);
+  stage_.truth.expect(saved == trained, "a gang took ranks in between two checkpoints");
 }
 
 async::task<Result<void>> Head::await_roles(Head* self) {
@@ -231,6 +243,7 @@ void Head::set_outcome(Result<void> outcome) {
 void Head::attach_session() {
   if (session_ == nullptr) return;
   if (hopeless_) return end_run(*hopeless_);
+  tell([why = regroup_](actors::Controller& controller) { controller.regroup(why); });
   for (const auto& [name, placed] : company_->placement().roles()) {
     const bool stays = !company_->placement().is_drained(placed.node);
     if (placed.kind == "generator" && placed.state == actors::RoleState::kUp && stays)
