@@ -77,6 +77,7 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
   const auto turn = co_await turns_.take();
   TROUPE_CO_TRY_ASSIGN(known, answered(request.update));
   if (known) co_return *known;
+  TROUPE_CO_TRY(check_whole());
   TROUPE_CO_TRY(check_page("training", request.update, request.groups, held_->groups.size()));
   auto held = std::move(held_);
   held_ = std::make_shared<Held>();

@@ -96,6 +96,7 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
   const auto turn = co_await turns_.take();
   TROUPE_CO_TRY_ASSIGN(known, answered(request.update));
   if (known) co_return *known;
+  TROUPE_CO_TRY(check_whole());
   TROUPE_CO_TRY_ASSIGN(groups, co_await fetch(request));
   TROUPE_CO_TRY_ASSIGN(report, co_await learn(request.update, std::move(groups)));
   co_return learned(request.update, std::move(report));

@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 
@@ -34,8 +35,9 @@ struct CriticScript {
   learn::TokenValues old, returns;
   std::vector<std::size_t> pages;  // groups of each call for values
   core::Result<void> critic_learns, policy_learns;
-  std::vector<core::Version> again;  // versions in the answers to repeated requests
-  std::vector<std::string> saved;    // who was asked for his state afterwards, and had a whole one
+  std::vector<core::Version> again;       // versions in the answers to repeated requests
+  std::vector<core::ErrorCode> refusals;  // of requests that come again after a failure
+  std::vector<std::string> saved;  // who was asked for his state afterwards, and had a whole one
 };
 
 float value_of(std::int32_t token) {
@@ -178,6 +180,12 @@ class TrainAsker final : public cluster::Role {
       TrainCritic critic{7, groups_};
       auto learned = co_await ask(context_, "critic/0", critic);
       if (learned) script_->again.push_back(learned->version);
+    } else {
+      auto again = co_await ask(context_, "policy/0", train);
+      if (!again) script_->refusals.push_back(again.error().code);
+      TrainCritic critic{7, groups_};
+      auto learned = co_await ask(context_, "critic/0", critic);
+      if (!learned) script_->refusals.push_back(learned.error().code);
     }
     for (const char* role : {"policy/0", "critic/0"}) {
       SaveState save{folder_.path().string()};
@@ -311,6 +319,9 @@ TEST(CriticRole, WhatStopsTheCriticStopsTheUpdate) {
     EXPECT_EQ(trained.error().code, core::ErrorCode::kNumeric);
     EXPECT_NE(trained.error().message.find("critic/0"), std::string::npos);
     EXPECT_TRUE(script->saved.empty()) << "both stand half-way through the update";
+    EXPECT_EQ(script->refusals, (std::vector(2, core::ErrorCode::kPeerLost)))
+        << "and neither is used again";
+    EXPECT_EQ(std::count(script->calls.begin(), script->calls.end(), "critic learns"), 1);
   }
 }
 
