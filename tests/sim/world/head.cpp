@@ -111,7 +111,7 @@ actors::CompanyHooks Head::company_hooks() {
   hooks.detach = [this](actors::DetachReward it) { return ask_controller(std::move(it)); };
   hooks.regroup = [this](const std::string& why) {
     regroup_ = why;
-    tell([why](actors::Controller& controller) { controller.regroup(why); });
+    tell([why](actors::Conductor& conductor) { conductor.regroup(why); });
   };
   hooks.drain = [this](actors::DrainGenerator it) { return ask_controller(std::move(it)); };
   return hooks;

@@ -15,6 +15,15 @@ using namespace std::chrono_literals;
 using core::ErrorCode;
 using core::Result;
 
+namespace {
+
+// The updates in a checkpoint's name or path.
+std::uint64_t step_of(const std::string& checkpoint) {
+  return std::stoull(checkpoint.substr(checkpoint.rfind('_') + 1));
+}
+
+}  // namespace
+
 // As the program's: a lost policy or critic begins another session from the last checkpoint.
 async::task<Result<void>> Head::train(Head* self) {
   Result<void> outcome;
@@ -48,7 +57,7 @@ async::task<Result<void>> Head::train(Head* self) {
 // A gang takes its ranks in only where nothing is lost: all that was trained is saved.
 void Head::check_regroup() {
   stage_.truth.census.count("event", "a gang has all of its ranks again");
-  std::uint64_t saved = 0, trained = 0;
+  std::uint64_t saved = 0, trained = stage_.plan.supervised() ? done_ : 0;
   for (const std::string& name : stage_.disk.folders_in(kCheckpoints))
     if (name.starts_with("step_")) saved = std::max(saved, step_of(name));
   for (const LedgerLine& line : read_ledger(stage_.disk.read(kLedger)))
@@ -85,8 +94,7 @@ async::task<Result<void>> Head::run_session(Head* self) {
   for (const std::string& name : self->stage_.disk.folders_in(kCheckpoints)) {
     if (name.starts_with("step_")) checkpoint = std::string(kCheckpoints) + "/" + name;
   }
-  const std::uint64_t first =
-      checkpoint.empty() ? 0 : std::stoull(checkpoint.substr(checkpoint.rfind('_') + 1));
+  const std::uint64_t first = checkpoint.empty() ? 0 : step_of(checkpoint);
   self->done_ = first;
   auto ready = self->stage_.plan.supervised() ? self->take_up_steps(first)
                                               : self->take_up_updates(checkpoint, first);
@@ -243,7 +251,7 @@ void Head::set_outcome(Result<void> outcome) {
 void Head::attach_session() {
   if (session_ == nullptr) return;
   if (hopeless_) return end_run(*hopeless_);
-  tell([why = regroup_](actors::Controller& controller) { controller.regroup(why); });
+  tell([why = regroup_](actors::Conductor& conductor) { conductor.regroup(why); });
   for (const auto& [name, placed] : company_->placement().roles()) {
     const bool stays = !company_->placement().is_drained(placed.node);
     if (placed.kind == "generator" && placed.state == actors::RoleState::kUp && stays)
