@@ -157,8 +157,9 @@ TEST(Plan, AHostThatIsTooSmallForWhatIsOffloadedIsAShortfall) {
   std::get<TrainerFacts>(facts.roles[0].facts).ranks.offload = true;
   const auto unknown = plan_of(facts);
   ASSERT_TRUE(unknown);
-  // All 8 ranks' shares of 12 P.
-  EXPECT_NEAR(static_cast<double>(unknown->fullest_host.bytes), 12 * 8.030e9, 0.01e9);
+  // All 8 ranks' shares of 12 P, and the windows of 1 MiB to and from 7 others.
+  EXPECT_NEAR(static_cast<double>(unknown->fullest_host.bytes), 12 * 8.030e9 + 8 * 14 * 1048576.0,
+              0.01e9);
   EXPECT_TRUE(unknown->fits());
   facts.cluster.host_bytes = 90'000'000'000;
   const auto small = plan_of(facts);

@@ -187,7 +187,7 @@ TEST(TrainerMemory, StagesShareWhatTheySay) {
   const MemoryUse three = large(32, 3, false).memory(kDevice);
   EXPECT_NEAR(gb(one.device(Kind::kMaster)), 282.2, 0.1);
   EXPECT_NEAR(gb(one.device(Kind::kMoments)), 17.64, 0.01);
-  EXPECT_NEAR(gb(one.device(Kind::kGradients)), 282.2, 0.1);
+  EXPECT_NEAR(gb(one.device(Kind::kGradients)), 8.82, 0.01);
   EXPECT_NEAR(gb(one.device(Kind::kPartials)), 282.2, 0.1);
   EXPECT_NEAR(gb(one.device(Kind::kPanels)), 143.2, 0.1);
   EXPECT_EQ(one.device(Kind::kGathered), 0);
@@ -198,7 +198,7 @@ TEST(TrainerMemory, StagesShareWhatTheySay) {
   EXPECT_EQ(three.device(Kind::kPanels), 0);
   EXPECT_NEAR(gb(three.device(Kind::kGathered)), 6.30, 0.01);  // 4 + 2 embeddings
   for (const MemoryUse& use : {one, two, three})
-    EXPECT_EQ(use.host_total(), 0);
+    EXPECT_EQ(use.host_total(), 2 * 31 << 20) << "windows to and from 31 ranks";
 }
 
 TEST(TrainerMemory, OffloadMovesMasterAndMomentsToTheHost) {

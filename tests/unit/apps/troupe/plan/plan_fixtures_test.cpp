@@ -172,7 +172,7 @@ class PlanOf : public testing::Test {
 // 672 x 28,672 and 2 x 256 x 8192 floats: 0.12. Logits: 4,096 rows x 128,256 x 4 x 1.25 = 2.63.
 // Staging 34 MB x 1.25 = 0.04. The run is synchronous, so no update scores. Sum 69.8: it fits.
 // Critic: panels of f32, so gathered 8 E = 8.41; it checkpoints as the policy does, and values take
-// 4 x 8192 + 10,240 + 8192 + 3 x 28,672 + 2048 = 139,264 floats a row more: 22.52 + 0.12. Sum 72.1.
+// 4 x 8192 + 10,240 + 8192 + 3 x 28,672 + 2048 = 139,264 floats a row more: 22.52 + 0.12. Sum, of P - E: 71.5.
 // Engines: two versions of 2 (P + E) = 143.2. Reference: 143.2. Nothing splits these.
 TEST_F(PlanOf, PpoOf70BOn128A100s) {
   must(
@@ -192,7 +192,7 @@ TEST_F(PlanOf, PpoOf70BOn128A100s) {
   EXPECT_EQ(verdict("policy"), "");
   EXPECT_NEAR(gb("critic", Kind::kGathered), 8.41, 0.01);
   EXPECT_NEAR(gb("critic", Kind::kActivations), 22.6, 0.1);
-  EXPECT_NEAR(sum_gb("critic"), 72.1, 0.1);
+  EXPECT_NEAR(sum_gb("critic"), 71.5, 0.1);
   EXPECT_EQ(verdict("critic"), "");
   EXPECT_NEAR(gb("generator", Kind::kPanels), 143.2, 0.1);
   EXPECT_NEAR(gb("generator", Kind::kSparePanels), 143.2, 0.1);
@@ -273,7 +273,9 @@ TEST_F(PlanOf, PpoOf7BOnFour24GbCards) {
   EXPECT_NEAR(gb("policy", Kind::kMoments), 60.93, 0.01);
   EXPECT_NEAR(gb("policy", Kind::kPanels), 16.35, 0.05);
   EXPECT_NEAR(gb("generator", Kind::kPanels), 16.35, 0.05);
-  EXPECT_TRUE(says(verdict("policy"), "no setting mends it")) << verdict("policy");
+  // A quarter of 4 P of gradients, 4 E of partial sums and 6 E gathered: 13.1, and its rows.
+  EXPECT_TRUE(says(verdict("policy"), "it fits with --zero-stage 3, --actor-ranks 4 and --offload"))
+      << verdict("policy");
   EXPECT_TRUE(says(verdict("critic"), "no setting mends it")) << verdict("critic");
   EXPECT_TRUE(says(verdict("generator"), "no setting mends it")) << verdict("generator");
   EXPECT_EQ(verdict("reference"), "");

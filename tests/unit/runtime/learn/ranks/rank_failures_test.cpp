@@ -109,6 +109,7 @@ TEST(RankFailures, ABadGradientIsNamedByAll) {
     settings.algo.reward_clip_high = 1e301;
     core::SerialTeam team;
     const auto trainer = make_ranked(settings, team);
+    EXPECT_TRUE(trainer->gather());
     auto groups = random_groups(*trainer->packed(), 0, 6, 4);
     groups[2].samples[1].score = 1e300;
     const auto report = trainer->update(std::move(groups));
@@ -142,6 +143,7 @@ TEST(RankFailures, ALostRankIsPeerLostForTheOthers) {
     test::run_ranks(3, [&](collective::Collectives& gang) {
       core::SerialTeam team;
       const auto trainer = make_ranked(ranked({&gang, stage}), team);
+      ASSERT_TRUE(trainer->gather());
       const auto groups = random_groups(*trainer->packed(), 0, 6, 4);
       ASSERT_TRUE(trainer->update(groups));
       if (gang.rank() == 1) return;
