@@ -153,8 +153,6 @@ TEST_F(Gangs, WrongNumbersAreRefusedWithAWayOut) {
   refused(kGae + Words{"--critic.ranks", "17"}, {"critic.ranks", "17 ranks", "only 16 samples"});
   refused(kGae + Words{"--critic.ranks", "2", "--critic.device", "cuda:1,cuda:1"},
           {"critic.device", "cuda:1 twice"});
-  refused({"--actor.ranks", "2", "--cluster.local_ranks", "1"},
-          {"cluster.trusted_network", "leave --cluster.local_ranks"});
   refused({"--actor.ranks", "2", "--train.zero_stage", "4"}, {"train.zero_stage", "4", "3"});
 }
 

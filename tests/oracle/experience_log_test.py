@@ -180,8 +180,8 @@ def test_a_flipped_bit_shows(run):
 
 def test_the_example_of_the_documentation_reads_it(run):
     page = Path(os.environ["TROUPE_SOURCE_DIR"]) / "docs" / "run_folder.md"
-    code = page.read_text().split("```python\n")[1].split("```")[0]
-    assert "experience/step_000012.log" in code
+    blocks = [block.split("```")[0] for block in page.read_text().split("```python\n")[1:]]
+    (code,) = [block for block in blocks if "experience/step_000012.log" in block]
     code = code.replace("experience/step_000012", f"{run.folder}/experience/step_000002")
     seen = []
     exec(code, {"print": seen.append})
