@@ -161,7 +161,8 @@ core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_parts(
     if (part == StatePart::kWeights) {
       packed.reserve_discard(place.size(), values().memory());
       const float* const window = values().data() + shards.in_buffer(turns).begin;
-      there.run([&](core::Team member) { shards.pack(member, window, rank, turns, packed.data()); });
+      there.run(
+          [&](core::Team member) { shards.pack(member, window, rank, turns, packed.data()); });
       numbers = {packed.data(), place.size(), &values().memory()};
     } else {
       const HeldMoment moment = stepper_->held(moment_of(part));

@@ -24,8 +24,8 @@ namespace troupe::learn {
 class ShardedWeights final : public model::WeightsGate, public RankPasses {
  public:
   // All outlive the object. `master` is on the host; of it this rank's blocks are kept, and nothing
-  // else is read. Every weight is trained. `blocks`: the memory of this rank's blocks, the team's or
-  // the host's.
+  // else is read. Every weight is trained. `blocks`: the memory of this rank's blocks, the team's
+  // or the host's.
   ShardedWeights(RankGroup& group,
                  model::ParamStore& master,
                  kernels::PanelDtype dtype,

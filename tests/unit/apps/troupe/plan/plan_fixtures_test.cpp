@@ -172,8 +172,8 @@ class PlanOf : public testing::Test {
 // 672 x 28,672 and 2 x 256 x 8192 floats: 0.12. Logits: 4,096 rows x 128,256 x 4 x 1.25 = 2.63.
 // Staging 34 MB x 1.25 = 0.04. The run is synchronous, so no update scores. Sum 69.8: it fits.
 // Critic: panels of f32, so gathered 8 E = 8.41; it checkpoints as the policy does, and values take
-// 4 x 8192 + 10,240 + 8192 + 3 x 28,672 + 2048 = 139,264 floats a row more: 22.52 + 0.12. Sum, of P - E: 71.5.
-// Engines: two versions of 2 (P + E) = 143.2. Reference: 143.2. Nothing splits these.
+// 4 x 8192 + 10,240 + 8192 + 3 x 28,672 + 2048 = 139,264 floats a row more: 22.52 + 0.12. Sum, of P
+// - E: 71.5. Engines: two versions of 2 (P + E) = 143.2. Reference: 143.2. Nothing splits these.
 TEST_F(PlanOf, PpoOf70BOn128A100s) {
   must(
       ppo(llama3_70b(), {"--cluster", "16x8xA100-80", "--actor-ranks", "32", "--critic-ranks", "32",
