@@ -74,7 +74,9 @@ inline void write_rows(const DrawnRun& run, const std::filesystem::path& file) {
   const std::string half(static_cast<std::size_t>(run.rows / 2 - 4), 'b');
   std::ofstream out(file);
   for (int i = 0; i < 8; ++i) {
-    out << nlohmann::json({{"input", run.method == "ppo" ? "1+" + std::to_string(i) : text},
+    const std::string input = run.method == "sft" ? half : text;
+    out << nlohmann::json({{"input", run.method == "ppo" ? "1+" + std::to_string(i) : input},
+                           {"output", half},
                            {"prompt", "x" + std::to_string(i)},
                            {"chosen", half + "c"},
                            {"rejected", half + "d"},
