@@ -10,6 +10,7 @@
 #include "apps/troupe/reentry_waits.hpp"
 #include "runtime/collective/limits.hpp"
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/core/host_name.hpp"
 #include "runtime/learn/trainers.hpp"
 
 #include <linux/close_range.h>
@@ -197,9 +198,7 @@ Result<void> run_node(Words words) {
         "own for the generators of this host");
   }
   if (options.name.empty()) {
-    char host[128] = "host";
-    ::gethostname(host, sizeof host - 1);
-    options.name = std::string(host) + "-" + std::to_string(::getpid());
+    options.name = core::host_name("host") + "-" + std::to_string(::getpid());
   }
   self.name = "node/" + options.name;
   if (!options.local.empty()) return run_local(options, self);

@@ -3,27 +3,14 @@
 #pragma once
 
 #include "runtime/collective/rank_options.hpp"
+#include "runtime/core/fixed_text.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 namespace troupe::collective {
 
-// Text in a value of fixed size; longer text is cut.
-class FixedText {
- public:
-  FixedText() = default;
-  explicit FixedText(const std::string& text) {
-    text.copy(text_, std::min(text.size(), sizeof text_ - 1));
-  }
-  bool empty() const { return text_[0] == 0; }
-  std::string text() const { return text_; }
-  bool operator==(const FixedText& other) const { return text() == other.text(); }
-
- private:
-  char text_[256] = {};
-};
+using FixedText = core::FixedText<256>;
 
 struct LinkFacts {
   FixedText why_not;       // of a rank that has no link

@@ -40,10 +40,7 @@ class AloneStepper final : public Stepper {
     return {};
   }
 
-  HeldMoment held(Moment moment) override {
-    model::ParamStore& whole = optimiser_.moment(moment);
-    return {whole.data(), whole.size(), &whole.memory()};
-  }
+  HeldNumbers held(Moment moment) override { return held_in(optimiser_.moment(moment)); }
   std::int64_t adam_steps() const override { return optimiser_.steps(); }
   void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }
 

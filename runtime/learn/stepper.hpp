@@ -35,13 +35,18 @@ struct StepParts {
   std::size_t figure_bytes = 0;
 };
 
-// What this process has of a moment: all numbers, or those of its blocks, one behind another
-// (ranks/block_shards.hpp).
-struct HeldMoment {
+// What this process has of the weights or of a moment: all numbers, or those of its blocks, one
+// behind another (ranks/block_shards.hpp).
+struct HeldNumbers {
   float* at = nullptr;
   std::int64_t count = 0;
   core::Memory* memory = nullptr;
 };
+// Those in a store or a buffer.
+template <class Store>
+HeldNumbers held_in(Store& store) {
+  return {store.data(), store.size(), &store.memory()};
+}
 
 class Stepper {
  public:
@@ -64,7 +69,7 @@ class Stepper {
   virtual core::Result<void> apply(model::ParamStore& values, double lr, double scale) = 0;
 
   // The optimiser's state, to be saved or changed.
-  virtual HeldMoment held(Moment moment) = 0;
+  virtual HeldNumbers held(Moment moment) = 0;
   virtual std::int64_t adam_steps() const = 0;
   virtual void set_adam_steps(std::int64_t steps) = 0;
 };

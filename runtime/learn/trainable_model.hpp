@@ -150,12 +150,14 @@ class TrainableModel {
   void begin_part(const StepPart& part);
   StateLayouts layouts() const;
   bool saves_in_parts() const;
+  // Of the weights or a moment: what this process has, and whether that is all of it.
+  HeldNumbers held(StatePart part) const;
+  bool holds_whole(StatePart part) const;
   using Files = std::vector<store::CheckpointFile>;
   core::Result<Files> save_whole(const std::filesystem::path& folder) const;
   core::Result<Files> save_parts(const std::filesystem::path& folder) const;
   core::Result<void> read_state(const std::filesystem::path& folder);
-  core::Result<void> read_weights(SavedState& state);
-  core::Result<void> read_moment(SavedState& state, StatePart part);
+  core::Result<void> read_part(SavedState& state, StatePart part);
 
   OptimSettings optim_;
   core::TeamRunner& team_;

@@ -106,6 +106,16 @@ bool TrainableModel::saves_in_parts() const {
   return ranks_ != nullptr && optim_.ranks.zero_stage > 0;
 }
 
+bool TrainableModel::holds_whole(StatePart part) const {
+  return !saves_in_parts() || (part == StatePart::kWeights && !divided_);
+}
+
+HeldNumbers TrainableModel::held(StatePart part) const {
+  if (part != StatePart::kWeights) return stepper_->held(moment_of(part));
+  if (divided_) return held_in(divided_->own());
+  return held_in(lora_ ? lora_->values() : *master_);
+}
+
 core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
   std::vector<store::CheckpointFile> files;
   if (saves_in_parts()) TROUPE_TRY_SET(files, save_parts(folder));
@@ -129,13 +139,11 @@ core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_whole(
   const StateLayouts layout = layouts();
   std::vector<store::CheckpointFile> files;
   for (const StatePart part : kStateParts) {
-    model::FlatNumbers numbers = model::numbers_in(values());
-    if (part != StatePart::kWeights) {
-      const HeldMoment moment = stepper_->held(moment_of(part));
-      numbers = {moment.at, moment.count, moment.memory};
-    }
+    const HeldNumbers numbers = held(part);
     const std::string name = whole_file(part);
-    TROUPE_TRY_ASSIGN(digest, model::write_tensors(layout.of(part), numbers, folder / name));
+    TROUPE_TRY_ASSIGN(
+        digest, model::write_tensors(layout.of(part), {numbers.at, numbers.count, numbers.memory},
+                                     folder / name));
     files.push_back({name, digest.bytes, digest.sha256});
   }
   return files;
@@ -152,23 +160,18 @@ core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_parts(
   own.blocks = [&](StatePart part, core::Range turns) -> const float* {
     const BlockShards shards(own.layouts.of(part).total, ranks_->size());
     const core::Range place = shards.in_shard(rank, turns);
-    host.resize(static_cast<std::size_t>(place.size()));
-    if (part == StatePart::kWeights && divided_) {
-      divided_->read_own(turns, host.data());
-      return host.data();
-    }
-    model::FlatNumbers numbers;
-    if (part == StatePart::kWeights) {
-      packed.reserve_discard(place.size(), values().memory());
-      const float* const window = values().data() + shards.in_buffer(turns).begin;
+    HeldNumbers numbers = held(part);
+    if (holds_whole(part)) {
+      packed.reserve_discard(place.size(), *numbers.memory);
+      const float* const window = numbers.at + shards.in_buffer(turns).begin;
       there.run(
           [&](core::Team member) { shards.pack(member, window, rank, turns, packed.data()); });
-      numbers = {packed.data(), place.size(), &values().memory()};
+      numbers.at = packed.data();
     } else {
-      const HeldMoment moment = stepper_->held(moment_of(part));
-      numbers = {moment.at + place.begin, place.size(), moment.memory};
+      numbers.at += place.begin;
     }
     if (numbers.memory->on_host()) return numbers.at;
+    host.resize(static_cast<std::size_t>(place.size()));
     numbers.memory->download(host.data(), numbers.at, host.size() * sizeof(float));
     return host.data();
   };
@@ -212,9 +215,9 @@ core::Result<void> TrainableModel::read_state(const std::filesystem::path& folde
   auto opened = ranks == 0 ? open_whole_state(folder, layouts())
                            : open_parts(folder, ranks, version, layouts());
   if (!opened) return opened.failure();
-  TROUPE_TRY(read_weights(**opened));
-  TROUPE_TRY(read_moment(**opened, StatePart::kFirstMoment));
-  TROUPE_TRY(read_moment(**opened, StatePart::kSecondMoment));
+  if (divided_) divided_->let_go();
+  for (const StatePart part : kStateParts)
+    TROUPE_TRY(read_part(**opened, part));
   stepper_->set_adam_steps(counts["adam_steps"].get<std::int64_t>());
   version_ = version;
   skipped_in_row_ = counts["skipped_in_row"].get<std::int64_t>();
@@ -223,35 +226,20 @@ core::Result<void> TrainableModel::read_state(const std::filesystem::path& folde
   return {};
 }
 
-core::Result<void> TrainableModel::read_weights(SavedState& state) {
-  if (!divided_)
-    return read_to(state, StatePart::kWeights, {0, values().size()}, values().data(),
-                   values().memory());
-  divided_->let_go();
-  const BlockShards& shards = divided_->shards();
-  std::vector<float> blocks;
-  return each_turns(shards, [&](core::Range turns) -> core::Result<void> {
-    const int rank = ranks_->rank();
-    blocks.resize(static_cast<std::size_t>(shards.in_shard(rank, turns).size()));
-    TROUPE_TRY(read_blocks(state, StatePart::kWeights, shards, rank, turns, blocks.data()));
-    divided_->write_own(turns, blocks.data());
-    return {};
-  });
-}
-
-core::Result<void> TrainableModel::read_moment(SavedState& state, StatePart part) {
-  const HeldMoment held = stepper_->held(moment_of(part));
-  if (!saves_in_parts()) return read_to(state, part, {0, held.count}, held.at, *held.memory);
+core::Result<void> TrainableModel::read_part(SavedState& state, StatePart part) {
+  const HeldNumbers numbers = held(part);
+  if (holds_whole(part))
+    return read_to(state, part, {0, numbers.count}, numbers.at, *numbers.memory);
   const int rank = ranks_->rank();
-  const BlockShards shards(layouts().moments.total, ranks_->size());
+  const BlockShards shards(layouts().of(part).total, ranks_->size());
   std::vector<float> blocks;
-  return each_turns(shards, [&](core::Range turns) -> core::Result<void> {
+  return shards.each(kTurnsAtOnce, [&](core::Range turns) -> core::Result<void> {
     const core::Range own = shards.in_shard(rank, turns);
-    float* const at = held.at + own.begin;
-    if (held.memory->on_host()) return read_blocks(state, part, shards, rank, turns, at);
+    float* const at = numbers.at + own.begin;
+    if (numbers.memory->on_host()) return read_blocks(state, part, shards, rank, turns, at);
     blocks.resize(static_cast<std::size_t>(own.size()));
     TROUPE_TRY(read_blocks(state, part, shards, rank, turns, blocks.data()));
-    held.memory->upload(at, blocks.data(), blocks.size() * sizeof(float));
+    numbers.memory->upload(at, blocks.data(), blocks.size() * sizeof(float));
     return {};
   });
 }

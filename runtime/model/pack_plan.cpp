@@ -230,8 +230,7 @@ void PackPlan::fill_unit_at(std::int64_t unit, const float* flat, char* out, cha
 }
 
 void PackPlan::fill(const float* flat, char* image) {
-  for (const Piece& piece : pieces_)
-    fill_rows(piece, 0, piece.n, flat + piece.flat, image + piece.out, scales_at(piece, 0, image));
+  fill_part({0, flat_size_}, flat, image);
 }
 
 void PackPlan::fill_part(core::Range part, const float* numbers, char* image) {

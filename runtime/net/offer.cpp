@@ -32,7 +32,7 @@ struct Offer::Impl {
   }
   bool over() { return ended || work.scope().cancelled(); }
   async::task<void> keep_one(std::shared_ptr<Dialled> ready);
-  async::task<core::Result<void>> await_peer(Dialled* ready);
+  async::task<core::Result<void>> await_peer(Dialled* dialled);
   async::task<void> carry_one(std::shared_ptr<Dialled> dialled);
 
   GatewayDialler dialler;  // on the strand
@@ -71,9 +71,9 @@ async::task<void> Offer::Impl::keep_one(std::shared_ptr<Dialled> one) {
   }
 }
 
-async::task<core::Result<void>> Offer::Impl::await_peer(Dialled* ready) {
+async::task<core::Result<void>> Offer::Impl::await_peer(Dialled* dialled) {
   char told = 0;
-  TROUPE_CO_TRY(co_await ready->tls->read_exactly(&told, 1));
+  TROUPE_CO_TRY(co_await dialled->tls->read_exactly(&told, 1));
   if (told == kOfferTaken) co_return core::Result<void>();
   co_return core::fail(ErrorCode::kPeerLost, "the gateway's word for " + service + " is malformed");
 }

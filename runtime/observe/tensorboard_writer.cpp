@@ -1,5 +1,6 @@
 #include "runtime/observe/tensorboard_writer.hpp"
 
+#include "runtime/core/host_name.hpp"
 #include "runtime/observe/event_proto.hpp"
 #include "runtime/observe/metric_names.hpp"
 
@@ -14,16 +15,14 @@ namespace troupe::observe {
 core::Result<TensorboardWriter> TensorboardWriter::create(const std::filesystem::path& folder,
                                                           double wall_time_s,
                                                           std::optional<std::uint64_t> resumed_at) {
-  char host[256] = "host";
-  if (::gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') {
-    std::snprintf(host, sizeof host, "host");
-  }
+  const std::string host = core::host_name("host");
   std::filesystem::path path;
   std::error_code error;
   for (int number = 0; path.empty() || std::filesystem::exists(path, error); ++number) {
     char name[400];
     std::snprintf(name, sizeof name, "events.out.tfevents.%lld.%s.%d.%d",
-                  static_cast<long long>(wall_time_s), host, static_cast<int>(::getpid()), number);
+                  static_cast<long long>(wall_time_s), host.c_str(), static_cast<int>(::getpid()),
+                  number);
     path = folder / name;
   }
   TROUPE_TRY_ASSIGN(file, store::AppendFile::open(path));

@@ -48,7 +48,7 @@ void ImageWriter::each_bucket(core::TeamRunner& team, const BucketJob& job) cons
 }
 
 char* ImageWriter::place_of(std::uint32_t bucket, char* to) const {
-  return to + share_.before(bucket) * shape_.bucket_bytes;
+  return to + shape_.begin_of(bucket, share_);
 }
 
 std::uint32_t ImageWriter::write_bucket(std::uint32_t index,

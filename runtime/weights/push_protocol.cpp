@@ -77,7 +77,7 @@ std::size_t SnapshotShape::size_of(std::uint32_t index) const {
 }
 
 std::uint64_t SnapshotShape::image_bytes_of(Share share) const {
-  const std::uint64_t whole = share.before(buckets) * bucket_bytes;
+  const std::uint64_t whole = begin_of(buckets, share);
   const bool has_last = buckets > 0 && share.has(buckets - 1);
   return has_last ? whole - bucket_bytes + size_of(buckets - 1) : whole;
 }
@@ -85,7 +85,7 @@ std::uint64_t SnapshotShape::image_bytes_of(Share share) const {
 std::span<const char> SnapshotShape::bucket(const char* data,
                                             std::uint32_t index,
                                             Share share) const {
-  return {data + share.before(index) * bucket_bytes, size_of(index)};
+  return {data + begin_of(index, share), size_of(index)};
 }
 
 core::Result<SnapshotHead> make_head(const SnapshotShape& shape,

@@ -183,8 +183,10 @@ struct SnapshotShape {
   std::uint64_t image_bytes_of(Share share) const;  // of the share's buckets alone
   // Of a snapshot with this share of the buckets.
   std::uint64_t bytes(Share share = {}) const { return data_offset() + image_bytes_of(share); }
-  // The place of bucket `index` in an image, in bytes.
-  std::uint64_t begin_of(std::uint32_t index) const { return index * bucket_bytes; }
+  // The place of bucket `index` in an image, or among the share's buckets, in bytes.
+  std::uint64_t begin_of(std::uint32_t index, Share share = {}) const {
+    return share.before(index) * bucket_bytes;
+  }
   std::size_t size_of(std::uint32_t index) const;
   // The bytes of bucket `index`, where the share's buckets begin at `data`.
   std::span<const char> bucket(const char* data, std::uint32_t index, Share share = {}) const;

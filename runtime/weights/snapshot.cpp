@@ -29,7 +29,7 @@ void Snapshot::begin(const SnapshotHead& head, std::span<const std::uint32_t> ta
 std::uint64_t Snapshot::ready_bytes() const {
   const std::uint32_t buckets = ready();
   if (buckets == shape_.buckets) return size();
-  return shape_.data_offset() + share_.before(buckets) * shape_.bucket_bytes;
+  return shape_.data_offset() + shape_.begin_of(buckets, share_);
 }
 
 }  // namespace troupe::weights

@@ -29,9 +29,7 @@ class Snapshot {
   // and `set_ready` that all below this bucket of the image are there, as far as they are its own.
   // A relay begins first; a publisher, who knows the checksums last, begins when all are written.
   char* buckets() { return memory_.data() + shape_.data_offset(); }
-  char* bucket(std::uint32_t index) {
-    return buckets() + share_.before(index) * shape_.bucket_bytes;
-  }
+  char* bucket(std::uint32_t index) { return buckets() + shape_.begin_of(index, share_); }
   void begin(const SnapshotHead& head, std::span<const std::uint32_t> table);
   void set_ready(std::uint32_t buckets) { ready_.store(buckets, std::memory_order_release); }
   // No more buckets will come.

@@ -16,8 +16,6 @@ namespace {
 using core::ErrorCode;
 using core::fail;
 
-// Size of the pieces that are received and checked, small enough to stay in the cache.
-constexpr std::size_t kTake_bytes = 256 << 10;
 constexpr int kGlance_ms = 100;  // between looks whether the subscriber was closed
 
 }  // namespace
@@ -65,7 +63,7 @@ bool SourceStreams::say_ready() {
 core::Result<bool> SourceStreams::take(Stream& one) {
   const std::size_t size = into_.shape().size_of(one.bucket);
   char* const into = into_.bucket(one.bucket) + one.done;
-  const std::size_t most = std::min(size - one.done, kTake_bytes);
+  const std::size_t most = std::min(size - one.done, kPiece_bytes);
   const ssize_t n = ::recv(one.socket->get(), into, most, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (n <= 0) {

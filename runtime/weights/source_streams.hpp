@@ -6,12 +6,16 @@
 #include "runtime/net/socket.hpp"
 #include "runtime/weights/snapshot.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace troupe::weights {
+
+// Size of the pieces that are received and checked, small enough to stay in the cache.
+inline constexpr std::size_t kPiece_bytes = 256 << 10;
 
 // Connections of a receiver with the sources of an image.
 struct StreamSockets {

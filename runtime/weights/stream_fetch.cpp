@@ -19,8 +19,6 @@ namespace {
 using core::ErrorCode;
 using core::fail;
 
-// Size of the pieces that are received and checked, small enough to stay in the cache.
-constexpr std::size_t kPiece_bytes = 256 << 10;
 constexpr int kLook_ms = 50;  // between looks whether the subscriber was closed
 
 core::TimePoint clock_now() {
@@ -199,11 +197,7 @@ core::Result<void> StreamFetch::hear_source(const net::OwnedFd& socket,
                                             const Answer& granted,
                                             Share share) {
   const std::string source = "source " + std::to_string(share.number) + " of " + context_.source;
-  Answer answer;
-  do {
-    TROUPE_TRY(net::receive_all(socket, &answer, sizeof answer, context_.patience,
-                                "the answer of " + source));
-  } while (answer.magic == kPushMagic && answer.status == AnswerStatus::kQueued);
+  TROUPE_TRY_ASSIGN(answer, hear_answer(socket, source));
   TROUPE_TRY(check_answer(answer, granted.version, source));
   if (answer.first_bucket != granted.first_bucket)
     return fail(ErrorCode::kData, source + " begins with another bucket than we asked for");
@@ -241,17 +235,18 @@ core::Result<void> StreamFetch::take_from_relay() {
   return take_stream(socket, to.answer.version);
 }
 
-core::Result<Answer> StreamFetch::hear_answer(const net::OwnedFd& socket) {
+core::Result<Answer> StreamFetch::hear_answer(const net::OwnedFd& socket,
+                                              const std::string& source) {
   Answer answer;
   do {
-    TROUPE_TRY(read(socket, &answer, sizeof answer, "the answer of a relay"));
+    TROUPE_TRY(read(socket, &answer, sizeof answer, "the answer of " + source));
   } while (answer.magic == kPushMagic && answer.status == AnswerStatus::kQueued);
   return answer;
 }
 
 core::Result<void> StreamFetch::take_stream(const net::OwnedFd& socket, core::Version at_least) {
   TROUPE_TRY(say(socket, hello_for(at_least, Wants::kStream)));
-  TROUPE_TRY_ASSIGN(answer, hear_answer(socket));
+  TROUPE_TRY_ASSIGN(answer, hear_answer(socket, "a relay"));
   if (!check_answer(answer, at_least, "a relay")) {
     return fail(ErrorCode::kData, "a relay does not give what the publisher sent us for");
   }

@@ -61,7 +61,7 @@ class StreamFetch {
   core::Result<void> take_memory(const net::OwnedFd& socket, core::Version at_least);
   Hello hello_for(core::Version at_least, Wants wants) const;
   core::Result<void> say(const net::OwnedFd& socket, const Hello& hello);
-  core::Result<Answer> hear_answer(const net::OwnedFd& socket);
+  core::Result<Answer> hear_answer(const net::OwnedFd& socket, const std::string& source);
 
   // From the publisher and the other sources.
   core::Result<void> take_from_sources(const Answer& answer);

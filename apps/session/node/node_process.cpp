@@ -9,6 +9,7 @@
 #include "apps/session/node/meet_calls.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
+#include "runtime/core/host_name.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/weights/push_protocol.hpp"
 
@@ -106,11 +107,9 @@ class Standing {
 };
 
 actors::Join join_of(const NodeSelf& self) {
-  char host[256] = "?";
-  ::gethostname(host, sizeof host - 1);
   actors::Join join;
   join.name = self.name;
-  join.host = host;
+  join.host = core::host_name("?");
   join.host_id = weights::own_host_id();
   join.pid = static_cast<std::uint32_t>(::getpid());
   join.cores = static_cast<std::uint32_t>(usable_cores());

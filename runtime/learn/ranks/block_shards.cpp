@@ -31,6 +31,13 @@ core::Range BlockShards::in_buffer(core::Range turns) const {
   return {std::min(turns.begin * turn, elements_), std::min(turns.end * turn, elements_)};
 }
 
+core::Result<void> BlockShards::each(
+    std::int64_t at_once, const std::function<core::Result<void>(core::Range turns)>& piece) const {
+  for (std::int64_t turn = 0; turn < turns(); turn += at_once)
+    TROUPE_TRY(piece({turn, std::min(turn + at_once, turns())}));
+  return {};
+}
+
 std::vector<core::Range> BlockShards::of_rank(int rank, int ranks, core::Range elements) {
   std::vector<core::Range> ranges;
   const std::int64_t first = elements.begin / kBlock;

@@ -7,9 +7,11 @@
 
 #include "kernels/shapes.hpp"
 #include "runtime/core/range.hpp"
+#include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace troupe::learn {
@@ -36,6 +38,10 @@ class BlockShards {
 
   // A rank's blocks within these elements of a buffer, in ascending order, cut at both ends.
   static std::vector<core::Range> of_rank(int rank, int ranks, core::Range elements);
+
+  // Calls `piece` for all turns, at most `at_once` at a time, until the first error.
+  core::Result<void> each(std::int64_t at_once,
+                          const std::function<core::Result<void>(core::Range turns)>& piece) const;
 
   // The elements of the buffer in turns [begin, end): they are neighbours.
   core::Range in_buffer(core::Range turns) const;

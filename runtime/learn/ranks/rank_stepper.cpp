@@ -18,10 +18,7 @@ class RankStepper : public Stepper {
               std::int64_t lanes,
               core::TeamRunner& team,
               RankPasses* passes)
-      : group_(group),
-        team_(team),
-        gradient_(group, spec, trained, lanes, team, passes),
-        mover_(group, gradient_.shards(), team, kStaging_floats) {}
+      : group_(group), team_(team), gradient_(group, spec, trained, lanes, team, passes) {}
 
   model::ParamStore& working() override { return gradient_.working(); }
   void begin_step() override { gradient_.begin_step(); }
@@ -33,7 +30,6 @@ class RankStepper : public Stepper {
   RankGroup& group_;
   core::TeamRunner& team_;
   RankGradient gradient_;
-  ShardMover mover_;
 };
 
 // Stage 0.
@@ -45,6 +41,7 @@ class WholeStepper final : public RankStepper {
                const OptimSettings& optim,
                core::TeamRunner& team)
       : RankStepper(group, values.spec(), trained, optim.lanes, team, nullptr),
+        mover_(group, gradient_.shards(), team, kStaging_floats),
         sum_(values.spec(), trained, team.memory()),
         optimiser_(values, trained, optim) {}
 
@@ -54,14 +51,12 @@ class WholeStepper final : public RankStepper {
     return {};
   }
 
-  HeldMoment held(Moment moment) override {
-    model::ParamStore& whole = optimiser_.moment(moment);
-    return {whole.data(), whole.size(), &whole.memory()};
-  }
+  HeldNumbers held(Moment moment) override { return held_in(optimiser_.moment(moment)); }
   std::int64_t adam_steps() const override { return optimiser_.steps(); }
   void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }
 
  private:
+  ShardMover mover_;
   model::ParamStore sum_;  // the whole gradient
   AdamW optimiser_;
 };
@@ -77,15 +72,13 @@ class ShardStepper : public RankStepper {
                core::Memory& memory,
                RankPasses* passes)
       : RankStepper(group, spec, trained, optim.lanes, team, passes),
-        host_(team.memory().on_host() ? team : alone_),
-        host_mover_(group, gradient_.shards(), host_, kStaging_floats),
         optim_(optim),
         m_(gradient_.shards().elements(group.rank()), memory),
         v_(m_.size(), memory) {}
 
-  HeldMoment held(Moment moment) override {
+  HeldNumbers held(Moment moment) override {
     core::Buffer<float>& shard = moment == Moment::kFirst ? m_ : v_;
-    return {shard.data(), shard.size(), &shard.memory()};
+    return held_in(shard);
   }
   std::int64_t adam_steps() const override { return steps_; }
   void set_adam_steps(std::int64_t steps) override { steps_ = steps; }
@@ -107,10 +100,6 @@ class ShardStepper : public RankStepper {
     });
   }
 
-  core::SerialTeam alone_;
-  core::TeamRunner& host_;  // the team, or where it is a device's, this thread
-  ShardMover host_mover_;
-
  private:
   const OptimSettings optim_;
   core::Buffer<float> m_, v_;
@@ -126,14 +115,14 @@ class GatheringStepper final : public ShardStepper {
                    const OptimSettings& optim,
                    core::TeamRunner& team)
       : ShardStepper(group, values.spec(), trained, optim, team, values.memory(), nullptr),
-        there_(&values.memory() == &team.memory() ? team : host_),
+        there_(&values.memory() == &team.memory() ? team : alone_),
+        mover_(group, gradient_.shards(), there_, kStaging_floats),
         window_(values.layout(), *trained) {}
 
   core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
     const kernels::AdamW terms = next_step(lr, scale);
-    ShardMover& mover = &there_ == &team_ ? mover_ : host_mover_;
-    const BlockShards& shards = mover.shards();
-    return mover.each([&](core::Range turns) -> core::Result<void> {
+    const BlockShards& shards = mover_.shards();
+    return mover_.each([&](core::Range turns) -> core::Result<void> {
       const core::Range place = shards.in_buffer(turns);
       const core::Range own = shards.in_shard(group_.rank(), turns);
       float* const window = window_.read(there_, values, place);
@@ -142,14 +131,16 @@ class GatheringStepper final : public ShardStepper {
         shards.pack(member, window, group_.rank(), turns, mine_.data());
       });
       step(terms, mine_.data(), own);
-      TROUPE_TRY(mover.gather(turns, mine_.data(), window));
+      TROUPE_TRY(mover_.gather(turns, mine_.data(), window));
       window_.write(there_, values, place);
       return {};
     });
   }
 
  private:
-  core::TeamRunner& there_;  // where the weights are
+  core::SerialTeam alone_;
+  core::TeamRunner& there_;  // where the weights are: the team, or this thread on the host
+  ShardMover mover_;
   TrainedWindow window_;
   core::Buffer<float> mine_;  // this rank's blocks of some turns of the weights
 };

@@ -24,9 +24,7 @@ ShardMover::ShardMover(RankGroup& group,
 
 core::Result<void> ShardMover::each(
     const std::function<core::Result<void>(core::Range turns)>& piece) const {
-  for (std::int64_t turn = 0; turn < shards_.turns(); turn += turns_at_once_)
-    TROUPE_TRY(piece({turn, std::min(turn + turns_at_once_, shards_.turns())}));
-  return {};
+  return shards_.each(turns_at_once_, piece);
 }
 
 core::Result<void> ShardMover::gather(core::Range turns, const float* mine, float* window) {

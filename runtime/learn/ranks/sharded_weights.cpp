@@ -65,16 +65,14 @@ void ShardedWeights::begin_pass() {
   let_go();
 }
 
-void ShardedWeights::read_own(core::Range turns, float* to) const {
+const float* ShardedWeights::own_on_host(core::Range turns) {
   const core::Range place = shards().in_shard(group_.rank(), turns);
-  own_.memory().download(to, own_.data() + place.begin,
+  const float* const own = own_.data() + place.begin;
+  if (own_.memory().on_host()) return own;
+  leaving_.reserve_discard(place.size());
+  own_.memory().download(leaving_.data(), own,
                          static_cast<std::size_t>(place.size()) * sizeof(float));
-}
-
-void ShardedWeights::write_own(core::Range turns, const float* from) {
-  const core::Range place = shards().in_shard(group_.rank(), turns);
-  own_.memory().upload(own_.data() + place.begin, from,
-                       static_cast<std::size_t>(place.size()) * sizeof(float));
+  return leaving_.data();
 }
 
 core::Result<void> ShardedWeights::bring_to_first(const Use& use) {
@@ -82,14 +80,13 @@ core::Result<void> ShardedWeights::bring_to_first(const Use& use) {
     if (group_.rank() == 0) use({0, master_.size()}, master_.data());
     return {};
   }
-  std::vector<float> mine, window;
+  std::vector<float> window;
   return host_mover_.each([&](core::Range turns) -> core::Result<void> {
-    mine.resize(static_cast<std::size_t>(shards().in_shard(group_.rank(), turns).size()));
-    read_own(turns, mine.data());
-    if (group_.rank() != 0) return host_mover_.collect(turns, mine.data(), nullptr);
+    const float* const mine = own_on_host(turns);
+    if (group_.rank() != 0) return host_mover_.collect(turns, mine, nullptr);
     const core::Range place = shards().in_buffer(turns);
     window.resize(static_cast<std::size_t>(place.size()));
-    TROUPE_TRY(host_mover_.collect(turns, mine.data(), window.data()));
+    TROUPE_TRY(host_mover_.collect(turns, mine, window.data()));
     use(place, window.data());
     return {};
   });
@@ -164,14 +161,10 @@ core::Result<void> ShardedWeights::each_part(const See& see) {
 
 core::Result<void> ShardedWeights::gather_all() {
   if (whole_) return {};
-  core::Buffer<float> visiting;
-  const float* blocks = own_.data();
-  if (!own_.memory().on_host()) {
-    visiting = core::Buffer<float>(own_.size());
-    own_.download(visiting.span());
-    blocks = visiting.data();
-  }
-  TROUPE_TRY(host_mover_.gather(blocks, master_.data()));
+  TROUPE_TRY(host_mover_.each([&](core::Range turns) {
+    return host_mover_.gather(turns, own_on_host(turns),
+                              master_.data() + shards().in_buffer(turns).begin);
+  }));
   whole_ = true;
   return {};
 }

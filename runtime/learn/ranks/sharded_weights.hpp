@@ -57,17 +57,16 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
   // Gives the whole store back, of which each rank keeps its blocks. All ranks call it.
   void let_go();
 
-  // For a state: which blocks are whose, and this rank's blocks of some turns, on the host.
-  const BlockShards& shards() const { return mover_.shards(); }
-  void read_own(core::Range turns, float* to) const;
-  void write_own(core::Range turns, const float* from);
   // Gives all master values to `use` on rank 0, from first to last, a piece at a time. All ranks
   // call it; what is not whole stays so.
   using Use = std::function<void(core::Range place, const float* numbers)>;
   core::Result<void> bring_to_first(const Use& use);
 
  private:
+  const BlockShards& shards() const { return mover_.shards(); }
   void take_own();
+  // This rank's blocks of some turns, on the host; valid until the next call.
+  const float* own_on_host(core::Range turns);
   core::Result<void> gather(const model::PartRoom::Place& place);
   core::Result<void> gather_part(std::int64_t part);
   std::int64_t place_of(std::int64_t part, bool backward) const;
@@ -84,6 +83,7 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
   std::shared_ptr<model::PackedWeights> panels_;
   core::Buffer<float> own_;
   core::Buffer<float> arriving_;  // a piece of all ranks, on its way from the host
+  core::Buffer<float> leaving_;   // of own_, on its way from the device
   std::int64_t next_ = 0;         // the pass's next part: forward ones, then backward ones
   bool has_alone_ = false;        // what has a place of its own has been gathered in this pass
   bool whole_ = true;

@@ -1,16 +1,15 @@
 #include "runtime/learn/ranks/state_parts.hpp"
 
 #include "runtime/core/crc32c.hpp"
+#include "runtime/core/fixed_text.hpp"
+#include "runtime/core/host_name.hpp"
 #include "runtime/learn/ranks/part_files.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/safetensors.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -31,32 +30,27 @@ constexpr const char* kSharedFolder =
 struct PartNote {
   std::uint32_t failed = 0, code = 0;
   std::uint64_t bytes = 0;
-  std::array<char, 65> sha256{};
-  std::array<char, 64> host{};
-  std::array<char, 768> error{};  // cut, if it is longer
+  core::FixedText<65> sha256;
+  core::FixedText<64> host;
+  core::FixedText<768> error;
 };
-
-template <std::size_t kSize>
-void put_text(std::array<char, kSize>& to, const std::string& text) {
-  text.copy(to.data(), kSize - 1);
-}
 
 PartNote note_of(const Result<store::FileDigest>& written) {
   PartNote note;
-  if (::gethostname(note.host.data(), note.host.size() - 1) != 0) put_text(note.host, "?");
+  note.host = core::FixedText<64>(core::host_name("?"));
   if (written) {
     note.bytes = written->bytes;
-    put_text(note.sha256, written->sha256);
+    note.sha256 = core::FixedText<65>(written->sha256);
     return note;
   }
   note.failed = 1;
   note.code = static_cast<std::uint32_t>(written.error().code);
-  put_text(note.error, written.error().message);
+  note.error = core::FixedText<768>(written.error().message);
   return note;
 }
 
 std::string name_of_rank(std::size_t rank, const PartNote& note) {
-  return "rank " + std::to_string(rank) + " on " + note.host.data();
+  return "rank " + std::to_string(rank) + " on " + note.host.text();
 }
 
 Result<store::FileDigest> write_own(RankGroup& group,
@@ -79,7 +73,7 @@ Result<store::FileDigest> write_own(RankGroup& group,
                               folder / part_file(group.rank(), group.size()), tensors, facts));
   for (const StatePart part : kStateParts) {
     const BlockShards shards(own.layouts.of(part).total, group.size());
-    TROUPE_TRY(each_turns(shards, [&](core::Range turns) -> Result<void> {
+    TROUPE_TRY(shards.each(kTurnsAtOnce, [&](core::Range turns) -> Result<void> {
       const core::Range place = shards.in_shard(group.rank(), turns);
       if (place.empty()) return {};
       return file.append_f32(own.blocks(part, turns), place.size(), store::Dtype::kF32);
@@ -135,13 +129,6 @@ class PartsState final : public SavedState {
 
 }  // namespace
 
-Result<void> each_turns(const BlockShards& shards,
-                        const std::function<Result<void>(core::Range turns)>& piece) {
-  for (std::int64_t turn = 0; turn < shards.turns(); turn += kTurnsAtOnce)
-    TROUPE_TRY(piece({turn, std::min(turn + kTurnsAtOnce, shards.turns())}));
-  return {};
-}
-
 Result<std::vector<store::CheckpointFile>> write_parts(RankGroup& group,
                                                        const fs::path& folder,
                                                        const OwnParts& own) {
@@ -154,9 +141,9 @@ Result<std::vector<store::CheckpointFile>> write_parts(RankGroup& group,
     const PartNote& note = notes[rank];
     if (note.failed != 0)
       return core::fail(static_cast<ErrorCode>(note.code),
-                        name_of_rank(rank, note) + ": " + note.error.data());
+                        name_of_rank(rank, note) + ": " + note.error.text());
     files.push_back(
-        {part_file(static_cast<int>(rank), group.size()), note.bytes, note.sha256.data()});
+        {part_file(static_cast<int>(rank), group.size()), note.bytes, note.sha256.text()});
   }
   TROUPE_TRY(group.agree(group.rank() == 0 ? look_for(folder, notes) : Result<void>()));
   return files;

@@ -31,9 +31,6 @@ struct OwnParts {
 
 // Turns that are written or read at a time.
 inline constexpr std::int64_t kTurnsAtOnce = 256;
-// Calls `piece` for all turns of `shards`, kTurnsAtOnce at a time, until the first error.
-core::Result<void> each_turns(const BlockShards& shards,
-                              const std::function<core::Result<void>(core::Range turns)>& piece);
 
 // All ranks call it; each writes its file into `folder`, hashes it on the way, and syncs it.
 // Returns the files of all, on every rank. Rank 0 looks whether it sees all of them. Errors, on all
