@@ -24,6 +24,7 @@ namespace {
 using core::Result;
 
 constexpr std::int64_t kSpareBlocks = 32;
+constexpr std::int32_t kGpuStepTokens = 8192;
 constexpr int kPairs = 7;                            // timed pairs of one sample and one group
 constexpr std::uint64_t kFirstGroupId = 1ull << 32;  // above all ids that `submit` gives
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in JSON
@@ -31,6 +32,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null i
 struct GenerateJob {
   std::string model, dtype = "f32";
   std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, group = 0;
+  std::int64_t batched_tokens = 0;  // most rows of a step; 0: the engine's, more on a GPU
   Placement placement;
   bool json = false, no_limits = false;
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
@@ -171,7 +173,7 @@ class GenerateRun {
     if (out.steps == 0) {
       return core::fail(core::ErrorCode::kConfig,
                         "troupe bench generate: the whole batch never decodes at once; raise "
-                        "--new-tokens");
+                        "--new-tokens or --max-num-batched-tokens");
     }
     // The counted steps are the last ones before the first sample is done.
     out.context = static_cast<double>(job_.prompt_tokens) + static_cast<double>(job_.new_tokens) -
@@ -307,6 +309,9 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
   engine::EngineLimits limits;
   limits.sequences_max =
       static_cast<std::int32_t>(std::max({job.batch, job.group, std::int64_t{1}}));
+  if (!team.memory().on_host()) limits.step_tokens_max = kGpuStepTokens;
+  if (job.batched_tokens > 0)
+    limits.step_tokens_max = static_cast<std::int32_t>(job.batched_tokens);
   limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
   // Only as many blocks as the samples need, so that the warm-up round uses every block.
   limits.kv_blocks = limits.sequences_max * (tokens / kernels::kKvBlock + 2) + kSpareBlocks;
@@ -329,6 +334,8 @@ Result<void> bench_generate(Words words) {
             "also the time until all first tokens of a group of so many samples, over that "
             "of one sample",
             false, 0, 4096},
+           {"--max-num-batched-tokens", &job.batched_tokens,
+            "most rows of a step; 0 = 512, on a GPU 8192", false, 0, 1e6},
            {"--dtype", &job.dtype, kDtypeHelp},
            {"--device", &job.placement.device, kDeviceHelp},
            {"--threads", &job.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024},

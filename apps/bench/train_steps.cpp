@@ -105,8 +105,7 @@ core::Result<void> record_behaviour(std::vector<experience::Group>& groups,
   std::vector<std::vector<std::vector<float>>> scored(groups.size());
   for (const learn::MiniBatch& mini : update.mini_batches) {
     for (const learn::MicroBatch& micro : mini.micro_batches) {
-      const auto samples = learn::sample_groups(groups, micro);
-      TROUPE_TRY(model::build_group_plan(samples, weights.spec(), team.size(), plan));
+      TROUPE_TRY(learn::plan_micro_batch(groups, micro, weights.spec(), team, plan));
       learn::scatter_scored(
           groups, micro, model::score_logprobs(team, weights, plan.plan, plan.targets, temperature),
           scored);

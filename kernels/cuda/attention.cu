@@ -3,10 +3,10 @@
 // shared memory. A thread computes the scores of one key, then a warp the weights of one head, then
 // a thread the chains of one dimension over the keys. Meanwhile later keys and values are copied:
 // one step ahead if several blocks share a multiprocessor, two if each has its own.
-#include "kernels/cuda/attention_keys.cuh"
+#include "kernels/cuda/attention_dots.cuh"
+#include "kernels/cuda/attention_spread.cuh"
 #include "kernels/cuda/gemm.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/together.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -19,36 +19,6 @@ std::size_t shared_bytes(const Attention& a, int stages) {
   return static_cast<std::size_t>(kOneRowHeads * ((a.head_dim + 3) / 4 * 4 + kKeys)) *
              sizeof(float) +
          key_value_bytes(a.head_dim) * static_cast<std::size_t>(stages);
-}
-
-// Chains over the dimensions: the scores of one key for one or two heads, side by side.
-template <int kHeads>
-__device__ void dots(const float* const (&q)[kHeads],
-                     const float* k,
-                     int head_dim,
-                     float (&dot)[kHeads]) {
-#pragma unroll
-  for (int head = 0; head < kHeads; ++head)
-    dot[head] = 0.0f;
-  int d = 0;
-#pragma unroll 4
-  for (; d + 4 <= head_dim; d += 4) {
-    float x[kHeads][4];
-#pragma unroll
-    for (int head = 0; head < kHeads; ++head)
-      read_together(q[head] + d, x[head]);
-    const float key[4] = {k[d * kKvBlock], k[(d + 1) * kKvBlock], k[(d + 2) * kKvBlock],
-                          k[(d + 3) * kKvBlock]};
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-#pragma unroll
-      for (int head = 0; head < kHeads; ++head)
-        dot[head] = __fmaf_rn(x[head][i], key[i], dot[head]);
-  }
-  for (; d < head_dim; ++d)
-#pragma unroll
-    for (int head = 0; head < kHeads; ++head)
-      dot[head] = __fmaf_rn(q[head][d], k[d * kKvBlock], dot[head]);
 }
 
 // Two chains over keys [begin, end): the values of one dimension for two heads.
@@ -88,15 +58,14 @@ __device__ void values(const float* p0,
 
 template <int kStages>
 __global__ void __launch_bounds__(kThreads)
-    one_row_kernel(Attention a, const AttentionItem* items) {
+    one_row_kernel(Attention a, const AttentionItem* items, Spread spread) {
   __shared__ float alphas[kOneRowHeads];  // at the end: 1 / sum
   const ItemView item(a, items[blockIdx.x]);
-  if (!item.one_row()) return;
+  if (!item.one_row() || KeyTiles(a, item).fit(spread)) return;
   const int me = static_cast<int>(threadIdx.x), warp = me / 32, lane = me % 32;
   const int head_dim = static_cast<int>(a.head_dim), heads = item.heads;
-  const int row_floats = (head_dim + 3) / 4 * 4;
-  auto* const q = reinterpret_cast<float*>(dynamic_shared());  // [heads][row_floats]
-  float* const p = q + kOneRowHeads * row_floats;  // [heads][64]: products, then weights
+  const RowQueries queries(reinterpret_cast<float*>(dynamic_shared()), head_dim);
+  float* const p = queries.q + kOneRowHeads * queries.row_floats;  // [heads][64]: products, then weights
   float* const k = p + kOneRowHeads * kKeys;
   const int key_floats = kBlocksOfKeys * key_stride(head_dim);
   float* const v = k + kStages * key_floats;
@@ -116,9 +85,7 @@ __global__ void __launch_bounds__(kThreads)
     fetch_keys(base + i * kKeys, i);
     fetch_values(base + i * kKeys, i);
   }
-  for (int i = me; i < heads * head_dim; i += kThreads)
-    q[i / head_dim * row_floats + i % head_dim] =
-        a.q[item.first_row * a.ldq + item.first_head * head_dim + i];
+  queries.load(a, item);
 
   // The thread does one dimension of every `together`-th head from `own` on, in pairs.
   const int padded = (head_dim + 31) / 32 * 32, together = kThreads / padded;
@@ -138,23 +105,8 @@ __global__ void __launch_bounds__(kThreads)
     const int to = static_cast<int>(end - block < kKeys ? end - block : kKeys);
     copy_async_wait<2 * kStages - 1>();
     __syncthreads();
-    const int key = me % kKeys;
-    const float* const mine = k + slot * key_floats +
-                              key / static_cast<int>(kKvBlock) * key_stride(head_dim) +
-                              key % static_cast<int>(kKvBlock);
-    for (int head = me / kKeys; head < heads && from <= key && key < to; head += 8) {
-      const int next = head + 4;
-      if (next < heads) {
-        float dot[2];
-        dots<2>({q + head * row_floats, q + next * row_floats}, mine, head_dim, dot);
-        p[head * kKeys + key] = dot[0];
-        p[next * kKeys + key] = dot[1];
-      } else {
-        float dot[1];
-        dots<1>({q + head * row_floats}, mine, head_dim, dot);
-        p[head * kKeys + key] = dot[0];
-      }
-    }
+    products_of_tile(queries, k + slot * key_floats, head_dim, heads, from, to,
+                     [&](int head, int key, float dot) { p[head * kKeys + key] = dot; });
     __syncthreads();
     fetch_keys(block + kStages * kKeys, slot);
     if (warp < heads) {
@@ -219,10 +171,12 @@ void attention_of_one_row(const Attention& a, const AttentionItem* items, std::i
   const std::size_t room = current_device().shared_bytes;
   if (shared_bytes(a, 1) > room)
     check(cudaErrorInvalidValue, "attention: too little shared memory for heads of this size");
+  const Spread spread = spread_of(a, count);
+  attention_spread(a, items, count, spread);
   if (count <= kMultiprocessors && shared_bytes(a, 2) + 1024 <= room)
-    launch("attention", one_row_kernel<2>, grid, kThreads, shared_bytes(a, 2), a, items);
+    launch("attention", one_row_kernel<2>, grid, kThreads, shared_bytes(a, 2), a, items, spread);
   else
-    launch("attention", one_row_kernel<1>, grid, kThreads, shared_bytes(a, 1), a, items);
+    launch("attention", one_row_kernel<1>, grid, kThreads, shared_bytes(a, 1), a, items, spread);
 }
 
 void attention(const Attention& a, const AttentionItem* items, std::int64_t count) {

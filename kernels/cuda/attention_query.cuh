@@ -65,34 +65,24 @@ __device__ void load_queries(const UnitView& unit,
   const int thread = static_cast<int>(threadIdx.x);
   const int dim = static_cast<int>(a.head_dim);
   const bool rounds = a.k_pool.dtype == KvDtype::kBf16;  // as the forward pass does
-  // Unrolled, so that several rows are read at one time: a step waits for this memory.
-  constexpr int kDim = kWidth - kRowPad;
-#pragma unroll 4
   for (int i = thread / 32; i < kQueries; i += kThreads / 32) {
     const std::int64_t row = unit.row(segment, first + i), head = unit.head(first + i);
     const float* const from = a.q + row * a.ldq + head * dim;
     const float* const grad = unit.b.dout + row * unit.b.lddo + head * dim;
-#pragma unroll
-    for (int j = 0; j < kDim / 32; ++j) {
-      const int d = thread % 32 + j * 32;
-      if (d >= dim) continue;
+    for (int d = thread % 32; d < dim; d += 32) {
       const float x = i < count ? from[d] : 0.0f;
       q[i * kWidth + d] = rounds ? rounded_to_bf16(x) : x;
       dout[i * kWidth + d] = i < count ? grad[d] : 0.0f;
     }
   }
   const int lane = thread % kLanes;
-#pragma unroll 4
   for (int i = thread / kLanes; i < kQueries; i += kThreads / kLanes) {
     const std::int64_t row = unit.row(segment, first + i), head = unit.head(first + i);
     const float* const out = a.out + row * a.ldo + head * dim;
     const float* const grad = unit.b.dout + row * unit.b.lddo + head * dim;
     float sum = 0.0f;
-#pragma unroll
-    for (int j = 0; j < kDim / kLanes; ++j) {
-      const int d = lane + j * kLanes;
-      if (i < count && d < dim) sum = __fmaf_rn(grad[d], out[d], sum);
-    }
+    for (int d = i < count ? lane : dim; d < dim; d += kLanes)
+      sum = __fmaf_rn(grad[d], out[d], sum);
     sum = lanes_sum(sum);
     if (lane != 0) continue;
     delta[i] = sum;

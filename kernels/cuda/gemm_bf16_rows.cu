@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(32 * kPanelsMost + kCopyThreads)
       fetch<kRounded>(p, rounded, panels, stage, copier, shared + stage * stage_words);
     for (std::int64_t stage = 0; stage < stages; ++stage, next()) {
       copy_async_wait<kAhead - 1>();
-      __syncthreads();  // this stage is complete, and all threads have read the previous one
+      all_meet(blockDim.x);  // this stage is complete, and all threads have read the previous one
       fetch<kRounded>(p, rounded, panels, stage + kAhead, copier, shared + free * stage_words);
     }
     return;
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(32 * kPanelsMost + kCopyThreads)
   for (int f = 0; f < F; ++f)
     start_fragments<2>(p, place, p.m_begin + f * 16, n, sum[f]);
   for (std::int64_t stage = 0; stage < stages; ++stage, next()) {
-    __syncthreads();
+    all_meet(blockDim.x);
     const std::uint32_t* const a = shared + slot * stage_words;
     const std::uint32_t* const b = a + rows * kRowWords<kRounded> + panel * kWords;
     const std::int64_t left = p.g.k - stage * kDepth;

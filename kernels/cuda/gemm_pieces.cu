@@ -3,6 +3,8 @@
 // memory per 64 multiply-adds, without bank conflicts. Tiles of 8 steps of k are double buffered. A
 // is transposed through registers; B is copied asynchronously. At its end a piece is added to C in
 // memory, so pieces cost no registers. Nothing is added that the reference does not add.
+// Where C has too few tiles for all multiprocessors (few rows, and a vocabulary as k), blocks take
+// a piece each and leave its sums in the workspace; a second kernel adds them to C in order.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/primitives.cuh"
@@ -16,8 +18,17 @@ struct Part {
   Range rows, columns;
 };
 
+// The sums of some pieces, [piece][row][column of the part], for pieces from `first` on.
+struct PieceSums {
+  float* data = nullptr;
+  std::int64_t first = 0, rows = 0, columns = 0;
+
+  __device__ float* of(std::int64_t piece) const { return data + piece * rows * columns; }
+};
+
 // A block computes kM x kN outputs with kM kN / 64 threads. kWide: reads rows 16 bytes at a time.
-template <int kM, int kN, bool kWide>
+// kApart: of one piece, into `sums`, instead of all pieces, into C.
+template <int kM, int kN, bool kWide, bool kApart>
 class Tile {
  public:
   static constexpr int kThreads = kM * kN / 64;
@@ -28,8 +39,9 @@ class Tile {
     float b[2][kDepth][kN];
   };
 
-  __device__ Tile(const PieceGemm& g, const Part& part, Shared& shared)
+  __device__ Tile(const PieceGemm& g, const Part& part, const PieceSums& sums, Shared& shared)
       : g_(g),
+        sums_(sums),
         shared_(shared),
         m_(part.rows.begin + std::int64_t{blockIdx.y} * kM),
         n_(part.columns.begin + std::int64_t{blockIdx.x} * kN),
@@ -42,23 +54,25 @@ class Tile {
 
   __device__ void run() {
     clear();
-    std::int64_t k = 0;
-    int depth = depth_at(0), stage = 0;
-    fetch_a(0, depth);
-    fetch_b(0, depth, 0);
+    const std::int64_t begin = kApart ? (sums_.first + blockIdx.z) * g_.piece : 0;
+    const std::int64_t end = kApart && begin + g_.piece < g_.k ? begin + g_.piece : g_.k;
+    std::int64_t k = begin;
+    int depth = depth_at(k), stage = 0;
+    fetch_a(k, depth);
+    fetch_b(k, depth, 0);
     put_a(0);
     copy_async_wait<0>();
     __syncthreads();
     while (true) {
       const std::int64_t next = k + depth;
-      const bool more = next < g_.k;
+      const bool more = next < end;
       const int next_depth = more ? depth_at(next) : 0;
       if (more) {
         fetch_a(next, next_depth);
         fetch_b(next, next_depth, stage ^ 1);
       }
       multiply(stage, depth);
-      if (!more || next % g_.piece == 0) store(next <= g_.piece);
+      if (!more || (!kApart && next % g_.piece == 0)) store(kApart || next <= g_.piece);
       if (!more) return;
       put_a(stage ^ 1);
       copy_async_wait<0>();
@@ -174,7 +188,10 @@ class Tile {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int row = i / 4 * (kM / 2) + y + i % 4;
-      float* const out = g_.c + (m_ + row) * g_.ldc + n_;
+      float* const out =
+          kApart ? sums_.of(blockIdx.z) + (std::int64_t{blockIdx.y} * kM + row) * sums_.columns +
+                       std::int64_t{blockIdx.x} * kN
+                 : g_.c + (m_ + row) * g_.ldc + n_;
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
         const int column = j / 4 * (kN / 2) + x + j % 4;
@@ -186,6 +203,7 @@ class Tile {
   }
 
   const PieceGemm& g_;
+  const PieceSums& sums_;
   Shared& shared_;
   const std::int64_t m_, n_;
   const int rows_, columns_;  // of C, in this tile
@@ -194,19 +212,83 @@ class Tile {
   float next_a_[kLoadsA];
 };
 
-template <int kM, int kN, bool kWide>
+template <int kM, int kN, bool kWide, bool kApart>
 __global__ void __launch_bounds__(kM* kN / 64, (kWide ? 512 : 256) / (kM * kN / 64))
-    pieces_kernel(const __grid_constant__ PieceGemm g, const __grid_constant__ Part part) {
-  using Block = Tile<kM, kN, kWide>;
+    pieces_kernel(const __grid_constant__ PieceGemm g,
+                  const __grid_constant__ Part part,
+                  const __grid_constant__ PieceSums sums) {
+  using Block = Tile<kM, kN, kWide, kApart>;
   auto& shared = *reinterpret_cast<typename Block::Shared*>(dynamic_shared());
-  Block(g, part, shared).run();
+  Block(g, part, sums, shared).run();
 }
 
-template <int kM, int kN, bool kWide>
-void start(const PieceGemm& g, const Part& part) {
-  const dim3 grid(blocks_for(part.columns.size(), kN), blocks_for(part.rows.size(), kM));
-  launch("gemm_in_pieces", pieces_kernel<kM, kN, kWide>, grid, kM * kN / 64,
-         sizeof(typename Tile<kM, kN, kWide>::Shared), g, part);
+constexpr int kAddThreads = 256;
+
+// Adds the sums of `count` pieces to C, ascending; a thread has one column of a row.
+__global__ void __launch_bounds__(kAddThreads)
+    add_pieces_kernel(PieceGemm g, Part part, PieceSums sums, int count) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * kAddThreads + threadIdx.x;
+  if (at >= sums.rows * sums.columns) return;
+  float* const out = g.c + (part.rows.begin + at / sums.columns) * g.ldc + part.columns.begin +
+                     at % sums.columns;
+  float sum = sums.first > 0 ? *out : 0.0f;
+  for (int piece = 0; piece < count; ++piece) {
+    const float next = sums.of(piece)[at];
+    sum = sums.first + piece == 0 ? next : sum + next;
+  }
+  *out = sum;
+}
+
+template <int kM, int kN, bool kWide, bool kApart>
+void start(const PieceGemm& g, const Part& part, const PieceSums& sums, std::int64_t pieces) {
+  const dim3 grid(blocks_for(part.columns.size(), kN), blocks_for(part.rows.size(), kM),
+                  static_cast<unsigned>(pieces));
+  launch("gemm_in_pieces", pieces_kernel<kM, kN, kWide, kApart>, grid, kM * kN / 64,
+         sizeof(typename Tile<kM, kN, kWide, kApart>::Shared), g, part, sums);
+}
+
+// How many of at most `most` pieces at a time keep the multiprocessors busiest, with two blocks
+// each: the fewest of those that leave the smallest share of them idle.
+std::int64_t best_count(std::int64_t tiles, std::int64_t most, std::int64_t processors) {
+  std::int64_t best = 1, best_blocks = 0, best_room = 1;
+  for (std::int64_t count = 1; count <= most; ++count) {
+    const std::int64_t blocks = tiles * count, wave = 2 * processors;
+    const std::int64_t room = (blocks + wave - 1) / wave * wave;
+    if (blocks * best_room <= best_blocks * room) continue;
+    best = count, best_blocks = blocks, best_room = room;
+  }
+  return best;
+}
+
+// Pieces side by side, `count` at a time.
+template <bool kWide>
+void start_apart(const PieceGemm& g, const Part& part, std::int64_t pieces, std::int64_t count) {
+  PieceSums sums{static_cast<float*>(current_device().workspace.data), 0, part.rows.size(),
+                 part.columns.size()};
+  for (; sums.first < pieces; sums.first += count) {
+    const std::int64_t now = pieces - sums.first < count ? pieces - sums.first : count;
+    start<128, 128, kWide, true>(g, part, sums, now);
+    launch("gemm_in_pieces", add_pieces_kernel, blocks_for(sums.rows * sums.columns, kAddThreads),
+           kAddThreads, 0, g, part, sums, static_cast<int>(now));
+  }
+}
+
+template <bool kWide>
+void start_any(const PieceGemm& g, const Part& part) {
+  const Current& device = current_device();
+  const std::int64_t rows = part.rows.size(), columns = part.columns.size();
+  const std::int64_t tiles = std::int64_t{blocks_for(rows, 128)} * blocks_for(columns, 128);
+  const std::int64_t pieces = (g.k + g.piece - 1) / g.piece;
+  const auto bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
+  const auto room = static_cast<std::int64_t>(device.workspace.bytes / bytes);
+  if (tiles < 2 * device.multiprocessors && room > 1 && pieces > 1) {
+    const std::int64_t most = pieces < room ? pieces : room;
+    return start_apart<kWide>(g, part, pieces, best_count(tiles, most, device.multiprocessors));
+  }
+  if (tiles < device.multiprocessors)
+    start<64, 64, kWide, false>(g, part, {}, 1);
+  else
+    start<128, 128, kWide, false>(g, part, {}, 1);
 }
 
 constexpr std::int64_t kRowsMax = 65535 * 64;  // limit of the grid's second dimension
@@ -221,17 +303,10 @@ bool wide(const PieceGemm& g, std::int64_t n_end) {
 
 void gemm_in_pieces(const PieceGemm& g, Range rows, Range columns) {
   if (columns.empty() || g.k <= 0) return;
-  const std::int64_t processors = current_device().multiprocessors;
   for (; !rows.empty(); rows.begin += kRowsMax) {
     const Part part{{rows.begin, rows.size() < kRowsMax ? rows.end : rows.begin + kRowsMax},
                     columns};
-    const std::int64_t large =
-        std::int64_t{blocks_for(part.rows.size(), 128)} * blocks_for(columns.size(), 128);
-    const bool few = large < processors;
-    if (wide(g, columns.end))
-      few ? start<64, 64, true>(g, part) : start<128, 128, true>(g, part);
-    else
-      few ? start<64, 64, false>(g, part) : start<128, 128, false>(g, part);
+    wide(g, columns.end) ? start_any<true>(g, part) : start_any<false>(g, part);
   }
 }
 

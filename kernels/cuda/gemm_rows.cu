@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
       fetch<kType>(p, cut, stage, copier, shared + stage * bytes);
     for (std::int64_t stage = 0; stage < stages; ++stage, next()) {
       copy_async_wait<kAhead - 1>();
-      __syncthreads();  // this stage is complete, and all threads have read the previous one
+      all_meet(blockDim.x);  // this stage is complete, and all threads have read the previous one
       fetch<kType>(p, cut, stage + kAhead, copier, shared + free * bytes);
     }
     return;
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
     for (int c = 0; c < F::kC; ++c)
       sum[r][c] = there(r, c) ? chain_start(p.g, p.m_begin + first + r * F::kGroups, n + c) : 0.0f;
   for (std::int64_t stage = 0; stage < stages; ++stage, next()) {
-    __syncthreads();
+    all_meet(blockDim.x);
     const unsigned char* const at = shared + slot * bytes;
     const float* const a = reinterpret_cast<const float*>(at) + first * kRowFloats;
     const unsigned char* const b = at + cut.rows * kRowFloats * 4 + panel * kPanelBytes<kType>;

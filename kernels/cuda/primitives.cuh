@@ -40,6 +40,12 @@ inline void copy_async_wait() {
   troupe_emulator::wait_for_copies(Pending);
 }
 
+// A barrier of all threads of the block, `threads` of them, who may wait at different places of the
+// program: at __syncthreads all would have to be at the same.
+inline void all_meet(unsigned) {
+  troupe_emulator::block_barrier();
+}
+
 // Rounds two f32 to bfloat16, nearest, ties to even; `low` goes to the low half.
 inline std::uint32_t pair_of_bf16(float low, float high) {
   const auto rounded = [](float x) {
@@ -134,6 +140,10 @@ __device__ inline void copy_async_commit() {
 template <int Pending>
 __device__ inline void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending) : "memory");
+}
+
+__device__ inline void all_meet(unsigned threads) {
+  asm volatile("barrier.sync 1, %0;\n" ::"r"(threads) : "memory");
 }
 
 __device__ inline std::uint32_t pair_of_bf16(float low, float high) {

@@ -33,6 +33,9 @@ bool names_evaluation(std::string_view figure) {
 bool uses_tensor_cores(const TrainConfig& c) {
   return c.actor.param_dtype == ParamDtype::kBf16Compute;
 }
+bool has_reference(const TrainConfig& c) {
+  return c.algo.kl.init_coef != 0 || c.algo.objective == "online_dpo";
+}
 constexpr std::string_view kOneArithmetic =
     "with actor.param_dtype bf16-compute policy, reference and engines compute on GPUs; give cuda, "
     "or --actor.param_dtype bf16";

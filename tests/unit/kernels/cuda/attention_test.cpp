@@ -84,6 +84,20 @@ TEST_F(CudaAttention, ManyItemsOfOneRow) {
   compare({4, 2, 16}, sequences, {}, {{1, 0}});
 }
 
+// Items that are fewer than half of the multiprocessors are spread over several blocks.
+TEST_F(CudaAttention, FewItemsOfOneRow) {
+  for (const Shape& shape : {Shape{7, 1, 64}, Shape{15, 1, 8}, Shape{2, 1, 100}})
+    compare(shape, {{200, 1}, {64, 1}}, {}, {{1, 0}});
+  for (const Variant& variant : kernels::test::variants())
+    compare({4, 2, 20}, {{321, 1}}, variant, {{1, 0}});
+}
+
+// An item for which an emulated device's workspace has no room for the scores, and one for which it
+// has.
+TEST_F(CudaAttention, FewItemsOfOneRowAndManyKeys) {
+  compare({15, 1, 4}, {{9000, 1}, {70, 1}}, {}, {{1, 0}});
+}
+
 TEST_F(CudaAttention, WithoutLogSumExp) {
   AttentionCase c({4, 2, 16}, {{70, 3}}, 3);
   const Guarded untouched(c.lse);

@@ -64,6 +64,7 @@ TEST_F(CudaGemmInPieces, HasTheBitsOfTheReference) {
                                                      {70, 131, 65, 19, 0},
                                                      {270, 280, 52, 24, 4},
                                                      {270, 279, 35, 18, 0},
+                                                     {70, 132, 66, 2, 0},  // more than fit at once
                                                      {7, 12, 100, 1000, 4}})
     compare(s, normal(s.m * (s.k + s.room), 1), normal(s.k * (s.n + s.room), 2));
 }

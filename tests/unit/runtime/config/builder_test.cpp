@@ -159,9 +159,17 @@ TEST(Builder, RulesOfTensorCoresAndOneProcess) {
     EXPECT_NE(message.find(words), std::string::npos) << message;
   };
   says(with({{"actor.param_dtype", "bf16-compute"}}), "--actor.device cuda");
-  says(with({{"actor.param_dtype", "bf16-compute"}, {"actor.device", "cuda"}}),
+  says(with({{"actor.param_dtype", "bf16-compute"},
+             {"algo.kl.init_coef", "0.1"},
+             {"actor.device", "cuda"}}),
        "ref.device: with actor.param_dtype bf16-compute");
   EXPECT_EQ(with({{"actor.param_dtype", "bf16-compute"},
+                  {"actor.device", "cuda"},
+                  {"rollout.device", "cuda"}}),
+            "accepted")
+      << "there is no reference";
+  EXPECT_EQ(with({{"actor.param_dtype", "bf16-compute"},
+                  {"algo.kl.init_coef", "0.1"},
                   {"actor.device", "cuda"},
                   {"ref.device", "cuda:1"},
                   {"rollout.device", "cuda:1"}}),
