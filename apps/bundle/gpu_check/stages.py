@@ -1,5 +1,6 @@
 """The stages of a check: what each runs, and for how long. Figures come before long tests: a figure is what the
 project lacks."""
+import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ from peak_memory import PeakMemory
 # In this order, with the seconds that each may take; the first command of ten minutes does the first six. Tests run
 # several at a time.
 ORDER = (0, 1, 2, 5, 3, 6, 4, 7, 8, 9)
-CAPS = {0: 15, 1: 30, 2: 90, 3: 90, 4: 140, 5: 150, 6: 180, 7: 480, 8: 240, 9: 420}
+CAPS = {0: 30, 1: 30, 2: 90, 3: 90, 4: 140, 5: 150, 6: 180, 7: 220, 8: 240, 9: 420}
 NAMES = {0: "facts", 1: "smoke", 2: "kernels", 3: "rooms", 4: "threads and tokens", 5: "speed of kernels", 6: "speed of models",
          7: "compute-sanitizer", 8: "profiles", 9: "a real run"}
 
@@ -40,13 +41,15 @@ class Stages:
         command, own = self.runner.launch("troupe")
         return self.runner.run(stage, item, [*command, *words], limit, {**own, **(environment or {})}, figures)
 
-    def tool(self, stage, item, words, limit, figures=False, environment=None):
-        """A program of the machine; absent where it has none."""
-        path = shutil.which(words[0]) or shutil.which(words[0], path="/usr/local/cuda/bin")
-        if path is None:
-            self.runner.report.add(stage, item, "absent", why=f"{words[0]} is not on this machine")
-            return "absent", ""
-        return self.runner.run(stage, item, [path, *words[1:]], limit, environment, figures)
+    def tool(self, stage, item, words, limit, figures=False, environment=None, needs=None):
+        """A program of the machine, which `needs` another; absent where it has none."""
+        paths = {name: shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+                 for name in (words[0], needs or words[0])}
+        for name, path in paths.items():
+            if path is None:
+                self.runner.report.add(stage, item, "absent", why=f"{name} is not on this machine")
+                return "absent", ""
+        return self.runner.run(stage, item, [paths[words[0]], *words[1:]], limit, environment, figures)
 
     def beside(self, stage, name, limit):
         """The same with PyTorch, where python3 has one that sees a GPU."""
@@ -106,7 +109,7 @@ class Stages:
         rooms = (("test_weights", "DeviceChannel.*"),) if self.small else ROOMS
         for program, pattern in rooms:
             self.runner.tests(3, program, pattern, 60, 15)
-        pattern = "Gpu.GreedyAndSampled*" if self.small else "Gpu.*:GpuCommands.*"
+        pattern = "Gpu.GreedyAndSampled*" if self.small else "Gpu.*:GpuCommands.*:GpuRanks.*"
         library = os.environ.get("TROUPE_CUDA_LIBRARY", "")
         self.runner.tests(3, "test_integration", pattern, 90, 30, {"TROUPE_TEST_CUDA_LIBRARY": library})
 
@@ -169,16 +172,36 @@ class Stages:
     def stage7(self):
         words, environment = self.runner.launch("test_kernels_cuda")
         pattern = "*Hand*" if self.small else "*Hand*:*Few*:CudaAttention.*:CudaDevice.*"
-        for check in ("memcheck", "racecheck", "synccheck", "initcheck"):
-            self.tool(7, check, ["compute-sanitizer", "--tool", check, "--error-exitcode", "9", *words,
-                                 f"--gtest_filter={pattern}"], 120, environment=environment)
+        suites, _ = self.runner.suites("test_kernels_cuda", pattern)
+
+        # A process for each suite: after a fault nothing more runs in its process.
+        def run(check, suite):
+            chosen = ":".join(f"{suite}.{test}" for test in suites[suite])
+            self.tool(7, f"{check}.{suite}", ["compute-sanitizer", "--tool", check, "--error-exitcode", "9", *words,
+                                              f"--gtest_filter={chosen}"], 120, environment=environment)
+        checks = ("memcheck", "racecheck", "synccheck", "initcheck")
+        with concurrent.futures.ThreadPoolExecutor(self.runner.jobs) as pool:
+            for done in [pool.submit(run, check, suite) for check in checks for suite in suites]:
+                done.result()
 
     def stage8(self):
-        words, environment = self.runner.launch("test_kernels_cuda")
-        for suite in ("CudaGemm", "CudaGemmBf16", "CudaAttention", "CudaAttentionSplits", "CudaAttentionBackward",
-                      "CudaRows", "CudaVocab", "CudaDraw", "CudaKept", "CudaOptimizer"):
-            self.tool(8, suite, ["ncu", "--clock-control", "none", "--set", "basic", "--launch-count", "20", *words,
-                                 f"--gtest_filter={suite}.*"], 24, environment=environment)
+        """Where the time of a training step and of decode steps goes: every kernel timed by ncu, in a model with
+        four layers."""
+        model = self.random_model(8, "tiny" if self.small else "qwen2.5-0.5b", 0 if self.small else 4)
+        if model is None:
+            return
+        troupe, environment = self.runner.launch("troupe")
+        sizes = (["--prompts", 1, "--new-tokens", 8, "--micro-tokens-max", 64] if self.small else
+                 ["--prompts", 32, "--micro-tokens-max", 8192])
+        works = [(f"train.{dtype}", ["adamw", "train", "--objective", "sft", "--dtype", dtype, *sizes])
+                 for dtype in ("bf16", "bf16-compute")]
+        works += [(f"decode.{dtype}.{keys}", ["draw", "generate", "--batch", 1, "--prompt-tokens", keys,
+                                              "--new-tokens", 16, "--no-limits", "--dtype", dtype])
+                  for dtype in ("bf16", "bf16-compute") for keys in ((8,) if self.small else (1024, 8064))]
+        for item, (mark, bench, *words) in works:
+            self.tool(8, item, ["python3", os.path.join(self.here, "kernel_times.py"), mark, *troupe, "bench", bench,
+                                "--device", "cuda", "--model", model, *words], 60, figures=True,
+                      environment=environment, needs="ncu")
 
     def stage9(self):
         data = os.path.join(self.models, "arithmetic")
