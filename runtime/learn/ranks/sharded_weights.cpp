@@ -4,7 +4,6 @@
 #include "runtime/core/check.hpp"
 #include "runtime/core/pages.hpp"
 #include "runtime/core/thrown.hpp"
-#include "runtime/learn/ranks/lane_exchange.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -16,13 +15,14 @@ ShardedWeights::ShardedWeights(RankGroup& group,
                                model::ParamStore& master,
                                kernels::PanelDtype dtype,
                                core::TeamRunner& team,
-                               core::Memory& blocks)
+                               core::Memory& blocks,
+                               std::int64_t staging_floats)
     : group_(group),
       master_(master),
       team_(team),
       host_(team.memory().on_host() ? team : alone_),
-      mover_(group, BlockShards(master.size(), group.size()), team, kStaging_floats),
-      host_mover_(group, mover_.shards(), host_, kStaging_floats),
+      mover_(group, BlockShards(master.size(), group.size()), team, staging_floats),
+      host_mover_(group, mover_.shards(), host_, staging_floats),
       room_(master.spec(), master.layout(), group.size() * BlockShards::kBlock),
       values_(master.spec(), room_.layout(), team.memory()),
       panels_(std::make_shared<model::PackedWeights>(

@@ -8,6 +8,7 @@
 // asked for.
 #pragma once
 
+#include "runtime/learn/ranks/lane_exchange.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 #include "runtime/learn/ranks/rank_passes.hpp"
 #include "runtime/learn/ranks/shard_mover.hpp"
@@ -25,12 +26,14 @@ class ShardedWeights final : public model::WeightsGate, public RankPasses {
  public:
   // All outlive the object. `master` is on the host; of it this rank's blocks are kept, and nothing
   // else is read. Every weight is trained. `blocks`: the memory of this rank's blocks, the team's
-  // or the host's.
+  // or the host's. `staging_floats`: as many are on their way between ranks at one time, at least a
+  // block of each.
   ShardedWeights(RankGroup& group,
                  model::ParamStore& master,
                  kernels::PanelDtype dtype,
                  core::TeamRunner& team,
-                 core::Memory& blocks);
+                 core::Memory& blocks,
+                 std::int64_t staging_floats = kStaging_floats);
 
   // Panels that a pass fills part by part, and that say so (PackedWeights::gate).
   std::shared_ptr<const model::PackedWeights> panels(core::Version version);

@@ -140,7 +140,7 @@ void expect_each_part_to_be_shown(bool tied, bool offload, const Teams& make_tea
     RankGroup group(gang);
     model::ParamStore master = start->to(core::host_memory());
     ShardedWeights weights(group, master, kernels::PanelDtype::kF32, *team,
-                           offload ? core::host_memory() : memory);
+                           offload ? core::host_memory() : memory, 100'000);
     std::vector<float> seen;
     std::int64_t calls = 0;
     const auto show = [&] {
@@ -154,7 +154,13 @@ void expect_each_part_to_be_shown(bool tied, bool offload, const Teams& make_tea
       }));
       EXPECT_TRUE(std::equal(seen.begin(), seen.end(), start->data()));
     };
+    ASSERT_TRUE(weights.bring_to_first([&](core::Range place, const float* numbers) {
+      seen.insert(seen.end(), numbers, numbers + place.size());
+    }));
+    EXPECT_TRUE(group.rank() != 0 || std::equal(seen.begin(), seen.end(), start->data()));
+    EXPECT_EQ(std::ssize(seen), group.rank() == 0 ? master.size() : 0);
     ASSERT_TRUE(weights.gather_all());
+    EXPECT_TRUE(std::equal(start->data(), start->data() + start->size(), master.data()));
     show();
     EXPECT_EQ(calls == 1, memory.on_host()) << "they are whole on the host";
     weights.begin_pass();
