@@ -123,6 +123,9 @@ ordered_json ledger_json(const actors::CommittedGroup& committed) {
 }  // namespace
 
 core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& folder) {
+  // What a head that was killed was about to replace.
+  for (const std::filesystem::path& file : {folder.rollouts_file(0), folder.eval_file(0)})
+    TROUPE_TRY(store::remove_leftovers(file.parent_path()));
   TROUPE_TRY_ASSIGN(ledger, store::Ledger::open(folder.ledger_file()));
   return std::unique_ptr<RunFiles>(new RunFiles(folder, std::move(ledger)));
 }

@@ -145,6 +145,8 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
       core::fail(ErrorCode::kInterrupted,
                  "interrupted; groups that needed reward " + options.name + " are sampled again");
   const auto log = overheard();
+  std::error_code error;
+  const bool by_folder = std::filesystem::is_directory(options.join.join, error);
   bool in = false;
   std::string last;
   ReentryWaits waits;
@@ -156,6 +158,10 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
       return {};
     }
     if (!end && (!in || end.error().code == ErrorCode::kUnsupported)) return end.failure();
+    if (by_folder && !std::filesystem::exists(options.join.join, error)) {
+      return core::fail(ErrorCode::kPeerLost, "the run's folder " + options.join.join +
+                                                  " is gone; reward " + options.name + " ends");
+    }
     const std::string why = end ? "the run went away" : end.error().message;
     if (why != last) {
       say(why + "; reward " + options.name +

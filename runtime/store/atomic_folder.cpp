@@ -128,7 +128,7 @@ Result<int> remove_leftovers(const fs::path& parent) {
   int removed = 0;
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kTemporaryPrefix) || !entry.is_directory()) continue;
+    if (!name.starts_with(kTemporaryPrefix)) continue;
     std::error_code error;
     fs::remove_all(entry.path(), error);
     if (error) return io_failure("remove", entry.path(), error.value());

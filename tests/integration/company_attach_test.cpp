@@ -71,4 +71,27 @@ TEST(CompanyAttach, InTheBackgroundUntilItIsDetached) {
   EXPECT_EQ(run.wait(30), 130) << run.output();
 }
 
+// A run whose folder was removed cannot come back: nobody waits for it for ever.
+TEST(CompanyAttach, ItEndsWithTheFolderOfItsRun) {
+  const TinyRun files;
+  CompanyRun run(files, "run",
+                 {"--train.max_steps", "100000", "--train.num_episodes", "100000",
+                  "--ckpt.save_steps", "0", "--cluster.head_wait_s", "1"});
+  ASSERT_TRUE(run.await_steps(1)) << run.output();
+  const std::filesystem::path log = files / "attach.log";
+  const Ended attached =
+      troupe_ends({"attach", "reward", "--join", run.folder().string(), "--name", "letters",
+                   "--rule", "regex", "--pattern", "[a-z]", "--background", "--log", log.string()},
+                  files / "attached.out", 30);
+  ASSERT_EQ(attached.status, 0) << attached.text;
+  const EndedWithTheTest process{number_after(attached.text, "it scores in process ")};
+  ASSERT_GT(process.pid, 1) << attached.text;
+  ASSERT_FALSE(process.gone());
+  run.signal(SIGKILL);
+  ASSERT_TRUE(run.all_nodes_gone(30));
+  std::filesystem::remove_all(run.folder());
+  EXPECT_TRUE(within(60, [&] { return process.gone(); })) << text_of(log);
+  EXPECT_NE(text_of(log).find("is gone; reward letters ends"), std::string::npos) << text_of(log);
+}
+
 }  // namespace troupe::test

@@ -87,9 +87,10 @@ TEST_F(AtomicFolderTest, ReplacesWhenAsked) {
 TEST_F(AtomicFolderTest, LeftoversOfADeadWriterAreRemoved) {
   fs::create_directories(parent_ / ".tmp-1-0-step_3" / "sub");
   commit("kept", AtomicFolder::Existing::kRefuse);
+  ASSERT_TRUE(write_file(parent_ / ".tmp-1-step_3.jsonl", "half a li"));
   const auto removed = remove_leftovers(parent_);
   ASSERT_TRUE(removed);
-  EXPECT_EQ(*removed, 1);
+  EXPECT_EQ(*removed, 2);
   EXPECT_EQ(entries(), 1u);
 }
 
