@@ -366,6 +366,7 @@ async::task<void> Company::end_run() {
     if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);
     placement_.retire(placed.name);
     hooks_.fence(placed.name, over);
+    changed_.notify_all();
   }
 }
 

@@ -195,6 +195,23 @@ TEST(CompanyWorld, ARankThatIsLostOverAndOverEndsTheRun) {
       << world.wrong().front();
 }
 
+// Its ranks are lost in turn, none too often, and always before the first update is learned.
+TEST(CompanyWorld, AGangThatNeverTrainsEndsTheRun) {
+  WorldPlan plan = striking_ranks(200, std::chrono::milliseconds(100));
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+    Fault& loss = plan.faults[i];
+    loss.kind = Fault::Kind::kRankLoss;
+    loss.at = i * std::chrono::milliseconds(100);
+    loss.what = "train";
+    loss.times = 0;  // it is killed
+  }
+  World world(plan);
+  world.run();
+  ASSERT_FALSE(world.wrong().empty());
+  EXPECT_EQ(world.wrong().front(), "the run ended: policy/0 is lost: its process ended");
+  EXPECT_EQ(world.census().of("event", "another session"), 8u);
+}
+
 TEST(CompanyWorld, ASeedRepeatsItself) {
   for (const std::uint64_t seed : {3, 14, 15}) {
     World first(draw_plan(seed), true), second(draw_plan(seed), true);
