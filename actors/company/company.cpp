@@ -356,16 +356,17 @@ void Company::fail_run(const core::Error& error) {
 
 async::task<void> Company::end_run() {
   resting_ = parting_ = true;
-  changed_.notify_all();                  // ranks that wait for a meeting
-  const auto roles = placement_.roles();  // as they are now
+  changed_.notify_all();  // ranks that wait for a meeting
+  const core::Error over{ErrorCode::kClosed, "the run has ended"};
   const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
-  for (const auto& [name, placed] : roles) {
-    if (placed.state == RoleState::kWanted) continue;
-    StopRole stop{name, placed.epoch};
+  for (const PlacedRole& placed : placement_.stop_all()) {
+    if (placed.state == RoleState::kUp) hooks_.role_lost(placed.name, over);
+    StopRole stop{placed.name, placed.epoch};
     auto stopped = co_await ask(context, placed.node, std::move(stop));
     if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);
     placement_.retire(placed.name);
-    hooks_.fence(placed.name, {ErrorCode::kClosed, "the run has ended"});
+    hooks_.fence(placed.name, over);
+    changed_.notify_all();
   }
 }
 

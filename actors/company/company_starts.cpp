@@ -39,7 +39,12 @@ async::task<void> Company::start_role(PlacedRole placed) {
   const RoleContext context = context_.with_deadline(limits::kSpawnDeadline);
   auto spawned = co_await ask(context, placed.node, std::move(spawn));
   if (!spawned) {
-    not_started(placed, without_name(spawned.error(), placed.node));
+    const core::Error error = without_name(spawned.error(), placed.node);
+    // The end of another rank fails this start, too, and the company may hear of it later.
+    if (!placed.gang.empty() && !was_answered(error.code)) {
+      co_await async::sleep_for(*context_.timers, limits::kFrozenAfter);
+    }
+    not_started(placed, error);
   } else if (!co_await arrived(placed.name, placed.epoch)) {
     lose_role(placed.name, placed.epoch,
               {ErrorCode::kPeerLost, placed.name + " was started and did not introduce itself"});

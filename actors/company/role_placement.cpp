@@ -159,6 +159,17 @@ bool RolePlacement::move(const std::string& name, std::uint64_t epoch, const cor
   return true;
 }
 
+std::vector<PlacedRole> RolePlacement::stop_all() {
+  std::vector<PlacedRole> all;
+  for (auto& [name, placed] : roles_) {
+    if (placed.state == RoleState::kWanted) continue;
+    all.push_back(placed);
+    if (placed.state != RoleState::kStopping) placed.moves = true;
+    placed.state = RoleState::kStopping;
+  }
+  return all;
+}
+
 bool RolePlacement::lost(const std::string& name,
                          std::uint64_t epoch,
                          const core::Error& cause,

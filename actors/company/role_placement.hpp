@@ -6,11 +6,12 @@
 //
 // A role that is taken down because it is sick is started again after kRestartAfter, and then at
 // most once every kSickPause_min, doubling to kSickPause_max; that does not count as a loss. Nor
-// does that it is moved from a drained node, which gets no role any more until it joins again. A
-// role that is lost kRestarts_max times within kRestartWindow is worn out. If no other node may
-// play it and no other role stands in for it, the run ends with the last cause; otherwise the role
-// rests for kRestartRest. A node that cannot play a kind of role is not asked for it again for some
-// time, at the longest until it joins again.
+// does that it is moved from a drained node, which gets no role any more until it joins again, or
+// that it ends with a session of the run, because another role was lost. A role that is lost
+// kRestarts_max times within kRestartWindow is worn out. If no other node may play it and no other
+// role stands in for it, the run ends with the last cause; otherwise the role rests for
+// kRestartRest. A node that cannot play a kind of role is not asked for it again for some time, at
+// the longest until it joins again.
 //
 // The ranks of a gang (ADR 0026) are roles of one kind that are started, lost and numbered as one.
 // They start together, each on a node of its own and all with one epoch, once there is a place for
@@ -49,7 +50,7 @@ struct PlacedRole {
   core::TimePoint last_sick{};  // when it was last taken down as sick, or starts again after that
   core::Duration sick_pause{};  // the least time from then to its next start when sick again
   bool sick = false;            // it was last taken down as sick, and has not been up since
-  bool moves = false;           // it is being taken down to start elsewhere
+  bool moves = false;           // it is being taken down, and not for a fault of its own
   std::string last_cause{};
   std::string gang{};       // the kind, for a rank of a gang; "" for others
   std::uint32_t rank = 0;   // its number
@@ -98,6 +99,9 @@ class RolePlacement {
   bool stop(const std::string& name, std::uint64_t epoch, const core::Error& cause);
   // The same for a role that starts again elsewhere as soon as it is lost.
   bool move(const std::string& name, std::uint64_t epoch, const core::Error& cause);
+  // The run has its roles stopped. Those that are starting or up are being taken down from now on
+  // and start again as soon as they are lost. Returns the roles that are not down, as they were.
+  std::vector<PlacedRole> stop_all();
   // A start failed, or a role that was up went away. False when that epoch had already ended.
   bool lost(const std::string& name,
             std::uint64_t epoch,

@@ -51,12 +51,13 @@ std::optional<RelayPlace> RelayBook::choose(const Ask& asked, core::TimePoint no
   return std::nullopt;
 }
 
-// The publisher has a newer version than the one that the asker gets from a relay, which is not to
-// blame: the asker begins with the newer one as all others do.
+// The publisher has a newer version than the one that the asker gets from a relay. Unless that gave
+// wrong bytes it is not to blame in the newer one, for which it may have ended the older: the asker
+// begins as all others do.
 bool RelayBook::has_moved_on(const Ask& ask) const {
   const auto asker = entries_.find(ask.place.number);
-  const bool works = ask.fault == RelayFault::kSilent || ask.fault == RelayFault::kSlow;
-  return works && asker != entries_.end() && asker->second.content != ask.content;
+  const bool wrong = ask.fault == RelayFault::kWrong;
+  return !wrong && asker != entries_.end() && asker->second.content != ask.content;
 }
 
 std::optional<RelayPlace> RelayBook::go_to(Entry& asker, const Entry& relay) const {

@@ -12,7 +12,8 @@
 // another copy, and no deadline ends it. One of the asker's host, whose memory it waits for, is
 // silent until it has all, and is kept in the same way. A receiver also asks now and then while its
 // relay works: it moves to a relay that is far ahead of it and feeds fewer, or if its own relay has
-// hardly more than it has itself.
+// hardly more than it has itself. With a newer version all begin anew: of an older one only wrong
+// bytes are remembered.
 #pragma once
 
 #include "runtime/core/clock.hpp"

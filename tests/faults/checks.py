@@ -130,16 +130,17 @@ def judge(stage, status, calm):
     steps = [row["step"] for row in json_rows(stage.company.run / "metrics.jsonl")]
     if steps != list(range(1, UPDATES + 1)):
         bad.append("metrics.jsonl is not one line an update")
-    if stage.company.ages() > stage.plan.bound:
-        bad.append("tokens are too old")
     try:
+        youngest, oldest = stage.company.ages()
+        if youngest < 0 or oldest > stage.plan.bound:
+            bad.append(f"tokens are {youngest} to {oldest} updates old")
         if stage.plan.bound == 0 and not stage.plan.attach:
             differing = differences(calm.bits_of(stage.plan), bits(stage.company.run))
             if differing:
                 bad.append(f"other bits than a calm run's: {told(differing)}")
         elif wrong := learned_again(stage):
             bad.append(wrong)
-    except (RuntimeError, OSError) as problem:
+    except (RuntimeError, ValueError, OSError) as problem:
         bad.append(str(problem))
     return bad, ledger
 

@@ -140,14 +140,24 @@ class Company:
                               capture_output=True, text=True, timeout=60, check=False)
         return json.loads(done.stdout)
 
+    def steps_of_update(self):
+        """Optimiser steps of an update, as the newest checkpoint counts them."""
+        folder = max((self.run / "ckpt").glob("step_*"))
+        version = json.loads((folder / "policy/trainer_state.json").read_text())["version"]
+        steps, rest = divmod(version, int(folder.name[5:]))
+        if steps == 0 or rest:
+            raise ValueError(f"{folder.name} has {version} optimiser steps: not as many in each update")
+        return steps
+
     def ages(self):
-        """The oldest token of any rollout, in versions behind the weights it trained."""
-        oldest = 0
+        """The ages of the newest and the oldest token of any rollout, in updates behind the weights it
+        trained. Versions of weights count optimiser steps."""
+        steps, ages = self.steps_of_update(), []
         for file in sorted((self.run / "rollouts").glob("step_*.jsonl")):
-            step = int(file.stem[5:])
+            start = int(file.stem[5:]) - 1
             for row in json_rows(file):
-                oldest = max(oldest, step - 1 - row["version_min"])
-        return oldest
+                ages += [start - row["version_min"] // steps, start - row["version_max"] // steps]
+        return min(ages), max(ages)
 
 
 def json_rows(file):

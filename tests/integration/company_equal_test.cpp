@@ -46,11 +46,12 @@ TEST(CompanyEqual, WeightsStoredAsBf16GiveTheSameBitsInOneProcessAndInSeveral) {
 
 TEST(CompanyStale, TokensAreNoOlderThanTheBound) {
   const TinyRun files;
-  CompanyRun run(
-      files, "run",
-      {"--train.staleness_max", "1", "--rollout.generators", "2", "--train.max_steps", "20"});
+  CompanyRun run(files, "run",
+                 {"--train.staleness_max", "1", "--rollout.generators", "2", "--train.max_steps",
+                  "20", "--train.batch_size", "4"});
   ASSERT_EQ(run.wait(), 0) << run.output();
   expect_clean_ledger(run.folder());
+  EXPECT_EQ(steps_of_update(run.folder()), 4u);
   EXPECT_LE(oldest_age(run.folder()), 1u);
   EXPECT_EQ(metrics_of(run.folder()).size(), 20u);
 }

@@ -127,24 +127,40 @@ inline void expect_clean_ledger(const std::filesystem::path& run) {
   EXPECT_GT(checked->samples, 0u);
 }
 
-// Versions between the oldest token of any rollout and the weights that it trained.
+inline std::string checkpoint_name(int step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step_%06d", step);
+  return name;
+}
+
+// Optimiser steps of an update, as the checkpoint after the last one counts them; 0: it has none,
+// or the updates had different numbers.
+inline std::uint64_t steps_of_update(const std::filesystem::path& run) {
+  const auto updates = metrics_of(run).rbegin()->first;
+  const auto folder = run / "ckpt" / checkpoint_name(static_cast<int>(updates));
+  const auto state = nlohmann::json::parse(text_of(folder / "policy/trainer_state.json"));
+  const auto steps = state["version"].get<std::uint64_t>();
+  return steps % updates == 0 ? steps / updates : 0;
+}
+
+// Updates between the oldest token of any rollout and the weights that it trained. Versions of
+// weights count optimiser steps.
 inline std::uint64_t oldest_age(const std::filesystem::path& run) {
+  const std::uint64_t steps = steps_of_update(run);
+  if (steps == 0) {
+    ADD_FAILURE() << "the age of tokens in updates is not known";
+    return ~std::uint64_t{0};
+  }
   std::uint64_t oldest = 0;
   for (const auto& entry : std::filesystem::directory_iterator(run / "rollouts")) {
     std::ifstream in(entry.path());
     for (std::string text; std::getline(in, text);) {
       const auto line = nlohmann::json::parse(text);
       const auto step = line["step"].get<std::uint64_t>();
-      oldest = std::max(oldest, step - 1 - line["version_min"].get<std::uint64_t>());
+      oldest = std::max(oldest, step - 1 - line["version_min"].get<std::uint64_t>() / steps);
     }
   }
   return oldest;
-}
-
-inline std::string checkpoint_name(int step) {
-  char name[32];
-  std::snprintf(name, sizeof name, "step_%06d", step);
-  return name;
 }
 
 // Same weights, optimiser state, metrics (without times) and rollouts after `steps` updates.

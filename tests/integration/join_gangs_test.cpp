@@ -118,6 +118,25 @@ TEST_F(JoinGangs, APulledCableCostsTheGangItsRanksThereUntilItIsBackAndNoBit) {
   expect_clean_ledger("run");
 }
 
+// Their connections end with the head that carried them, so the next one cannot take them over.
+TEST_F(JoinGangs, ThroughTheGatewayTheyEndWithTheHeadAndStartAnewUnderTheNext) {
+  const Words words = {"--train.max_steps", "40", "--ckpt.save_steps", "7"};
+  run_alone(words);
+  Background killed = gang(words);
+  ASSERT_FALSE(company_of("run").empty()) << killed.text();
+  Background far = rank_node("far", hosts_.b(), {"--ranks", "2"});
+  ASSERT_TRUE(within(60, [&] { return updates_of("run") > 10; })) << killed.text() << far.text();
+  killed.signal(SIGKILL);
+  killed.wait(10);
+  ASSERT_LT(updates_of("run"), 40u);
+  Background run = gang(words);
+  EXPECT_EQ(run.wait(120), 0) << run.text() << far.text();
+  EXPECT_EQ(far.wait(10), 0) << far.text();
+  EXPECT_TRUE(run.says("going on from the last checkpoint")) << run.text();
+  expect_same_bits("run", "local");
+  expect_clean_ledger("run");
+}
+
 TEST_F(JoinGangs, AHostWithoutAnAddressInTheNetworkIsNamed) {
   const Ended ended =
       ends(files_.words("none") +

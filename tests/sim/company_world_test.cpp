@@ -154,6 +154,64 @@ TEST(CompanyWorld, AGangTakesItsRanksInAgainAtACheckpoint) {
   EXPECT_EQ(world.census().of("event", "a gang has all of its ranks again"), 1u);
 }
 
+// A gang of three that saves each update. Its ranks are lost in turn, or always the one of
+// `target`, each `pace` from the fourth second on.
+WorldPlan striking_ranks(int losses, core::Duration pace, const std::string& target = "") {
+  WorldPlan plan;
+  plan.seed = 11;
+  plan.updates = 120;
+  plan.save_steps = 1;
+  plan.ranks = 3;
+  plan.far_nodes = {"node/b1"};
+  plan.token = std::chrono::milliseconds(2);
+  plan.train = std::chrono::milliseconds(400);
+  plan.load = std::chrono::milliseconds(100);
+  plan.score = std::chrono::milliseconds(1);
+  const std::vector<std::string> ranks = {"node/policy-1", "node/policy-2", "node/policy"};
+  for (int loss = 0; loss < losses; ++loss) {
+    Fault& crash = plan.faults.emplace_back();
+    crash.kind = Fault::Kind::kCrash;
+    crash.at = std::chrono::seconds(4) + loss * pace;
+    crash.target = target.empty() ? ranks[static_cast<std::size_t>(loss) % ranks.size()] : target;
+  }
+  return plan;
+}
+
+// Each rank is lost four times within a minute, and the roles that end with the sessions twelve
+// times; those have lost nothing.
+TEST(CompanyWorld, AGangThatIsLostTwelveTimesAMinuteCostsNoOtherRole) {
+  const WorldPlan plan = striking_ranks(12, std::chrono::milliseconds(4'500));
+  World world(plan);
+  EXPECT_EQ(verdict(world, plan), "");
+  EXPECT_EQ(world.census().of("event", "another session"), 12u);
+}
+
+TEST(CompanyWorld, ARankThatIsLostOverAndOverEndsTheRun) {
+  const WorldPlan plan = striking_ranks(12, std::chrono::milliseconds(4'500), "node/policy-1");
+  World world(plan);
+  world.run();
+  ASSERT_FALSE(world.wrong().empty());
+  EXPECT_NE(world.wrong().front().find("policy/1 was lost 8 times within 60 s"), std::string::npos)
+      << world.wrong().front();
+}
+
+// Its ranks are lost in turn, none too often, and always before the first update is learned.
+TEST(CompanyWorld, AGangThatNeverTrainsEndsTheRun) {
+  WorldPlan plan = striking_ranks(200, std::chrono::milliseconds(100));
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+    Fault& loss = plan.faults[i];
+    loss.kind = Fault::Kind::kRankLoss;
+    loss.at = i * std::chrono::milliseconds(100);
+    loss.what = "train";
+    loss.times = 0;  // it is killed
+  }
+  World world(plan);
+  world.run();
+  ASSERT_FALSE(world.wrong().empty());
+  EXPECT_EQ(world.wrong().front(), "the run ended: policy/0 is lost: its process ended");
+  EXPECT_EQ(world.census().of("event", "another session"), 8u);
+}
+
 TEST(CompanyWorld, ASeedRepeatsItself) {
   for (const std::uint64_t seed : {3, 14, 15}) {
     World first(draw_plan(seed), true), second(draw_plan(seed), true);

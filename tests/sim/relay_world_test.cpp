@@ -56,5 +56,36 @@ TEST(RelayWorld, EveryReceiverGetsTheNewestVersionWholeFromFewCopies) {
     EXPECT_GT(census.of("relay fault", std::to_string(static_cast<int>(fault))), 0u);
 }
 
+// Versions come faster than slow receivers take them, so relays take older ones back from those.
+// Receivers that come anew meanwhile are sent to these relays, and no more copies are needed.
+TEST(RelayWorld, ARelayThatGaveUpAnOlderVersionFeedsOthersInTheNewerOne) {
+  Census census;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    RelayPlan plan;
+    plan.seed = seed;
+    plan.receivers = 24;
+    for (std::uint32_t number = 1; number <= plan.receivers; ++number)
+      plan.hosts.push_back(number);
+    plan.reachable.assign(plan.receivers, true);
+    plan.buckets = 12;
+    plan.versions = 12;
+    plan.bucket = std::chrono::milliseconds(4);
+    plan.between = std::chrono::milliseconds(500);
+    for (std::uint32_t slow = 1; slow <= 10; ++slow) {
+      plan.troubles.push_back(
+          {RelayTrouble::Kind::kDownSlow, {}, std::chrono::seconds(6), slow, 0});
+    }
+    for (std::uint32_t ends = 11; ends <= 24; ++ends) {
+      plan.troubles.push_back({RelayTrouble::Kind::kDeath, ends * std::chrono::milliseconds(200),
+                               std::chrono::milliseconds(100), ends, 0});
+    }
+    RelayWorld world(plan);
+    EXPECT_EQ(verdict(world, plan), "") << plan.text();
+    census.add(world.census());
+  }
+  std::printf("%s", census.text().c_str());
+  EXPECT_GT(census.of("relay", "one that gave up an older version feeds again"), 0u);
+}
+
 }  // namespace
 }  // namespace troupe::sim

@@ -37,6 +37,7 @@ ImagePtr Publisher::publish(std::uint32_t buckets) {
   images_.push_back(std::move(image));
   failed_.clear();
   lost_.clear();
+  moved_on_.clear();
   if (images_.size() <= limits::kWeightSnapshots_max) return nullptr;
   ImagePtr oldest = std::move(images_.front());
   images_.pop_front();
@@ -62,8 +63,7 @@ Publisher::Answer Publisher::ask(const Receiver& from,
   const std::uint32_t number = from.number();
   Connection& connection = connections_.at(number);
   connection.turn = ++turns_;
-  const bool works = ask.fault == RelayFault::kSilent || ask.fault == RelayFault::kSlow;
-  const bool moves_on = works && connection.version != image->version;
+  const bool moves = moves_on(ask, number);
   if (ask.fault == RelayFault::kLost && ask.begun != 0 && ask.begun < image->version)
     cut_.insert(number);
   for (const StreamPtr& stream : streams)
@@ -92,12 +92,18 @@ Publisher::Answer Publisher::ask(const Receiver& from,
     return answer;
   }
   connection.parent = 0;
-  connection.free = (ask.avoid == 0 || moves_on) && !asked.direct;
+  connection.free = (ask.avoid == 0 || moves) && !asked.direct;
   check_copies();
   if (!asked.direct) ++copies_[{life_, image->version}];
   answer.image = image;
   answer.first = asked.buckets;
   return answer;
+}
+
+// It leaves a relay that gave an older version for the newest one, as if nothing had failed.
+bool Publisher::moves_on(const RelayAsk& ask, std::uint32_t from) const {
+  return ask.fault != RelayFault::kNone && ask.fault != RelayFault::kWrong &&
+         connections_.at(from).version != newest();
 }
 
 void Publisher::note_fault(const RelayAsk& ask, std::uint32_t from) {
@@ -106,7 +112,8 @@ void Publisher::note_fault(const RelayAsk& ask, std::uint32_t from) {
   if (ask.fault != RelayFault::kSlow) failed_.insert(ask.avoid);
   const auto relay = connections_.find(ask.avoid);
   const bool here = relay != connections_.end() && relay->second.version == newest();
-  if (here && ask.fault == RelayFault::kLost) lost_.insert(ask.avoid);
+  const bool older = moves_on(ask, from);
+  if (here && ask.fault == RelayFault::kLost) (older ? moved_on_ : lost_).insert(ask.avoid);
   if (ask.fault == RelayFault::kWrong) wrong_[ask.avoid].insert(from);
 }
 
@@ -122,6 +129,8 @@ void Publisher::check(const Receiver& from, const weights::RelayPlace& place, bo
   truth_.expect(stays || !lost_.contains(relay), who + ", which was lost for somebody");
   truth_.expect(!wrong_[relay].contains(number), who + ", which gave it wrong bytes");
   truth_.expect(wrong_[relay].size() < 2, who + ", which gave two receivers wrong bytes");
+  if (moved_on_.contains(relay))
+    truth_.census.count("relay", "one that gave up an older version feeds again");
   const bool memory = place.socket[0] != 0;
   truth_.expect(!memory || found->second.host == from.host(), who + " on another host's socket");
   std::size_t children = memory ? 0 : 1;

@@ -56,6 +56,7 @@ class Publisher {
     bool free = false;  // it gets a copy of the publisher's, and no relay had failed it
   };
   void check(const Receiver& from, const weights::RelayPlace& place, bool stays);
+  bool moves_on(const RelayAsk& ask, std::uint32_t from) const;
   void note_fault(const RelayAsk& ask, std::uint32_t from);
   void check_copies();
 
@@ -67,7 +68,8 @@ class Publisher {
   std::deque<ImagePtr> images_;  // the newest three
   std::optional<weights::RelayBook> book_;
   std::map<std::uint32_t, Connection> connections_;
-  std::set<std::uint32_t> cut_, failed_, lost_;             // the last two in this version
+  std::set<std::uint32_t> cut_, failed_, lost_;  // the last two in this version
+  std::set<std::uint32_t> moved_on_;  // ended what they gave of an older version than this one
   std::map<std::uint32_t, std::set<std::uint32_t>> wrong_;  // relay: who got wrong bytes of it
   std::map<std::pair<std::uint64_t, core::Version>, std::uint64_t> copies_;
 };

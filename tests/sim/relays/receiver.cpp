@@ -40,6 +40,7 @@ void Receiver::kill() {
   around_.disconnect(*this);
   fetch_.reset();
   whole_.reset();
+  kept_.clear();
   held_.clear();
   set_aside_.clear();
   children_.clear();
@@ -205,6 +206,7 @@ void Receiver::begins(const StreamPtr& stream) {
     begun_->life = stream->image->life;
     begun_->version = stream->image->version;
     begun_->all = stream->image->all;
+    keep(begun_);
     serve_children();
   });
 }
@@ -298,6 +300,17 @@ void Receiver::abandon() {
   begun_->abandoned = true;
   around_.grown(begun_);
   begun_.reset();
+}
+
+// It has room for as many as the publisher: one that it passes on too slowly is taken back.
+void Receiver::keep(ImagePtr image) {
+  std::erase_if(kept_, [](const ImagePtr& one) { return one->abandoned; });
+  kept_.push_back(std::move(image));
+  if (kept_.size() <= limits::kWeightSnapshots_max) return;
+  const ImagePtr oldest = std::move(kept_.front());
+  kept_.pop_front();
+  oldest->abandoned = true;
+  around_.grown(oldest);
 }
 
 // ---- a relay

@@ -115,6 +115,7 @@ class Receiver {
   void give_up();
   void leave_stream();
   void abandon();
+  void keep(ImagePtr image);
   void serve_children();
   bool serve(const Child& child);
 
@@ -128,6 +129,7 @@ class Receiver {
   core::Version version_ = 0;
   std::uint64_t relay_life_ = 0;  // whose weights it passes on
   ImagePtr begun_, whole_;
+  std::deque<ImagePtr> kept_;  // what it began last, and passes on
   std::optional<Fetch> fetch_;
   std::uint64_t fetches_ = 0;
   bool waits_ = false;  // until it fetches again

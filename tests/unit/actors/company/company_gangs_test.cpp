@@ -99,6 +99,22 @@ TEST(CompanyGangs, ARankThatFreezesBeforeTheMeetingHoldsNobodyUp) {
   }
 }
 
+// The others notice before the company does, and cannot start either.
+TEST(CompanyGangs, ARankWhoseStartFailsBecauseAnotherIsGoneHasLostNothing) {
+  CompanyStage stage(8, gang_nodes(), gang());
+  stage.refusals().why[{"node/policy", "policy"}] = {core::ErrorCode::kPeerLost, "rank 1 is gone"};
+  while (stage.asked("policy/0 at node/policy") == 0)
+    stage.run_for(milliseconds(20));
+  stage.run_for(milliseconds(500));
+  stage.crash("node/policy-1");
+  stage.refusals().why.clear();
+  stage.run_for(seconds(10));
+  EXPECT_NE(epoch_of_gang(stage), 0u) << notes_text(stage.notes());
+  const RolePlacement& placement = stage.company().placement();
+  EXPECT_EQ(placement.find("policy/1")->losses.size(), 1u) << notes_text(stage.notes());
+  EXPECT_TRUE(placement.find("policy/0")->losses.empty()) << notes_text(stage.notes());
+}
+
 TEST(CompanyGangs, RanksOfTwoClassesOfArithmeticDoNotWorkTogether) {
   CompanyStage stage(5, gang_nodes(), gang());
   stage.may_end();

@@ -147,6 +147,32 @@ TEST_F(RoleGangs, TheBackOffIsThatOfTheRankThatWasLost) {
   }
 }
 
+// Its sessions end each time, and the generator with them.
+TEST_F(RoleGangs, ThatAreLostAgainAndAgainCostNoOtherRoleAnything) {
+  come("node/far");
+  placement_.want("generator", "generator/0", "node/generator");
+  placement_.node_in("node/generator", {"generator"});
+  const auto lose = [this](const std::string& struck, std::int64_t now) {
+    ASSERT_EQ(placement_.start_due(at(now)).size(), 4u) << now;
+    for (const auto& [name, role] : placement_.roles())
+      ASSERT_TRUE(placement_.up(name, role.epoch));
+    const std::uint64_t epoch = placement_.find("policy/0")->epoch;
+    ASSERT_FALSE(placement_.hopeless(at(now))) << now;
+    ASSERT_TRUE(down(struck, epoch, now));
+    EXPECT_EQ(broken(now).size(), 2u);
+    for (const PlacedRole& role : placement_.stop_all())
+      ASSERT_TRUE(down(role.name, role.epoch, now));
+  };
+  for (std::int64_t loss = 0; loss < 12; ++loss)
+    lose("policy/" + std::to_string(loss % 3), 2'500 * loss);
+  EXPECT_TRUE(placement_.find("generator/0")->losses.empty());
+  for (const std::int64_t now : {30'000, 36'000, 42'000, 48'000})
+    lose("policy/0", now);
+  const auto worn = placement_.hopeless(at(48'000));
+  ASSERT_TRUE(worn);
+  EXPECT_EQ(worn->name, "policy/0") << "it cannot be kept up";
+}
+
 TEST_F(RoleGangs, WithoutAHostTheGangStartsWithFewerRanksAfterAWhile) {
   EXPECT_TRUE(placement_.start_due(at(1'000'000)).empty()) << "it was never whole: it waits";
   come("node/far");

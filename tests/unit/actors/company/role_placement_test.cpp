@@ -277,5 +277,29 @@ TEST(RolePlacement, ARoleThatWasTakenDownOnPurposeIsNoLoss) {
   EXPECT_TRUE(due[0].losses.empty());
 }
 
+// Between two sessions.
+TEST(RolePlacement, RolesThatTheRunHasStoppedAreNoLossAndStartAtOnceUnlessTheyAreSick) {
+  RolePlacement placement;
+  for (const char* const kind : {"generator", "policy", "reference", "reward"})
+    placement.want(kind, std::string(kind) + "/0", "node/a");
+  placement.node_in("node/a", {"generator", "policy", "reference"});
+  placement.start_due(at(0));
+  ASSERT_TRUE(placement.up("policy/0", 1) && placement.up("reference/0", 1));
+  ASSERT_TRUE(placement.stop("reference/0", 1, {core::ErrorCode::kResources, "a device failed"}));
+  const auto stopped = placement.stop_all();
+  ASSERT_EQ(stopped.size(), 3u) << "the reward has not been started";
+  EXPECT_EQ(stopped[0].state, RoleState::kStarting);
+  EXPECT_EQ(stopped[1].state, RoleState::kUp);
+  EXPECT_EQ(stopped[2].state, RoleState::kStopping);
+  EXPECT_FALSE(placement.up("generator/0", 1)) << "its start is over";
+  EXPECT_TRUE(placement.start_due(at(1'000)).empty());
+  for (const PlacedRole& role : stopped)
+    ASSERT_TRUE(placement.lost(role.name, role.epoch, kCause, at(1'000)));
+  EXPECT_EQ(placement.start_due(at(1'000)).size(), 2u);
+  EXPECT_EQ(placement.start_due(at(1'100)).front().name, "reference/0");
+  for (const auto& [name, role] : placement.roles())
+    EXPECT_TRUE(role.losses.empty()) << name;
+}
+
 }  // namespace
 }  // namespace troupe::actors

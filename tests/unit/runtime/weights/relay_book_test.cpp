@@ -187,6 +187,33 @@ TEST_F(FullBook, WrongBytesSetARelayAsideForItsReceiverAndTwiceForAll) {
   EXPECT_TRUE(book_.is_set_aside(parent)) << "the turn was not its latest";
 }
 
+// It has begun a newer version, and ended what it gave of the older one.
+TEST_F(FullBook, ARelayThatGaveUpAnOlderVersionFeedsInTheNewerOneUntilItIsLostThere) {
+  std::map<std::uint32_t, std::uint32_t> parents;
+  for (std::uint32_t number = 5; number <= 20; ++number)
+    parents[number] = ask(number, number);
+  version_ = 2;
+  for (std::uint32_t number = 1; number <= 4; ++number)
+    EXPECT_EQ(ask(number, number), 0u);
+  std::map<std::uint32_t, int> children;
+  for (const auto& [number, parent] : parents)
+    ++children[ask(number, number, 0, parent, RelayFault::kLost)];
+  EXPECT_EQ(children, (std::map<std::uint32_t, int>{{1, 4}, {2, 4}, {3, 4}, {4, 4}}));
+  EXPECT_EQ(book_.copies(content()), 4u);
+  EXPECT_NE(ask(5, 5, 0, 1, RelayFault::kLost), 1u);
+  for (std::uint32_t number = 21; number <= 40; ++number)
+    EXPECT_NE(ask(number, number), 1u) << "in this version it was lost";
+}
+
+TEST_F(FullBook, WrongBytesOfAnOlderVersionCountInTheNewerOne) {
+  const std::uint32_t parent = ask(5, 5);
+  version_ = 2;
+  for (std::uint32_t number = 1; number <= 4; ++number)
+    ask(number, number);
+  EXPECT_NE(ask(5, 5, 0, parent, RelayFault::kWrong), parent);
+  EXPECT_NE(ask(5, 5), parent);
+}
+
 TEST_F(FullBook, AWorkingRelayIsLeftForOneThatIsFarAheadAndFeedsFewerAndNeverAgain) {
   const std::uint32_t parent = ask(5, 5);
   book_.progress(parent, 60, now_);
