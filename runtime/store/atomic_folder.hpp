@@ -40,8 +40,8 @@ class AtomicFolder {
   std::filesystem::path temporary_;  // empty once committed or moved from
 };
 
-// Removes the temporary folders and files that earlier processes left in `parent`, and returns their
-// number. The caller must be the only writer there (it holds the run folder's lock).
+// Removes the temporary folders and files that earlier processes left in `parent`, and returns
+// their number. The caller must be the only writer there (it holds the run folder's lock).
 core::Result<int> remove_leftovers(const std::filesystem::path& parent);
 
 // The entries of a folder, in no particular order; none if there is no such folder.

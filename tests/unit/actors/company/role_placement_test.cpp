@@ -118,7 +118,9 @@ TEST(RolePlacement, AClearedRoleNeedNotWait) {
     const auto due = placement.start_due(at(now));
     ASSERT_EQ(due.size(), 1u);
     ASSERT_TRUE(placement.up("generator/0", due[0].epoch));
-    if (sick) ASSERT_TRUE(placement.stop("generator/0", due[0].epoch, kCause));
+    if (sick) {
+      ASSERT_TRUE(placement.stop("generator/0", due[0].epoch, kCause));
+    }
     ASSERT_TRUE(placement.lost("generator/0", due[0].epoch, kCause, at(now)));
   };
   fall(true);

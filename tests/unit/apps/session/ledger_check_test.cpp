@@ -168,6 +168,14 @@ TEST_F(LedgerCheckTest, ANumberThatStandsForTwoSetsIsCounted) {
   EXPECT_EQ(check().wrong_scores, 2u);
 }
 
+TEST_F(LedgerCheckTest, WhatAKilledHeadWasReplacingIsRemoved) {
+  const auto half = folder_ / "rollouts" / ".tmp-1-step_000002.jsonl";
+  std::ofstream(half) << "{\"half";
+  ASSERT_TRUE(RunFiles::open(*store::RunFolder::open(folder_)));
+  EXPECT_FALSE(std::filesystem::exists(half));
+  EXPECT_TRUE(std::filesystem::exists(rollouts_file(2)));
+}
+
 TEST_F(LedgerCheckTest, DamageIsNamed) {
   std::ofstream(rollouts_file(1), std::ios::app) << "{\n";
   const auto found = check_ledger(folder_);
