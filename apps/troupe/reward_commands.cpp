@@ -160,7 +160,7 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
     if (!end && (!in || end.error().code == ErrorCode::kUnsupported)) return end.failure();
     if (by_folder && !std::filesystem::exists(options.join.join, error)) {
       return core::fail(ErrorCode::kPeerLost, "the run's folder " + options.join.join +
-                                                  " is gone; reward " + options.name + " ends");
+                                                  " is gone, so reward " + options.name + " ends");
     }
     const std::string why = end ? "the run went away" : end.error().message;
     if (why != last) {

@@ -83,31 +83,42 @@ class WeightWarp {
   __device__ bool seen(int tile, int key) const {
     return tiles_.from(tile) <= key && key < tiles_.to(tile);
   }
+  // Leaves scores of keys that are not seen as they are: a choice between the two would wait for the
+  // memory at once.
   __device__ void read(int tile) {
-    next0_ = seen(tile, lane_) ? scores_[tile * kKeys + lane_] : 0.0f;
-    next1_ = seen(tile, lane_ + 32) ? scores_[tile * kKeys + lane_ + 32] : 0.0f;
+    if (seen(tile, lane_)) next0_ = scores_[tile * kKeys + lane_];
+    if (seen(tile, lane_ + 32)) next1_ = scores_[tile * kKeys + lane_ + 32];
   }
 
   const KeyTiles& tiles_;
   const float* const scores_;
   const int lane_;
   Scores softmax_[1];
-  float next0_, next1_;
+  float next0_ = 0.0f, next1_ = 0.0f;
 };
 
-// Continues the chain of one dimension by the values of keys [from, to) of a tile.
+// Continues the chain of one dimension by the values of four keys.
+__device__ float add_four(const float* weights, const float* v, int key, float out) {
+  const float4 x = *reinterpret_cast<const float4*>(weights + key);
+  out = __fmaf_rn(x.x, v[key * kSlice], out);
+  out = __fmaf_rn(x.y, v[(key + 1) * kSlice], out);
+  out = __fmaf_rn(x.z, v[(key + 2) * kSlice], out);
+  return __fmaf_rn(x.w, v[(key + 3) * kSlice], out);
+}
+
+// The same by those of keys [from, to) of a tile.
 __device__ float add_values(const float* weights, const float* v, int from, int to, float out) {
+  if (from == 0 && to == kKeys) {
+#pragma unroll 8
+    for (int key = 0; key < kKeys; key += 4)
+      out = add_four(weights, v, key, out);
+    return out;
+  }
   int key = from;
   for (; key < to && key % 4 != 0; ++key)
     out = __fmaf_rn(weights[key], v[key * kSlice], out);
-#pragma unroll 4
-  for (; key + 4 <= to; key += 4) {
-    const float4 x = *reinterpret_cast<const float4*>(weights + key);
-    out = __fmaf_rn(x.x, v[key * kSlice], out);
-    out = __fmaf_rn(x.y, v[(key + 1) * kSlice], out);
-    out = __fmaf_rn(x.z, v[(key + 2) * kSlice], out);
-    out = __fmaf_rn(x.w, v[(key + 3) * kSlice], out);
-  }
+  for (; key + 4 <= to; key += 4)
+    out = add_four(weights, v, key, out);
   for (; key < to; ++key)
     out = __fmaf_rn(weights[key], v[key * kSlice], out);
   return out;
@@ -128,36 +139,40 @@ class SliceCopy {
         there_(first_d + me % kPieces * 4 < a.head_dim),
         key_(me / kPieces),
         to_(me * 4) {}
+  // Reads the table's entries of a tile, for which `start` comes next: when it does, they are there.
+  __device__ void look_up(int tile) {
+#pragma unroll
+    for (int i = 0; i < kKeys / kStep; ++i)
+      if (copies(tile, i)) block_[i] = table_[(tiles_.begin_of(tile) + key_ + i * kStep) / kKvBlock];
+  }
   // Starts copying a tile, but not keys that nobody sees, and commits the group. Nothing is copied
   // after the last tile.
   __device__ void start(int tile, float* slot) const {
-    constexpr int kStep = kCopyThreads / kPieces;
-    const bool any = there_ && tile < tiles_.count();
-    const int from = any ? tiles_.from(tile) : 0, to = any ? tiles_.to(tile) : 0;
-    const std::int64_t begin = tiles_.begin_of(tile);
-    std::int64_t block[kKeys / kStep];  // loads all entries before using one
 #pragma unroll
     for (int i = 0; i < kKeys / kStep; ++i) {
-      const int key = key_ + i * kStep;
-      block[i] = from <= key && key < to ? table_[(begin + key) / kKvBlock] : -1;
-    }
-#pragma unroll
-    for (int i = 0; i < kKeys / kStep; ++i) {
-      if (block[i] < 0) continue;
-      const std::int64_t key = (begin + key_ + i * kStep) % kKvBlock;
+      if (!copies(tile, i)) continue;
+      const std::int64_t key = (tiles_.begin_of(tile) + key_ + i * kStep) % kKvBlock;
       copy_async(slot + to_ + i * kStep * kSlice,
-                 values_ + block[i] * block_floats_ + key * head_dim_);
+                 values_ + std::int64_t{block_[i]} * block_floats_ + key * head_dim_);
     }
     copy_async_commit();
   }
 
  private:
+  static constexpr int kStep = kCopyThreads / kPieces;  // between two keys of a thread
+
+  __device__ bool copies(int tile, int i) const {
+    const int key = key_ + i * kStep;
+    return there_ && tile < tiles_.count() && tiles_.from(tile) <= key && key < tiles_.to(tile);
+  }
+
   const KeyTiles& tiles_;
   const std::int32_t* const table_;
   const float* const values_;
   const std::int64_t block_floats_, head_dim_;
   const bool there_;
   const int key_, to_;
+  std::int32_t block_[kKeys / kStep] = {};
 };
 
 constexpr std::size_t kValueBytes = kSlots * kTileFloats * sizeof(float) + sizeof(TileWeights);
@@ -177,10 +192,13 @@ __global__ void __launch_bounds__(1024)
   const bool copies = warp >= 2 * spread.heads;
   const bool makes = !copies && warp >= spread.heads && head < item.heads;
   const bool adds = warp < spread.heads && head < item.heads && d < a.head_dim;
-  const SliceCopy copy(a, item, tiles, first_d,
-                       static_cast<int>(threadIdx.x) - 2 * spread.heads * 32);
-  for (int tile = 0; copies && tile < kSlots - 1; ++tile)
+  SliceCopy copy(a, item, tiles, first_d,
+                 static_cast<int>(threadIdx.x) - 2 * spread.heads * 32);
+  for (int tile = 0; copies && tile < kSlots - 1; ++tile) {
+    copy.look_up(tile);
     copy.start(tile, v + tile * kTileFloats);
+  }
+  if (copies) copy.look_up(kSlots - 1);
   WeightWarp maker(tiles, spread.of(blockIdx.x, head));
   if (makes) maker.make(0, shared, head);
   float out = 0.0f;
@@ -189,7 +207,10 @@ __global__ void __launch_bounds__(1024)
     if (copies) copy_async_wait<kSlots - 2>();
     __syncthreads();  // the tile's values and weights are there, and nobody needs the one before
     const int ahead = tile + kSlots - 1;
-    if (copies) copy.start(ahead, v + ahead % kSlots * kTileFloats);
+    if (copies) {
+      copy.start(ahead, v + ahead % kSlots * kTileFloats);
+      copy.look_up(ahead + 1);
+    }
     if (makes && tile + 1 < count) maker.make(tile + 1, shared, head);
     if (adds)
       out = add_values(shared.weights[tile % 2][head], v + tile % kSlots * kTileFloats + lane,

@@ -91,7 +91,8 @@ TEST(CompanyAttach, ItEndsWithTheFolderOfItsRun) {
   ASSERT_TRUE(run.all_nodes_gone(30));
   std::filesystem::remove_all(run.folder());
   EXPECT_TRUE(within(60, [&] { return process.gone(); })) << text_of(log);
-  EXPECT_NE(text_of(log).find("is gone; reward letters ends"), std::string::npos) << text_of(log);
+  EXPECT_NE(text_of(log).find("is gone, so reward letters ends"), std::string::npos)
+      << text_of(log);
 }
 
 }  // namespace troupe::test

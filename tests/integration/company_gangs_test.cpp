@@ -63,10 +63,10 @@ TEST_F(Gangs, TwoRanksHaveTheBitsOfOneProcess) {
 }
 
 // The engine's weights come from both ranks, and every sample depends on them.
-TEST_F(WideGangs, EveryStageOfZeroHasTheSameBits) {
+TEST_F(WideGangs, DividedMomentsAndWeightsHaveTheSameBits) {
   const Words few = {"--train.max_steps", "5"};
   calm(few);
-  for (const char* stage : {"0", "1", "2", "3"}) {
+  for (const char* stage : {"1", "3"}) {
     CompanyRun run(files_, std::string("stage-") + stage,
                    Words{"--actor.ranks", "2", "--train.zero_stage", stage} + few);
     expect_as_calm(run, 5);

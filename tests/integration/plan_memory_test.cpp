@@ -1,4 +1,5 @@
-// The memory of a process that trains is what `troupe plan` says, for one run of each kind.
+// The memory of a process that trains is what `troupe plan` says (plan_memory_day_test.cpp draws
+// many).
 #include "plan_ranks_support.hpp"
 
 namespace troupe::test {
@@ -6,14 +7,6 @@ namespace {
 
 TEST(PlanMemory, OfASupervisedRunIsWhatItTakes) {
   expect_plan_holds(draw_run("pretrain", 1));
-}
-
-TEST(PlanMemory, OfARunWithAReferenceIsWhatItTakes) {
-  expect_plan_holds(draw_run("dpo", 2));
-}
-
-TEST(PlanMemory, OfARunInOneProcessIsWhatItTakes) {
-  expect_plan_holds(draw_run("ppo", 3));
 }
 
 TEST(PlanMemory, OfEachRankThatDividesTheMomentsIsWhatItTakes) {
