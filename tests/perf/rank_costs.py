@@ -26,7 +26,11 @@ def bench(args, name, *flags):
     done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    line = done.stdout.strip().splitlines()[-1]
+    if args.json:
+        with open(args.json, "a", encoding="utf-8") as out:
+            out.write(line + "\n")
+    return json.loads(line)
 
 
 def step(args, objective, ranks, threads, rows, stage=0):
@@ -57,45 +61,38 @@ def rates(args):
     print(f"Load before: {os.getloadavg()[0]:.2f}. Ratio of 2 x 1 to 1 x 2: lowest, quartiles, highest.\n\n"
           "| objective | rows a step | rate | processor seconds | PSS of rank 0 | rows a second: 1 x 2, 2 x 1 |\n"
           "|---|---|---|---|---|---|", flush=True)
-    lines = []
     for objective in args.objective:
         one, two = [], []
         for pair in range(args.pairs):
             order = [(one, 1, 2), (two, 2, 1)]
             for seen, ranks, threads in order if pair % 2 == 0 else reversed(order):
                 seen.append(step(args, objective, ranks, threads, args.rows))
+            print(f"{objective}, pair {pair + 1} of {args.pairs}: "
+                  f"{two[-1]['rows_per_s'] / one[-1]['rows_per_s']:.3f}", file=sys.stderr, flush=True)
         ratio = {key: [b[key] / a[key] for a, b in zip(one, two)]
                  for key in ("rows_per_s", "update_cpu_s", "peak_mb")}
         speed = [statistics.median(line["rows_per_s"] for line in seen) for seen in (one, two)]
         print(f"| {objective} | {one[0]['rows']} | {told(ratio['rows_per_s'])} | {told(ratio['update_cpu_s'])} "
               f"| {told(ratio['peak_mb'])} | {speed[0]:.0f}, {speed[1]:.0f} |", flush=True)
-        lines += one + two
-    return lines
 
 
 def moved(args):
     """Does not depend on the machine: one step each, of few rows."""
     print("\n| objective | stage | bytes of all ranks in a step | times the least |\n|---|---|---|---|", flush=True)
-    lines = []
     for objective in args.objective:
         for stage in range(4):
             line = step(args, objective, 2, 1, args.rows_of_stages, stage)
             print(f"| {objective} | {stage} | {line['sent_bytes'] / 1e6:.0f} MB "
                   f"| {line['sent_share_of_least']:.3f} |", flush=True)
-            lines.append(line)
-    return lines
 
 
 def mover(args):
     print("\n| path | send | all_gather | all_to_all | limit, GB/s |\n|---|---|---|---|---|", flush=True)
-    lines = []
     for path in ("shm", "tcp"):
         seen = [bench(args, "collectives", "--path", path, "--ranks", 2) for _ in range(args.pairs)]
         shares = [told([line[f"{name}_share_of_limit"] for line in seen])
                   for name in ("send", "all_gather", "all_to_all")]
         print(f"| {path} | {' | '.join(shares)} | {told([line['limit_gb_per_s'] for line in seen])} |", flush=True)
-        lines += seen
-    return lines
 
 
 def main():
@@ -108,13 +105,12 @@ def main():
     p.add_argument("--rows-of-stages", type=int, default=1024,
                    help="of a step whose bytes are counted; fill the lanes")
     p.add_argument("--only", choices=["rates", "moved", "mover"], nargs="+", default=["rates", "moved", "mover"])
-    p.add_argument("--json", help="write all lines of `troupe bench` to this file")
+    p.add_argument("--json", help="append all lines of `troupe bench` to this file as they come")
     args = p.parse_args()
-    lines = [line for part in (rates, moved, mover) if part.__name__ in args.only for line in part(args)]
+    for part in (rates, moved, mover):
+        if part.__name__ in args.only:
+            part(args)
     print(f"\n{args.pairs} pairs; {GOALS}.")
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as out:
-            out.writelines(json.dumps(line) + "\n" for line in lines)
 
 
 if __name__ == "__main__":
