@@ -16,7 +16,7 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kHeadsOfWarp = kOneRowHeads / kWarps;
 
 std::size_t shared_bytes(const Attention& a, int stages) {
-  return static_cast<std::size_t>(kOneRowHeads * ((a.head_dim + 3) / 4 * 4 + kKeys)) *
+  return static_cast<std::size_t>(kOneRowHeads * (query_floats(a.head_dim) + kKeys)) *
              sizeof(float) +
          key_value_bytes(a.head_dim) * static_cast<std::size_t>(stages);
 }
@@ -61,7 +61,9 @@ __global__ void __launch_bounds__(kThreads)
     one_row_kernel(Attention a, const AttentionItem* items, Spread spread) {
   __shared__ float alphas[kOneRowHeads];  // at the end: 1 / sum
   const ItemView item(a, items[blockIdx.x]);
-  if (!item.one_row() || KeyTiles(a, item).fit(spread)) return;
+  if (!item.one_row()) return;
+  const KeyTiles tiles(a, item);
+  if (spread.holds(tiles)) return;
   const int me = static_cast<int>(threadIdx.x), warp = me / 32, lane = me % 32;
   const int head_dim = static_cast<int>(a.head_dim), heads = item.heads;
   const RowQueries queries(reinterpret_cast<float*>(dynamic_shared()), head_dim);
@@ -70,20 +72,18 @@ __global__ void __launch_bounds__(kThreads)
   const int key_floats = kBlocksOfKeys * key_stride(head_dim);
   float* const v = k + kStages * key_floats;
   const int value_floats = kBlocksOfKeys * value_stride(head_dim);
-  const std::int64_t end = item.keys, first = first_key(end, a.window);
-  const std::int64_t base = first / kKeys * kKeys;
   const auto fetch_keys = [&](std::int64_t block, int slot) {
-    fetch_blocks(a, item, static_cast<const float*>(a.k_pool.data), block, first, end,
+    fetch_blocks(a, item, static_cast<const float*>(a.k_pool.data), block, tiles.first, tiles.end,
                  k + slot * key_floats, key_stride(head_dim));
   };
   const auto fetch_values = [&](std::int64_t block, int slot) {
-    fetch_blocks(a, item, static_cast<const float*>(a.v_pool.data), block, first, end,
+    fetch_blocks(a, item, static_cast<const float*>(a.v_pool.data), block, tiles.first, tiles.end,
                  v + slot * value_floats, value_stride(head_dim));
   };
 #pragma unroll
   for (int i = 0; i < kStages; ++i) {
-    fetch_keys(base + i * kKeys, i);
-    fetch_values(base + i * kKeys, i);
+    fetch_keys(tiles.begin_of(i), i);
+    fetch_values(tiles.begin_of(i), i);
   }
   queries.load(a, item);
 
@@ -100,15 +100,15 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = 0; i < kHeadsOfWarp; ++i)
     softmax[i].max = -infinity();
   int slot = 0;
-  for (std::int64_t block = base; block < end; block += kKeys) {
-    const int from = static_cast<int>(block < first ? first - block : 0);
-    const int to = static_cast<int>(end - block < kKeys ? end - block : kKeys);
+  const int count = tiles.count();
+  for (int tile = 0; tile < count; ++tile) {
+    const int from = tiles.from(tile), to = tiles.to(tile);
     copy_async_wait<2 * kStages - 1>();
     __syncthreads();
     products_of_tile(queries, k + slot * key_floats, head_dim, heads, from, to,
                      [&](int head, int key, float dot) { p[head * kKeys + key] = dot; });
     __syncthreads();
-    fetch_keys(block + kStages * kKeys, slot);
+    fetch_keys(tiles.begin_of(tile + kStages), slot);
     if (warp < heads) {
 #pragma unroll
       for (int i = 0; i < kHeadsOfWarp; ++i) {
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kThreads)
              out[i], out[i + 1]);
     }
     __syncthreads();
-    fetch_values(block + kStages * kKeys, slot);
+    fetch_values(tiles.begin_of(tile + kStages), slot);
     slot = slot + 1 == kStages ? 0 : slot + 1;
   }
 #pragma unroll

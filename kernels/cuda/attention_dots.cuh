@@ -36,12 +36,18 @@ __device__ inline void dots(const float* const (&q)[kHeads],
       dot[head] = __fmaf_rn(q[head][d], k[d * kKvBlock], dot[head]);
 }
 
-// One row's queries of an item, in shared rows of whole fours.
+// Floats of a head's query in shared memory: whole fours.
+constexpr std::int64_t query_floats(std::int64_t head_dim) {
+  return (head_dim + 3) / 4 * 4;
+}
+
+// One row's queries of an item in shared memory.
 struct RowQueries {
   float* q;
   int row_floats;
 
-  __device__ RowQueries(float* to, int head_dim) : q(to), row_floats((head_dim + 3) / 4 * 4) {}
+  __device__ RowQueries(float* to, int head_dim)
+      : q(to), row_floats(static_cast<int>(query_floats(head_dim))) {}
   __device__ const float* of(int head) const { return q + head * row_floats; }
   // All of the block's threads call it.
   __device__ void load(const Attention& a, const ItemView& item) const {

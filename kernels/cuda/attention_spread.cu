@@ -21,7 +21,7 @@ constexpr int kHeadsMost = (1024 - kCopyThreads) / 64;
 constexpr int kPieces = kSlice / 4;  // of 16 bytes, of a key
 
 std::size_t score_bytes(const Attention& a) {
-  return (static_cast<std::size_t>(kOneRowHeads * ((a.head_dim + 3) / 4 * 4)) +
+  return (static_cast<std::size_t>(kOneRowHeads * query_floats(a.head_dim)) +
           static_cast<std::size_t>((a.head_dim + 1) * kKeys)) *
          sizeof(float);
 }
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kScoreThreads)
   const ItemView item(a, items[blockIdx.x]);
   if (!item.one_row()) return;
   const KeyTiles tiles(a, item);
-  if (!tiles.fit(spread)) return;
+  if (!spread.holds(tiles)) return;
   const int head_dim = static_cast<int>(a.head_dim), count = tiles.count();
   const RowQueries queries(reinterpret_cast<float*>(dynamic_shared()), head_dim);
   float* const k = queries.q + kOneRowHeads * queries.row_floats;
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(1024)
   const ItemView item(a, items[blockIdx.x]);
   if (!item.one_row()) return;
   const KeyTiles tiles(a, item);
-  if (!tiles.fit(spread)) return;
+  if (!spread.holds(tiles)) return;
   auto* const v = reinterpret_cast<float*>(dynamic_shared());
   auto& shared = *reinterpret_cast<TileWeights*>(v + kSlots * kTileFloats);
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
