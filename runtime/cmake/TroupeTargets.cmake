@@ -129,8 +129,60 @@ endforeach()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
 endfunction()
 
+# The same, as <prefix>.<Suite>: one process for all tests of a suite, for a binary that takes long to
+# start. Names are read from `sources`, the binary's own, when CMake runs; a test of the binary's
+# list, <prefix>.suites, fails if some are missing.
+function(troupe_suite_tests target prefix timeout environment)
+  cmake_parse_arguments(arg "" "FILTER" "SOURCES" ${ARGN})
+  string(REPLACE "*" ".*" regex "^${arg_FILTER}$")
+  set(suites)
+  foreach(source IN LISTS arg_SOURCES)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} tests REGEX "^TEST(_F|_P)?[(]")
+    foreach(test IN LISTS tests)
+      string(REGEX REPLACE "^TEST([_FP]*)[(]([A-Za-z0-9]+), *([A-Za-z0-9]+).*" "\\1;\\2;\\3" test "${test}")
+      list(GET test 0 kind)
+      list(GET test 1 suite)
+      list(GET test 2 name)
+      if(arg_FILTER AND NOT "${suite}.${name}" MATCHES "${regex}")
+        continue()
+      endif()
+      list(APPEND suites ${suite})
+      if(kind STREQUAL "_P")
+        list(APPEND tests_of_${suite} "*/${suite}.${name}/*")
+      else()
+        list(APPEND tests_of_${suite} "${suite}.${name}")
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES suites)
+  foreach(suite IN LISTS suites)
+    list(JOIN tests_of_${suite} ":" tests)
+    if(NOT arg_FILTER)
+      set(tests "${suite}.*:*/${suite}.*")
+    endif()
+    add_test(NAME ${prefix}.${suite} COMMAND ${target} --gtest_filter=${tests})
+    set_tests_properties(
+      ${prefix}.${suite}
+      PROPERTIES TIMEOUT ${timeout} LABELS "${arg_UNPARSED_ARGUMENTS}"
+                 ENVIRONMENT "${TROUPE_TEST_ENVIRONMENT};${environment}")
+  endforeach()
+  if(arg_FILTER)
+    return()
+  endif()
+  list(SORT suites)
+  list(JOIN suites " " suites)
+  add_test(
+    NAME ${prefix}.suites
+    COMMAND
+      sh -c
+      "found=$('$<TARGET_FILE:${target}>' --gtest_list_tests | sed -n 's|^\\([^ /]*/\\)\\{0,1\\}\\([A-Za-z0-9]*\\)[.].*|\\2|p' | LC_ALL=C sort -u | xargs) && test \"$found\" = '${suites}' || { echo \"has $found\"; exit 1; }"
+  )
+  set_tests_properties(${prefix}.suites PROPERTIES LABELS "${arg_UNPARSED_ARGUMENTS}")
+endfunction()
+
 function(troupe_test)
-  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;GROUP;PCH;CUDA_TESTS;CUDA_ONLY" "DEPS;LABELS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "CUDA;BY_SUITE" "NAME;TIMEOUT;GROUP;PCH;CUDA_TESTS;CUDA_ONLY" "DEPS;LABELS;EXCLUDE" ${ARGN})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/*_test.cpp)
   foreach(regex IN LISTS arg_EXCLUDE)
@@ -151,13 +203,19 @@ function(troupe_test)
   _troupe_group_sources(${target} "${arg_GROUP}")
   _troupe_optimise_lightly(${target})
   _troupe_use_pch(${target} "${arg_PCH}")
+  set(register troupe_discover_tests)
+  set(from)
+  if(arg_BY_SUITE)
+    set(register troupe_suite_tests)
+    set(from SOURCES ${sources})
+  endif()
   if(NOT arg_CUDA)
     set(elsewhere)
     if(arg_CUDA_ONLY)
       set(elsewhere FILTER "-${arg_CUDA_ONLY}")
     endif()
-    troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT} "" unit ${arg_NAME} ${arg_LABELS}
-                          ${elsewhere})
+    cmake_language(CALL ${register} ${target} ${arg_NAME} ${arg_TIMEOUT} "" unit ${arg_NAME}
+                   ${arg_LABELS} ${elsewhere} ${from})
     if(NOT arg_CUDA_TESTS AND NOT arg_CUDA_ONLY)
       return()
     endif()
@@ -166,10 +224,10 @@ function(troupe_test)
   endif()
   add_dependencies(${target} troupe_cuda_emulated)
   set(emulated TROUPE_CUDA_LIBRARY=${CMAKE_BINARY_DIR}/bin/libtroupe_cuda_emulated.so)
-  troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT}
-                        "${emulated};TROUPE_CUDA_EMULATOR=guard" unit ${arg_NAME} ${arg_LABELS})
-  troupe_discover_tests(${target} ${arg_NAME}_reverse ${arg_TIMEOUT}
-                        "${emulated};TROUPE_CUDA_EMULATOR=guard,reverse" unit ${arg_NAME} ${arg_LABELS})
+  cmake_language(CALL ${register} ${target} ${arg_NAME} ${arg_TIMEOUT}
+                 "${emulated};TROUPE_CUDA_EMULATOR=guard" unit ${arg_NAME} ${arg_LABELS} ${from})
+  cmake_language(CALL ${register} ${target} ${arg_NAME}_reverse ${arg_TIMEOUT}
+                 "${emulated};TROUPE_CUDA_EMULATOR=guard,reverse" unit ${arg_NAME} ${arg_LABELS} ${from})
   if(arg_CUDA)
     foreach(seed 2 3) # thread by thread, and by whole warps
       troupe_discover_tests(${target} ${arg_NAME}_random_${seed} ${arg_TIMEOUT}

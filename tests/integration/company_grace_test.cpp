@@ -8,9 +8,9 @@ namespace {
 using Words = std::vector<std::string>;
 
 // Saves at the end alone.
-const Words kLongRun = {"--train.max_steps", "40", "--ckpt.save_steps", "0"};
+const Words kGraceRun = {"--train.max_steps", "40", "--ckpt.save_steps", "0"};
 
-void expect_bits_of_a_calm_run(const TinyRun& files, const Words& words) {
+void expect_calm_bits_after_grace(const TinyRun& files, const Words& words) {
   CompanyRun calm(files, "calm", words);
   ASSERT_EQ(calm.wait(), 0) << calm.output();
   expect_same_bits(files / "calm", files / "run", 40);
@@ -24,7 +24,7 @@ void expect_goes_on(const TinyRun& files, const Words& words) {
             std::string::npos)
       << again.log();
   expect_clean_ledger(again.folder());
-  expect_bits_of_a_calm_run(files, words);
+  expect_calm_bits_after_grace(files, words);
 }
 
 }  // namespace
@@ -42,10 +42,10 @@ TEST(CompanyGrace, GroupsWithoutScoresAreNotWaitedForAndKept) {
          "        time.sleep(600)\n"
          "    return [float(sum(c.isalpha() for c in q[len(p):])) for q, p in zip(queries, "
          "prompts)]\n";
-  const Words words = kLongRun + Words{"--reward.rule",         "",
-                                       "--reward.rule_pattern", "",
-                                       "--reward.python",       (files / "reward.py").string(),
-                                       "--reward.deadline_s",   "1000"};
+  const Words words = kGraceRun + Words{"--reward.rule",         "",
+                                        "--reward.rule_pattern", "",
+                                        "--reward.python",       (files / "reward.py").string(),
+                                        "--reward.deadline_s",   "1000"};
   {
     CompanyRun run(files, "run", words + Words{"--run.grace_s", "4"});
     ASSERT_TRUE(run.await_steps(4)) << run.output();
@@ -67,7 +67,7 @@ TEST(CompanyGrace, GroupsWithoutScoresAreNotWaitedForAndKept) {
 TEST(CompanyGrace, AStepThatDoesNotEndIsNotWaitedFor) {
   const TinyRun files;
   {
-    CompanyRun run(files, "run", kLongRun + Words{"--run.grace_s", "1"});
+    CompanyRun run(files, "run", kGraceRun + Words{"--run.grace_s", "1"});
     const pid_t policy = run.node_after("policy", 5);
     ASSERT_GT(policy, 0) << run.output();
     ::kill(policy, SIGSTOP);
@@ -81,7 +81,7 @@ TEST(CompanyGrace, AStepThatDoesNotEndIsNotWaitedFor) {
         << run.output();
     EXPECT_TRUE(run.all_nodes_gone());
   }
-  expect_goes_on(files, kLongRun);
+  expect_goes_on(files, kGraceRun);
 }
 
 TEST(CompanyGrace, CtrlCEndsTheWaitForANodeThatNeverComes) {

@@ -13,6 +13,10 @@ TEST(PlanMemoryManySeeds, IsWithinATenth) {
   }
 }
 
+TEST(PlanMemoryManySeeds, OfEachRankThatDividesTheMomentsIsWhatItTakes) {
+  expect_plan_of_ranks_holds(draw_ranks("dpo", 4, 2, 1));
+}
+
 // Of 2 and of 4 ranks, at each stage.
 TEST(PlanMemoryManySeeds, OfRanksIsWithinATenth) {
   for (std::uint64_t seed = 30; seed < 42; ++seed) {

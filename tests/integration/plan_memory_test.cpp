@@ -9,10 +9,6 @@ TEST(PlanMemory, OfASupervisedRunIsWhatItTakes) {
   expect_plan_holds(draw_run("pretrain", 1));
 }
 
-TEST(PlanMemory, OfEachRankThatDividesTheMomentsIsWhatItTakes) {
-  expect_plan_of_ranks_holds(draw_ranks("dpo", 4, 2, 1));
-}
-
 TEST(PlanMemory, OfEachRankThatDividesTheWeightsIsWhatItTakes) {
   expect_plan_of_ranks_holds(draw_ranks("pretrain", 5, 2, 3));
 }

@@ -1,61 +1,10 @@
 // The supervised methods as a company: a trainer of several ranks has the bits of one process,
 // whatever becomes of a rank or of the head; one rank without a word about the company starts no
-// process. (tests/ranks has every method, number of ranks and stage.)
-#include "company_support.hpp"
-#include "supervised_support.hpp"
+// process. (supervised_ranks_day_test.cpp has more losses, tests/ranks every method, number of
+// ranks and stage.)
+#include "supervised_ranks_support.hpp"
 
 namespace troupe::test {
-namespace {
-
-using Words = std::vector<std::string>;
-namespace fs = std::filesystem;
-
-constexpr int kLastStep = 9;
-
-class SupervisedRanks : public ::testing::Test {
- protected:
-  Words words(const Method& method, const std::string& run, const Words& more = {}) const {
-    return files_.words(method, run, kLastStep) + more;
-  }
-  // A run in one process with two lanes.
-  fs::path calm(const Method& method, const Words& more = {}) {
-    const ProgramRun run = run_troupe(words(method, "calm", Words{"--train.lanes", "2"} + more));
-    EXPECT_EQ(run.status, 0) << run.output;
-    return files_ / "calm";
-  }
-  void expect_as_calm(CompanyRun& run) {
-    ASSERT_EQ(run.wait(), 0) << run.output() << run.log();
-    EXPECT_TRUE(run.all_nodes_gone());
-    EXPECT_EQ(lines_of(files_ / "calm"), lines_of(run.folder()));
-    const std::string last = "ckpt/" + checkpoint_name(kLastStep);
-    const auto hashes = hashes_of(files_ / "calm" / last);
-    EXPECT_TRUE(hashes.contains("policy/weights.safetensors"));
-    EXPECT_TRUE(hashes.contains("model/model.safetensors"));
-    EXPECT_EQ(hashes, hashes_of(run.folder() / last));
-  }
-  void expect_survives(const Method& method, const std::string& node, const Words& more = {}) {
-    calm(method, more);
-    CompanyRun run(files_ / "struck", words(method, "struck", Words{"--actor.ranks", "2"} + more));
-    const pid_t pid = run.node_after(node, 4);
-    ASSERT_GT(pid, 0) << run.output();
-    ASSERT_EQ(::kill(pid, SIGKILL), 0);
-    expect_as_calm(run);
-    EXPECT_NE(run.log().find(" is lost: the connection"), std::string::npos) << run.log();
-  }
-  // Held-out rows by the hundred: most of the run's time is spent on them.
-  Words long_evaluations(const Method& method) const {
-    std::ofstream many(files_.file("many.jsonl"));
-    const std::string rows = text_of(files_ / method.file);
-    for (int i = 0; i < 40; ++i)
-      many << rows;
-    return {"--eval.dataset", files_.file("many.jsonl"), "--eval.steps", "1"};
-  }
-  const Method &sft_ = methods()[0], &dpo_ = methods()[3];
-  const TinySupervised files_;
-};
-
-}  // namespace
-
 TEST_F(SupervisedRanks, TwoRanksHaveTheBitsOfOneProcess) {
   calm(sft_);
   CompanyRun two(files_ / "two", words(sft_, "two", {"--actor.ranks", "2"}));
@@ -76,12 +25,6 @@ TEST_F(SupervisedRanks, AStageOfZeroHasTheSameBits) {
 
 TEST_F(SupervisedRanks, ARankThatIsKilledInAStepChangesNoBit) {
   expect_survives(sft_, "policy-1", {"--ckpt.save_steps", "2"});
-}
-TEST_F(SupervisedRanks, RankZeroThatIsKilledChangesNoBit) {
-  expect_survives(dpo_, "policy");
-}
-TEST_F(SupervisedRanks, ARankThatIsKilledInAnEvaluationChangesNoBit) {
-  expect_survives(sft_, "policy-1", long_evaluations(sft_));
 }
 
 TEST_F(SupervisedRanks, ATrainerInAProcessOfItsOwnIsStartedAgain) {

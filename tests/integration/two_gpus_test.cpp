@@ -1,44 +1,8 @@
 // Ranks that have a device each, emulated, and NCCL between them, emulated too: the bits of one
 // process on the processor, and the bytes go from device to device.
-#include "company_support.hpp"
-#include "gpu_support.hpp"
+#include "two_gpus_support.hpp"
 
 namespace troupe::test {
-namespace {
-
-using Words = std::vector<std::string>;
-
-class GpuGangs : public Gpu {
- protected:
-  void SetUp() override {
-    Gpu::SetUp();
-    if (!is_emulated_) GTEST_SKIP() << "needs two devices";
-    const char* const build = std::getenv("TROUPE_BUILD_DIR");
-    set("TROUPE_CUDA_EMULATOR", "guard,devices:2");
-    set("TROUPE_NCCL_LIBRARY",
-        std::string(build != nullptr ? build : "build") + "/bin/libtroupe_nccl_emulated.so");
-    set("TROUPE_NCCL_EMULATOR_FOLDER", path(""));
-    set("TROUPE_NCCL_EMULATOR", "");
-  }
-  // Two ranks of the policy on two devices, for `steps` updates.
-  Words on_devices(const std::string& run, int steps) const {
-    return files_.words(run) + Words{"--actor.ranks",     "2",
-                                     "--actor.device",    "cuda:0,cuda:1",
-                                     "--train.max_steps", std::to_string(steps)};
-  }
-  // The same in one process on the processor.
-  std::filesystem::path calm(int steps) {
-    return trained("calm", {"--train.lanes", "2", "--train.max_steps", std::to_string(steps)});
-  }
-  // What rank 0 has printed.
-  static std::string said_by_rank_0(const CompanyRun& run) {
-    return text_of(run.folder() / "nodes" / "policy.log");
-  }
-  // What the ranks say of the bytes that went from device to device, each once for a gang.
-  std::string moved() const { return text_of(files_ / "moved.txt"); }
-};
-
-}  // namespace
 
 TEST_F(GpuGangs, BytesGoFromDeviceToDevice) {
   const auto host = calm(2);
@@ -58,17 +22,6 @@ TEST_F(GpuGangs, BytesGoFromDeviceToDevice) {
     ASSERT_NE(at, std::string::npos) << lines;
     EXPECT_GT(std::stoull(lines.substr(at + 13)), 100'000u) << lines;
   }
-}
-
-TEST_F(GpuGangs, AKilledRankChangesNoBit) {
-  const auto host = calm(4);
-  CompanyRun run(files_ / "struck", on_devices("struck", 4));
-  const pid_t pid = run.node_after("policy-1", 2);
-  ASSERT_GT(pid, 0) << run.output();
-  ASSERT_EQ(::kill(pid, SIGKILL), 0);
-  ASSERT_EQ(run.wait(), 0) << run.output() << run.log();
-  expect_same_bits(host, run.folder(), 4);
-  EXPECT_NE(run.log().find("going on from "), std::string::npos) << run.log();
 }
 
 TEST_F(GpuGangs, WithoutALinkTheyGoByWayOfTheHost) {

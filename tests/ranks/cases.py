@@ -90,8 +90,8 @@ def offloads():
 
 
 def daily():
-    """The cases of `./dev test`: the pairs, and a journey of few processes."""
-    return pairs() + [case for case in journeys() if (case.method, case.kind, case.bound) == ("grpo", "plain", 0)]
+    """The cases of `./dev test`."""
+    return pairs()
 
 
 def matrix():

@@ -195,6 +195,7 @@ TEST(RankTraining, AModelLargerThanTheStagingToo) {
   ASSERT_GT(model::ParamLayout(run.spec).total, kStaging_floats);
   run.settings.optim = eight_lanes();
   run.settings.optim.lanes = 3;
+  run.steps_max = 1;
   run.settings.micro_tokens_max = 48;
   run.settings.total_steps = 10;
   expect_no_change(run, {3}, {1, 3});
