@@ -1,0 +1,634 @@
+'use strict';
+// Draws the report from the data in #data. Everything that comes from a run is set as text, never as
+// markup: this script has no innerHTML and evaluates nothing.
+(() => {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const runs = data.runs;
+  const kColours = 8, kPage = 50;
+  const shown = runs.map(() => true);
+  const redraws = [];  // called when runs are switched on or off
+
+  // ---- elements ----
+  const fill = (node, children) => {
+    for (const child of children.flat(9)) {
+      if (child === null || child === undefined || child === false) continue;
+      node.append(child instanceof Node ? child : String(child));
+    }
+    return node;
+  };
+  const put = (node, attributes) => {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+      else if (value === true) node.setAttribute(name, '');
+      else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+    }
+    return node;
+  };
+  const el = (name, attributes, ...children) =>
+    fill(put(document.createElement(name), attributes), children);
+  const svg = (name, attributes, ...children) =>
+    fill(put(document.createElementNS('http://www.w3.org/2000/svg', name), attributes), children);
+  const colour = (run) => `var(--c${run % kColours})`;
+  const dot = (run) => {
+    const mark = el('span', { class: 'dot' });
+    mark.style.color = colour(run);
+    return mark;
+  };
+
+  // ---- text ----
+  // Control characters, and those that are invisible or reorder a line, are shown by their number.
+  const odd = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/u;
+  const oddAll = new RegExp(odd.source, 'gu');
+  const codeOf = (c) => 'U+' + c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0');
+  const plain = (text) => String(text).replace(oddAll, (c) => `[${codeOf(c)}]`);
+  const textOf = (text) => {
+    const value = String(text);
+    if (!odd.test(value)) return [value];
+    const parts = [];
+    let at = 0;
+    for (const match of value.matchAll(oddAll)) {
+      if (match.index > at) parts.push(value.slice(at, match.index));
+      parts.push(el('span', { class: 'odd' }, `[${codeOf(match[0])}]`));
+      at = match.index + match[0].length;
+    }
+    if (at < value.length) parts.push(value.slice(at));
+    return parts;
+  };
+  const model = (...children) => el('div', { class: 'model', dir: 'auto' }, children);
+  const clip = (text) => el('div', { class: 'clip', dir: 'auto' }, textOf(String(text).slice(0, 400)));
+  const number = (value, digits = 4) => {
+    if (value === null || value === undefined || !Number.isFinite(value)) return '\u2013';
+    const size = Math.abs(value);
+    if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(Math.max(digits - 2, 1));
+    return String(Number(value.toPrecision(digits)));
+  };
+  const count = (value) => Number(value || 0).toLocaleString('en');
+  const share = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+  const seconds = (value) => {
+    if (!Number.isFinite(value)) return '\u2013';
+    if (value < 120) return `${number(value, 3)} s`;
+    if (value < 7200) return `${number(value / 60, 3)} min`;
+    return `${number(value / 3600, 3)} h`;
+  };
+  const bytes = (value) => value < 1 << 20 ? `${number(value / 1024, 3)} KiB` : `${number(value / (1 << 20), 3)} MiB`;
+  const moment = (s) => s ? new Date(1000 * s).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '\u2013';
+  const mean = (values) => {
+    const known = (values || []).filter((one) => Number.isFinite(one));
+    return known.length ? known.reduce((a, b) => a + b, 0) / known.length : null;
+  };
+  const facts = (rows) => el('dl', { class: 'facts' }, rows.filter((row) => row[1] !== null && row[1] !== '')
+    .map(([name, value]) => [el('dt', {}, name), el('dd', {}, value instanceof Node ? value : textOf(value))]));
+  const several = runs.length > 1;
+  const runName = (run) => [dot(run), ' ', textOf(runs[run].name)];
+
+  // ---- tables that sort, search and turn pages ----
+  // columns: {name, value(row) for sorting, cell(row), className}
+  const table = ({ columns, rows, detail, rowClass, search, empty, sort }) => {
+    let order = sort || null, page = 0, words = '', keep = () => true;
+    const open = new Set();
+    const body = el('tbody'), where = el('span', { class: 'soft' });
+    const heads = columns.map((column, at) => {
+      const head = el('th', { scope: 'col', class: column.className === 'number' ? 'number' : '' },
+        column.value ? el('button', { type: 'button', onclick: () => {
+          order = { at, down: order && order.at === at ? !order.down : column.className === 'number' };
+          page = 0;
+          draw();
+        } }, column.name) : column.name);
+      return head;
+    });
+    const previous = el('button', { type: 'button', class: 'plain', onclick: () => { --page; draw(); } }, 'Previous');
+    const next = el('button', { type: 'button', class: 'plain', onclick: () => { ++page; draw(); } }, 'Next');
+    const texts = new Map();
+    const textFor = (row) => {
+      if (!texts.has(row)) texts.set(row, search(row).toLowerCase());
+      return texts.get(row);
+    };
+    const compare = (a, b) => {
+      if (a === b) return 0;
+      const none = (x) => x === null || x === undefined || Number.isNaN(x);
+      if (none(a) || none(b)) return none(a) ? (none(b) ? 0 : 1) : -1;  // none comes last
+      const up = a < b ? -1 : 1;
+      return order.down ? -up : up;
+    };
+    const line = (row) => {
+      const tr = el('tr', { class: `${detail ? 'row ' : ''}${rowClass ? rowClass(row) : ''}`, tabindex: detail ? 0 : null },
+        columns.map((column) => el('td', { class: column.className || '' }, column.cell(row))));
+      if (!detail) return tr;
+      const turn = () => { open.has(row) ? open.delete(row) : open.add(row); draw(); };
+      tr.addEventListener('click', turn);
+      tr.addEventListener('keydown', (event) => { if (event.key === 'Enter') turn(); });
+      if (!open.has(row)) return tr;
+      return [tr, el('tr', { class: 'detail' }, el('td', { colspan: columns.length }, detail(row)))];
+    };
+    const draw = () => {
+      let found = rows.filter(keep);
+      if (words) found = found.filter((row) => words.split(/\s+/).every((word) => textFor(row).includes(word)));
+      if (order) {
+        const value = columns[order.at].value;
+        found = found.slice().sort((a, b) => compare(value(a), value(b)));
+      }
+      heads.forEach((head, at) => {
+        if (order && order.at === at) head.setAttribute('aria-sort', order.down ? 'descending' : 'ascending');
+        else head.removeAttribute('aria-sort');
+      });
+      const pages = Math.max(1, Math.ceil(found.length / kPage));
+      page = Math.min(Math.max(page, 0), pages - 1);
+      const here = found.slice(page * kPage, (page + 1) * kPage);
+      body.replaceChildren(...here.map(line).flat());
+      if (!here.length) body.append(el('tr', {}, el('td', { colspan: columns.length, class: 'soft' }, empty || 'Nothing fits.')));
+      where.textContent = `${count(found.length)} of ${count(rows.length)}${pages > 1 ? `, page ${page + 1} of ${pages}` : ''}`;
+      previous.disabled = page === 0;
+      next.disabled = page === pages - 1;
+      pagers.hidden = pages === 1;
+    };
+    const pagers = el('span', {}, previous, ' ', next);
+    const box = search && el('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search', oninput: () => {
+      words = box.value.trim().toLowerCase();
+      page = 0;
+      draw();
+    } });
+    return {
+      box, where, pagers, draw,
+      keepOnly: (test) => { keep = test; page = 0; draw(); },
+      node: el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, heads)), body)),
+    };
+  };
+  const only = (run) => shown[run];
+
+  // ---- charts ----
+  const charts = { log: false };
+  const ticks = (low, high, wanted) => {
+    const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough * (1 - 1e-9)) || rough;
+    const out = [];
+    for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9 && out.length < 20; ++i) out.push(i * step);
+    return out;
+  };
+  const chart = (name) => {
+    const width = 420, height = 210, left = 50, right = 412, top = 8, bottom = 184;
+    const curves = runs.map((run) => run.metrics[name]);
+    const read = el('div', { class: 'read' });
+    const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': plain(name) });
+    const notes = [];
+    curves.forEach((curve, run) => {
+      if (!curve) return;
+      const who = several ? `${plain(runs[run].name)}: ` : '';
+      if (curve.bucket > 1) notes.push(`${who}thinned to the least and the greatest of each ${count(curve.bucket)} values`);
+      if (curve.not_finite) notes.push(`${who}${count(curve.not_finite)} values are not finite`);
+    });
+    let xOf, points = [];
+    const cursor = svg('line', { class: 'cursor', y1: top, y2: bottom, visibility: 'hidden' });
+    const last = () => curves.map((curve, run) => curve && shown[run] && curve.last !== undefined
+      ? [several && dot(run), several && ' ', `${number(curve.last)}  `] : null);
+    const say = (...what) => { read.replaceChildren(); fill(read, what); };
+    const draw = () => {
+      points = curves.map((curve, run) => curve && shown[run]
+        ? curve.x.map((x, i) => ({ x, y: curve.y[i] })).filter((p) => p.y === null || !charts.log || p.y > 0) : []);
+      const all = points.flat().filter((p) => p.y !== null);
+      picture.replaceChildren();
+      say(last());
+      if (!all.length) {
+        picture.append(svg('text', { x: width / 2, y: height / 2, 'text-anchor': 'middle' },
+          charts.log ? 'no positive values' : 'no values'));
+        xOf = null;
+        return;
+      }
+      const lift = (y) => charts.log ? Math.log10(y) : y;
+      let low = Infinity, high = -Infinity, first = Infinity, end = -Infinity;
+      for (const p of all) {
+        low = Math.min(low, lift(p.y));
+        high = Math.max(high, lift(p.y));
+        first = Math.min(first, p.x);
+        end = Math.max(end, p.x);
+      }
+      if (low === high) {
+        const room = low === 0 ? 1 : Math.abs(low) / 2;
+        low -= room;
+        high += room;
+      }
+      if (first === end) { first -= 1; end += 1; }
+      const px = (x) => left + (x - first) / (end - first) * (right - left);
+      const py = (y) => bottom - (lift(y) - low) / (high - low) * (bottom - top);
+      xOf = (pixel) => first + (pixel - left) / (right - left) * (end - first);
+      for (const tick of ticks(low, high, 4)) {
+        const at = bottom - (tick - low) / (high - low) * (bottom - top);
+        picture.append(svg('line', { class: 'grid', x1: left, x2: right, y1: at, y2: at }),
+          svg('text', { x: left - 6, y: at + 4, 'text-anchor': 'end' }, number(charts.log ? 10 ** tick : tick, 3)));
+      }
+      for (const tick of ticks(first, end, 5).filter((one) => Number.isInteger(one))) {
+        picture.append(svg('text', { x: px(tick), y: bottom + 18, 'text-anchor': 'middle' }, count(tick)));
+      }
+      points.forEach((line, run) => {
+        let path = '', down = false;
+        for (const p of line) {
+          if (p.y === null) { down = false; continue; }
+          path += `${down ? 'L' : 'M'}${px(p.x).toFixed(1)},${py(p.y).toFixed(1)}`;
+          down = true;
+        }
+        if (!path) return;
+        const drawn = svg('path', { class: 'curve', d: path });
+        drawn.style.stroke = colour(run);
+        picture.append(drawn);
+        const real = line.filter((p) => p.y !== null);
+        if (real.length === 1) {
+          const mark = svg('circle', { cx: px(real[0].x), cy: py(real[0].y), r: 3 });
+          mark.style.fill = colour(run);
+          picture.append(mark);
+        }
+      });
+      picture.append(cursor);
+      cursor.place = (x) => { cursor.setAttribute('x1', px(x)); cursor.setAttribute('x2', px(x)); };
+    };
+    picture.addEventListener('pointermove', (event) => {
+      if (!xOf) return;
+      const box = picture.getBoundingClientRect();
+      const wanted = xOf((event.clientX - box.left) / box.width * width);
+      const near = points.map((line) => line.reduce((best, p) =>
+        p.y !== null && (!best || Math.abs(p.x - wanted) < Math.abs(best.x - wanted)) ? p : best, null));
+      const nearest = near.filter(Boolean).sort((a, b) => Math.abs(a.x - wanted) - Math.abs(b.x - wanted))[0];
+      if (!nearest) return;
+      cursor.place(nearest.x);
+      cursor.setAttribute('visibility', 'visible');
+      say(`step ${count(nearest.x)}: `, near.map((p, run) => p &&
+        [several && dot(run), several && ' ', `${number(p.y)}${p.x !== nearest.x ? ` (${count(p.x)})` : ''}  `]));
+    });
+    picture.addEventListener('pointerleave', () => {
+      cursor.setAttribute('visibility', 'hidden');
+      say(last());
+    });
+    const card = el('div', { class: 'card chart' }, el('h4', {}, textOf(name)), read, picture,
+      notes.map((note) => el('p', { class: 'note' }, note)));
+    // Drawn when it comes into view.
+    let visible = false;
+    const watch = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      watch.disconnect();
+      visible = true;
+      draw();
+    }, { rootMargin: '400px' });
+    picture.append(svg('text', { x: 0, y: 0 }, ''));
+    watch.observe(card);
+    redraws.push(() => { if (visible) draw(); });
+    return card;
+  };
+
+  // ---- sections ----
+  const sections = [];
+  const section = (id, title, hint, ...children) => {
+    sections.push([id, title]);
+    return el('section', { id }, el('h2', {}, title), hint && el('div', { class: 'soft small' }, hint), children);
+  };
+  const names = [];
+  for (const run of runs) for (const name of Object.keys(run.metrics)) if (!names.includes(name)) names.push(name);
+
+  const legend = () => el('div', { class: 'legend' }, runs.map((run, at) => {
+    const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'true', title: plain(run.path), onclick: () => {
+      shown[at] = !shown[at];
+      chip.setAttribute('aria-pressed', String(shown[at]));
+      for (const redraw of redraws) redraw();
+    } }, dot(at), el('span', {}, textOf(run.name)));
+    return chip;
+  }));
+
+  const overview = () => {
+    const card = (run, at) => el('div', { class: 'card' },
+      el('div', {}, runName(at), '  ', el('span', { class: run.running ? 'badge live' : 'badge' }, run.running ? 'running' : 'not running')),
+      facts([
+        ['method', run.method],
+        ['model', run.model],
+        ['steps done', `${count(run.last_step)}${Number(run.steps_wanted) > 0 ? ` of ${count(run.steps_wanted)}` : ''}`],
+        ['first record', moment(run.first_time_s)],
+        ['last record', `${moment(run.last_time_s)}${run.last_time_s > run.first_time_s ? `, ${seconds(run.last_time_s - run.first_time_s)} later` : ''}`],
+        ['checkpoints', run.checkpoints.length ? `${count(run.checkpoints.length)}, the last is ${run.checkpoints[run.checkpoints.length - 1]}` : 'none'],
+        ['arithmetic', run.arithmetic],
+        ['folder', run.path],
+      ]));
+    const heads = ['reward/mean', 'eval/pass@1', 'eval/greedy', 'eval/reward', 'eval/loss', 'eval/accuracy', 'rewards/accuracies', 'policy/loss', 'kl/ref', 'response/length_mean', 'perf/tokens_per_s'].filter((name) => names.includes(name));
+    const cell = (curve, which) => curve && curve[which] !== undefined ? number(curve[which]) : '\u2013';
+    const summary = heads.length && el('div', { class: 'scroll' }, el('table', {},
+      el('thead', {}, el('tr', {}, el('th', {}, 'metric'), runs.map((run, at) => el('th', { class: 'number' }, several ? runName(at) : '', several ? ' ' : '', 'first \u2192 last')))),
+      el('tbody', {}, heads.map((name) => el('tr', {}, el('td', { class: 'key' }, name), runs.map((run) =>
+        el('td', { class: 'number' }, cell(run.metrics[name], 'first'), ' \u2192 ', el('b', {}, cell(run.metrics[name], 'last')))))))));
+    const troubles = runs.map((run, at) => run.notes.length > 0 && el('div', { class: 'card warn' },
+      el('b', {}, 'What could not be read'), several ? [' of ', runName(at)] : '',
+      el('ul', {}, run.notes.map((note) => el('li', {}, textOf(note))))));
+    return section('overview', 'Overview', null, el('div', { class: 'cards' }, runs.map(card)), troubles,
+      summary && [el('h3', {}, 'First and last values'), summary]);
+  };
+
+  const curvesSection = () => {
+    const groups = data.groups.map((title, at) => [title, names.filter((name) => runs.some((run) => run.metrics[name] && run.metrics[name].group === at))])
+      .filter(([, own]) => own.length);
+    const boxes = groups.map(([title, own]) => {
+      const cards = own.map((name) => [name, chart(name)]);
+      const box = el('details', { class: 'group', open: true }, el('summary', {}, `${title} (${own.length})`),
+        el('div', { class: 'cards' }, cards.map(([, card]) => card)));
+      return { box, cards };
+    });
+    const find = el('input', { type: 'search', placeholder: 'Metric', 'aria-label': 'Metric', oninput: () => {
+      const word = find.value.trim().toLowerCase();
+      for (const { box, cards } of boxes) {
+        let any = false;
+        for (const [name, card] of cards) {
+          card.hidden = !name.toLowerCase().includes(word);
+          any = any || !card.hidden;
+        }
+        box.hidden = !any;
+      }
+    } });
+    const scale = el('input', { type: 'checkbox', onchange: () => {
+      charts.log = scale.checked;
+      for (const redraw of redraws) redraw();
+    } });
+    return section('curves', 'Curves', 'By step. Groups as in docs/metrics.md. Move over a chart to read values.',
+      groups.length ? el('div', { class: 'tools' }, find, el('label', {}, scale, ' logarithmic')) : el('p', { class: 'soft' }, 'No metrics.'),
+      boxes.map(({ box }) => box));
+  };
+
+  const palette = ['--c0', '--c1', '--c4', '--c5', '--c2', '--c3', '--c6', '--c7'];
+  const bar = (parts) => {
+    const all = parts.reduce((sum, part) => sum + part.value, 0) || 1;
+    const strip = el('div', { class: 'bar' }, parts.map((part) => {
+      const piece = el('i', { title: plain(`${part.name}: ${seconds(part.value)}, ${share(part.value / all)}`) });
+      piece.style.width = `${100 * part.value / all}%`;
+      piece.style.background = `var(${part.colour})`;
+      return piece;
+    }));
+    const keys = el('div', { class: 'keys' }, parts.filter((part) => part.value / all >= 0.005).map((part) => {
+      const mark = el('b');
+      mark.style.background = `var(${part.colour})`;
+      return el('span', {}, mark, textOf(part.name), ` ${share(part.value / all)}`);
+    }));
+    return [strip, keys];
+  };
+  const sumOf = (run, name) => (run.metrics[name] && run.metrics[name].sum) || 0;
+  const timeSection = () => {
+    const parts = (run) => {
+      const step = sumOf(run, 'time/step'), own = ['generate', 'train', 'sync'].map((name) => sumOf(run, `time/${name}`));
+      const list = ['waiting for groups', 'training', 'publishing and committing'].map((name, at) => ({ name, value: own[at], colour: palette[at] }));
+      const rest = step - own.reduce((a, b) => a + b, 0);
+      list.push({ name: own.some((one) => one > 0) ? 'other' : 'steps', value: Math.max(rest, 0), colour: palette[3] });
+      list.push({ name: 'evaluation', value: sumOf(run, 'time/eval'), colour: palette[4] });
+      return list.filter((part) => part.value > 0);
+    };
+    const roleRows = (run) => run.company.roles.map((role) => {
+      const list = [{ name: 'busy', value: role.busy_s || 0, colour: '--c4' }, { name: 'paused', value: role.paused_s || 0, colour: '--c5' },
+        ...role.idle.map(([cause, value], at) => ({ name: cause || 'idle', value, colour: ['--c1', '--c6', '--c7', '--c2'][at % 4] }))];
+      return el('tr', {}, el('td', {}, textOf(role.name || '')), el('td', {}, textOf(role.node || '')),
+        el('td', { class: 'number' }, role.wall_s ? share((role.busy_s || 0) / role.wall_s) : '\u2013'), el('td', {}, bar(list.filter((part) => part.value > 0))));
+    });
+    const each = runs.map((run, at) => {
+      const own = parts(run), company = run.company;
+      const ages = company && company.ages.length ? company.ages.map(([age, value]) => ({ name: `age ${age}`, value, colour: palette[age % 8] })) : [];
+      const tokens = run.metrics['perf/tokens_per_s'], stale = run.metrics['async/staleness_mean'];
+      const ageTotal = ages.reduce((sum, one) => sum + one.value, 0) || 1;
+      return el('div', { class: 'card' }, several && el('div', {}, runName(at)),
+        el('h3', {}, 'Updates by phase'), own.length ? bar(own) : el('p', { class: 'soft small' }, 'The run has no times yet.'),
+        facts([
+          ['throughput', tokens && tokens.count ? `${number(tokens.sum / tokens.count)} tokens/s on average, ${number(tokens.last)} in the last step` : null],
+          ['staleness', stale && stale.count ? `${number(stale.sum / stale.count)} updates on average` : null],
+          ['busy together', company && company.watched_s ? `generators and policy ${share((company.busy_together_s || 0) / company.watched_s)} of ${seconds(company.watched_s)}` : null],
+        ]),
+        ages.length > 1 && [el('h3', {}, 'Trained tokens by age in updates'), el('div', { class: 'bar' }, ages.map((part) => {
+          const piece = el('i', { title: `${part.name}: ${count(part.value)} tokens` });
+          piece.style.width = `${100 * part.value / ageTotal}%`;
+          piece.style.background = `var(${part.colour})`;
+          return piece;
+        })), el('div', { class: 'keys' }, ages.map((part) => {
+          const mark = el('b');
+          mark.style.background = `var(${part.colour})`;
+          return el('span', {}, mark, `${part.name}: ${share(part.value / ageTotal)}`);
+        }))],
+        company && company.roles.length > 0 && [el('h3', {}, 'Roles'), el('div', { class: 'scroll' }, el('table', {},
+          el('thead', {}, el('tr', {}, el('th', {}, 'role'), el('th', {}, 'node'), el('th', { class: 'number' }, 'busy'), el('th', {}, 'time'))),
+          el('tbody', {}, roleRows(run))))],
+        company && company.nodes.length > 0 && [el('h3', {}, 'Nodes'), el('div', { class: 'scroll' }, el('table', {},
+          el('thead', {}, el('tr', {}, ['node', 'host', 'cores', 'memory', 'health'].map((name) => el('th', {}, name)))),
+          el('tbody', {}, company.nodes.map((node) => el('tr', {}, el('td', {}, textOf(node.name || '')), el('td', {}, textOf(node.host || '')),
+            el('td', {}, node.cores || ''), el('td', {}, node.memory_bytes ? bytes(node.memory_bytes) : ''), el('td', {}, textOf(node.health || '')))))))],
+        !company && el('p', { class: 'soft small' }, 'Shares by role are in status.json, which a run over several processes writes when it ends.'));
+    });
+    return section('time', 'Time', null, each);
+  };
+
+  // ---- rollouts ----
+  const tones = {
+    prob: (value) => value === null ? null : `rgb(232 125 20 / ${(0.75 * Math.min(1, -value / 5)).toFixed(3)})`,
+    sign: (value, most) => value === null || !most ? null
+      : `rgb(${value < 0 ? '220 50 47' : '30 160 80'} / ${(0.65 * Math.min(1, Math.abs(value) / most)).toFixed(3)})`,
+  };
+  const modes = [['none', 'no colours'], ['lp', 'log-prob'], ['adv', 'advantage'], ['ref', 'log-prob less the reference\u2019s']];
+  let mode = 'lp';
+  const tokenValue = (sample, at, kind) => {
+    const tok = sample.tok;
+    if (kind === 'lp') return tok.lp[at];
+    if (kind === 'adv') return tok.adv ? tok.adv[at] : sample.adv === undefined ? null : sample.adv;
+    if (kind === 'ref') return tok.ref && tok.lp[at] !== null && tok.ref[at] !== null ? tok.lp[at] - tok.ref[at] : null;
+    return null;
+  };
+  const coloured = (sample) => {
+    const tok = sample.tok;
+    if (!tok) {
+      const box = model(textOf(sample.y));
+      if (mode === 'adv' && sample.adv !== undefined) box.style.background = tones.sign(sample.adv, 2);
+      return box;
+    }
+    const values = tok.t.map((_, at) => tokenValue(sample, at, mode));
+    const most = mode === 'adv' ? 2 : 3;
+    return model(tok.t.map((text, at) => {
+      const lp = tok.lp[at], adv = tokenValue(sample, at, 'adv'), ref = tokenValue(sample, at, 'ref');
+      const said = [`token ${at + 1}`, `log-prob ${number(lp)}`, lp !== null && `probability ${number(Math.exp(lp), 3)}`,
+        ref !== null && `less the reference\u2019s ${number(ref)}`, adv !== null && `advantage ${number(adv)}`].filter(Boolean).join(', ');
+      const piece = el('span', { class: 'tok', title: said }, text === '' ? el('span', { class: 'odd' }, '\u00b7') : textOf(text));
+      const tone = mode === 'lp' ? tones.prob(values[at]) : mode === 'none' ? null : tones.sign(values[at], most);
+      if (tone) piece.style.background = tone;
+      return piece;
+    }));
+  };
+  const rolloutsSection = () => {
+    const rows = runs.flatMap((run, at) => run.rollouts.groups.flatMap((group) => group.samples.map((sample) => ({ run: at, group, sample }))));
+    const parts = (object) => Object.entries(object || {}).map(([name, value]) => `${plain(name)} ${typeof value === 'number' ? number(value) : plain(value)}`).join(', ');
+    const detail = ({ run, group, sample }) => [
+      el('div', { class: 'small soft' }, 'Prompt'), model(textOf(group.p)),
+      el('div', { class: 'small soft' }, 'Response'), coloured(sample),
+      facts([
+        ['label', group.l],
+        ['reward', sample.r === null ? 'none' : `${number(sample.r)}${sample.adv !== undefined ? `, advantage ${number(sample.adv)}${sample.tok && sample.tok.adv ? ' at the first token' : ''}` : ''}`],
+        ['parts', parts(sample.parts)],
+        ['extra', parts(sample.x)],
+        ['weights', sample.v0 === sample.v1 ? `version ${sample.v0}` : `versions ${sample.v0} to ${sample.v1}`],
+        ['ticket', `step ${group.u}, slot ${group.s}, attempt ${group.a}, sample ${sample.i}; row ${group.id} of the dataset; reward set ${group.set}`],
+        ['ended by', `${sample.f}, after ${count(sample.n)} tokens`],
+      ]),
+      el('p', {}, el('button', { type: 'button', class: 'plain', onclick: (event) => {
+        event.stopPropagation();
+        group_only = group_only === group ? null : group;
+        apply();
+      } }, 'Only this group, or all again')),
+    ];
+    const columns = [
+      several && { name: 'run', value: (row) => runs[row.run].name, cell: (row) => runName(row.run) },
+      { name: 'step', className: 'number', value: (row) => row.group.u, cell: (row) => row.group.u },
+      { name: 'group', className: 'number', value: (row) => row.group.s, cell: (row) => `${row.group.s}.${row.sample.i}` },
+      { name: 'prompt', className: 'text', value: (row) => row.group.p, cell: (row) => clip(row.group.p) },
+      { name: 'response', className: 'text', value: (row) => row.sample.y, cell: (row) => clip(row.sample.y) },
+      { name: 'reward', className: 'number', value: (row) => row.sample.r, cell: (row) => number(row.sample.r) },
+      { name: 'parts', value: null, cell: (row) => clip(parts(row.sample.parts)) },
+      { name: 'advantage', className: 'number', value: (row) => row.sample.adv, cell: (row) => row.sample.adv === undefined ? '\u2013'
+        : el('span', { class: row.sample.adv < 0 ? 'down' : row.sample.adv > 0 ? 'up' : '' }, number(row.sample.adv, 3)) },
+      { name: 'tokens', className: 'number', value: (row) => row.sample.n, cell: (row) => count(row.sample.n) },
+      { name: 'ended', value: (row) => row.sample.f, cell: (row) => textOf(row.sample.f) },
+      { name: 'weights', className: 'number', value: (row) => row.sample.v0, cell: (row) => row.sample.v0 === row.sample.v1 ? row.sample.v0 : `${row.sample.v0}\u2013${row.sample.v1}` },
+    ].filter(Boolean);
+    let group_only = null;
+    const list = table({
+      columns, rows, detail, empty: rows.length ? 'Nothing fits.' : 'No rollouts.',
+      search: (row) => `${row.group.p}\n${row.sample.y}\n${row.group.l}\n${row.sample.f}`,
+    });
+    const apply = () => list.keepOnly((row) => only(row.run) && (!group_only || row.group === group_only));
+    redraws.push(apply);
+    const choose = el('select', { 'aria-label': 'Colours', onchange: () => { mode = choose.value; scale(); list.draw(); } },
+      modes.map(([value, text]) => el('option', { value, selected: value === mode }, text)));
+    const bar = el('span', { class: 'scale' });
+    const scale = () => {
+      bar.replaceChildren();
+      if (mode === 'lp') fill(bar, ['likely', el('i', { class: 'prob' }), 'unlikely (log-prob -5)']);
+      if (mode === 'adv') fill(bar, ['-2', el('i', { class: 'sign' }), '2']);
+      if (mode === 'ref') fill(bar, ['-3', el('i', { class: 'sign' }), '3']);
+    };
+    scale();
+    const hints = runs.map((run, at) => {
+      const held = run.rollouts, said = [];
+      if (!held.files) return null;
+      said.push(held.all ? `all ${count(held.samples)} samples of ${count(held.files)} updates`
+        : `${count(held.samples)} samples of ${count(held.steps)} of ${count(held.files)} updates (files of ${bytes(held.bytes)}), spread evenly; --rollouts N shows more`);
+      if (held.no_tokens) said.push(`tokens are not coloured: ${held.no_tokens}`);
+      if (held.no_advantages) said.push(`no advantages: ${held.no_advantages}`);
+      return el('div', {}, several && [runName(at), ': '], textOf(said.join('. ')), '.');
+    });
+    list.draw();
+    return section('rollouts', 'Rollouts', [el('div', {}, 'Click a row for the whole of it.'), hints],
+      el('div', { class: 'tools' }, list.box, choose, bar, list.where, list.pagers), list.node);
+  };
+
+  const heldOutSection = () => {
+    const rows = runs.flatMap((run, at) => run.held_out.rows.map((row) => ({ run: at, row, was: mean(row.before && row.before.r), is: mean(row.after && row.after.r) })));
+    if (!rows.length) return null;
+    const change = (one) => one.was === null || one.is === null ? null : one.is - one.was;
+    const answers = (title, part) => part && [el('div', { class: 'small soft' }, `${title}: ${part.r.map((score) => number(score)).join(', ')}`),
+      part.y.map((text) => model(textOf(text))), part.n > part.y.length && el('div', { class: 'small soft' }, `and ${count(part.n - part.y.length)} more answers`)];
+    const list = table({
+      rows,
+      columns: [
+        several && { name: 'run', value: (one) => runs[one.run].name, cell: (one) => runName(one.run) },
+        { name: 'problem', className: 'text', value: (one) => one.row.p, cell: (one) => clip(one.row.p) },
+        { name: 'label', className: 'text', value: (one) => one.row.l, cell: (one) => clip(one.row.l) },
+        { name: 'mode', value: (one) => one.row.mode, cell: (one) => textOf(one.row.mode) },
+        { name: 'before', className: 'number', value: (one) => one.was, cell: (one) => number(one.was, 3) },
+        { name: 'after', className: 'number', value: (one) => one.is, cell: (one) => number(one.is, 3) },
+        { name: 'change', className: 'number', value: change, cell: (one) => el('span', { class: change(one) < 0 ? 'down' : change(one) > 0 ? 'up' : '' }, number(change(one), 3)) },
+        { name: 'answer before', className: 'text', cell: (one) => one.row.before && one.row.before.y.length ? clip(one.row.before.y[0]) : '\u2013' },
+        { name: 'answer after', className: 'text', cell: (one) => one.row.after && one.row.after.y.length ? clip(one.row.after.y[0]) : '\u2013' },
+      ].filter(Boolean),
+      detail: ({ row }) => [el('div', { class: 'small soft' }, 'Problem'), model(textOf(row.p)), row.source && facts([['set', row.source]]), answers('Before', row.before), answers('After', row.after)],
+      search: (one) => `${one.row.p}\n${one.row.l}\n${one.row.mode}\n${one.row.source || ''}\n${[one.row.before, one.row.after].flatMap((part) => part ? part.y : []).join('\n')}`,
+    });
+    redraws.push(() => list.keepOnly((one) => only(one.run)));
+    list.draw();
+    const hints = runs.map((run, at) => {
+      const held = run.held_out;
+      if (!held.rows.length) return null;
+      return el('div', {}, several && [runName(at), ': '], held.after === undefined ? `after step ${held.before} only` : `before is step ${held.before}, after is step ${held.after}`,
+        held.shown < held.problems ? `; ${count(held.shown)} of ${count(held.problems)} are shown, spread evenly` : '', '. Scores are means over the samples of a problem.');
+    });
+    return section('held-out', 'Held-out answers', hints, el('div', { class: 'tools' }, list.box, list.where, list.pagers), list.node);
+  };
+
+  const eventsSection = () => {
+    const counts = (run) => {
+      const ledger = run.ledger, company = run.company;
+      return [
+        ['samples without a score', sumOf(run, 'reward/missing')],
+        ['held-out problems without a score', sumOf(run, 'eval/missing') + sumOf(run, 'eval/greedy_missing')],
+        ['optimiser steps skipped', sumOf(run, 'policy/skipped_steps') + sumOf(run, 'value/skipped_steps')],
+        ['updates with the alarm', sumOf(run, 'alarm/reward_up_kl_high')],
+        ['groups filtered by their score', sumOf(run, 'reward/filtered_groups')],
+        ['groups trained on', ledger ? ledger.groups : null],
+        ['groups replaced', ledger ? ledger.replaced : null],
+        ['damaged ledger records', ledger ? ledger.damaged : null],
+        ['nodes lost', company ? company.lost.length : null],
+        ['losses of roles', company ? company.parts.reduce((sum, part) => sum + (part.losses || 0), 0) : null],
+        ['lines of the log that tell of faults', run.log.lines.filter((line) => line.fault).length],
+        ['failed steps kept', run.failed_steps.length ? run.failed_steps.join(', ') : 0],
+      ];
+    };
+    const all = runs.map(counts);
+    const summary = el('div', { class: 'scroll' }, el('table', {},
+      several && el('thead', {}, el('tr', {}, el('th', {}, ''), runs.map((run, at) => el('th', { class: 'number' }, runName(at))))),
+      el('tbody', {}, all[0].map(([name], at) => el('tr', {}, el('td', {}, name),
+        all.map((own) => el('td', { class: 'number' }, own[at][1] === null ? '\u2013' : typeof own[at][1] === 'number' ? count(own[at][1]) : textOf(own[at][1]))))))));
+    const lines = runs.flatMap((run, at) => run.log.lines.map((line) => ({ run: at, line })));
+    const list = table({
+      rows: lines, empty: lines.length ? 'Nothing fits.' : 'No lines.',
+      columns: [
+        several && { name: 'run', value: (one) => runs[one.run].name, cell: (one) => runName(one.run), className: 'nowrap' },
+        { name: 'time', value: (one) => one.line.t, cell: (one) => textOf(one.line.t.replace('T', ' ').slice(0, 23)), className: 'nowrap' },
+        { name: 'message', cell: (one) => textOf(one.line.text), className: 'text wide' },
+      ].filter(Boolean),
+      rowClass: (one) => one.line.fault ? 'fault' : '',
+      search: (one) => `${one.line.t} ${one.line.text}`,
+    });
+    const faults = el('input', { type: 'checkbox', onchange: () => apply() });
+    const apply = () => list.keepOnly((one) => only(one.run) && (!faults.checked || one.line.fault));
+    redraws.push(apply);
+    list.draw();
+    list.node.classList.add('log');
+    const left = runs.map((run, at) => run.log.left_out > 0 && el('div', {}, several && [runName(at), ': '],
+      `${count(run.log.left_out)} of ${count(run.log.all)} lines are left out, of the middle.`));
+    const lost = runs.map((run, at) => run.company && run.company.lost.map((node) => el('details', { class: 'group' },
+      el('summary', {}, several && [runName(at), ' '], 'lost: ', textOf(node.name || ''), ' (', textOf(node.host || ''), '): ', textOf(node.cause || '')),
+      model(textOf(node.last_lines.join('\n'))))));
+    const logs = runs.map((run, at) => run.node_logs.map((log) => el('details', { class: 'group' },
+      el('summary', {}, several && [runName(at), ' '], textOf(log.name), ` (${bytes(log.bytes)})`), model(textOf(log.end)))));
+    return section('events', 'Events and faults', left, summary, el('h3', {}, 'troupe.log'),
+      el('div', { class: 'tools' }, list.box, el('label', {}, faults, ' faults only (judged by their words)'), list.where, list.pagers), list.node,
+      lost, logs.some((own) => own.length) && [el('h3', {}, 'Ends of the nodes\u2019 logs'), logs]);
+  };
+
+  const configSection = () => {
+    const keys = [];
+    const values = runs.map((run) => new Map(run.config.map(([key, value, origin]) => [key, { value, origin }])));
+    const known = new Set();
+    for (const run of runs) for (const [key] of run.config) if (!known.has(key)) { known.add(key); keys.push(key); }
+    const differs = (key) => new Set(values.map((own) => own.has(key) ? own.get(key).value : null)).size > 1;
+    const set = (key) => values.some((own) => own.has(key) && own.get(key).origin);
+    const rows = keys.map((key) => ({ key, differs: several && differs(key), set: set(key) }));
+    const list = table({
+      rows, empty: 'No configuration.',
+      columns: [
+        { name: 'key', className: 'key', value: (row) => row.key, cell: (row) => textOf(row.key) },
+        ...runs.map((run, at) => ({ name: several ? runName(at) : 'value', className: 'key text', cell: (row) => {
+          const own = values[at].get(row.key);
+          return own ? [textOf(own.value), own.origin && el('div', { class: 'soft small' }, textOf(own.origin))] : '\u2013';
+        } })),
+      ],
+      rowClass: (row) => row.differs ? 'differs' : '',
+      search: (row) => `${row.key} ${values.map((own) => own.has(row.key) ? own.get(row.key).value : '').join(' ')}`,
+    });
+    const which = el('select', { 'aria-label': 'Keys', onchange: () => apply() },
+      several && el('option', { value: 'differs' }, 'keys that differ'), el('option', { value: 'set' }, 'keys that were set'), el('option', { value: 'all' }, 'all keys'));
+    const apply = () => list.keepOnly((row) => which.value === 'all' || row[which.value]);
+    apply();
+    return section('configuration', 'Configuration', null, el('div', { class: 'tools' }, list.box, which, list.where, list.pagers), list.node);
+  };
+
+  // ---- the page ----
+  const main = el('main', {}, overview(), curvesSection(), timeSection(), rolloutsSection(), heldOutSection(), eventsSection(), configSection());
+  const head = el('header', {}, el('h1', {}, several ? `${runs.length} runs` : textOf(runs[0].name)),
+    el('div', { class: 'soft small' }, `Troupe report of ${moment(data.made_s)}`), several && legend());
+  const nav = el('nav', {}, el('div', {}, sections.map(([id, title]) => el('a', { href: `#${id}` }, title))));
+  document.getElementById('report').append(head, nav, main,
+    el('footer', {}, `Written by troupe ${plain(data.program)}. This page needs no network and holds everything that it shows.`));
+  document.title = `${several ? `${runs.length} runs` : plain(runs[0].name)} - Troupe report`;
+  document.documentElement.dataset.ready = 'yes';
+})();
