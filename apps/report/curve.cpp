@@ -10,6 +10,9 @@ void Curve::join(Bucket& into, const Bucket& from) {
     if (!into.greatest.value || *from.greatest.value > *into.greatest.value)
       into.greatest = from.greatest;
   }
+  into.last_step = from.last_step;
+  into.sum += from.sum;
+  into.finite += from.finite;
   into.values += from.values;
   into.broken = into.broken || from.broken;
 }
@@ -31,8 +34,11 @@ void Curve::halve() {
 void Curve::add(double step, double value) {
   Bucket one;
   one.values = 1;
+  one.first_step = one.last_step = step;
   if (std::isfinite(value)) {
     one.least = one.greatest = {step, value};
+    one.sum = value;
+    one.finite = 1;
     if (count_++ == 0) first_ = one.least;
     last_ = one.least;
     sum_ += value;
@@ -64,6 +70,16 @@ std::vector<CurvePoint> Curve::points() const {
   }
   const bool ends = count_ == 0 || (!points.empty() && points.back().step >= last_.step);
   if (!ends) points.push_back(last_);
+  return points;
+}
+
+std::vector<CurvePoint> Curve::means() const {
+  std::vector<CurvePoint> points;
+  for (const Bucket& bucket : buckets_) {
+    if (bucket.finite == 0) continue;
+    const double step = bucket.first_step + (bucket.last_step - bucket.first_step) / 2;
+    points.push_back({step, bucket.sum / static_cast<double>(bucket.finite)});
+  }
   return points;
 }
 

@@ -1,6 +1,6 @@
 // A curve of one metric with bounded memory. Once there are more values than buckets, each bucket
 // holds several successive values and keeps the least and the greatest of them with their steps, so
-// no peak is lost. Values that are not finite are counted and break the line. A value type.
+// no peak is lost, and their mean. Values that are not finite are counted and break the line. A value type.
 #pragma once
 
 #include "apps/report/limits.hpp"
@@ -28,6 +28,8 @@ class Curve {
 
   // At most two points a bucket, and the breaks between them; the last value is always there.
   std::vector<CurvePoint> points() const;
+  // The mean of each bucket, at the middle of its steps.
+  std::vector<CurvePoint> means() const;
 
   std::uint64_t count() const noexcept { return count_; }  // of finite values
   std::uint64_t not_finite() const noexcept { return not_finite_; }
@@ -41,7 +43,9 @@ class Curve {
  private:
   struct Bucket {
     CurvePoint least, greatest;
-    std::uint64_t values = 0;  // finite or not
+    double first_step = 0, last_step = 0;
+    double sum = 0;
+    std::uint64_t finite = 0, values = 0;  // finite or not
     bool broken = false;       // one of them is not finite
   };
   static void join(Bucket& into, const Bucket& from);

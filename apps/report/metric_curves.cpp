@@ -67,6 +67,20 @@ class MetricsReader {
   std::uint64_t left_out_ = 0;
 };
 
+// Steps and values as two lists.
+void add_points(ordered_json& curve,
+                const char* x,
+                const char* y,
+                const std::vector<CurvePoint>& points) {
+  ordered_json steps = ordered_json::array(), values = ordered_json::array();
+  for (const CurvePoint& point : points) {
+    steps.push_back(static_cast<std::uint64_t>(point.step));
+    values.push_back(point.value ? ordered_json(rounded(*point.value)) : ordered_json());
+  }
+  curve[x] = std::move(steps);
+  curve[y] = std::move(values);
+}
+
 }  // namespace
 
 const Curve* MetricCurves::find(std::string_view name) const {
@@ -99,14 +113,12 @@ double rounded(double value) {
 ordered_json curves_json(const MetricCurves& metrics) {
   ordered_json out = ordered_json::object();
   for (const auto& [name, curve] : metrics.curves) {
-    ordered_json steps = ordered_json::array(), values = ordered_json::array();
-    for (const CurvePoint& point : curve.points()) {
-      steps.push_back(static_cast<std::uint64_t>(point.step));
-      values.push_back(point.value ? ordered_json(rounded(*point.value)) : ordered_json());
-    }
-    ordered_json one = {{"group", group_of_metric(name)}, {"x", std::move(steps)},
-                        {"y", std::move(values)},         {"count", curve.count()},
-                        {"sum", rounded(curve.sum())},    {"bucket", curve.bucket_values()}};
+    ordered_json one = {{"group", group_of_metric(name)},
+                        {"count", curve.count()},
+                        {"sum", rounded(curve.sum())},
+                        {"bucket", curve.bucket_values()}};
+    add_points(one, "x", "y", curve.points());
+    if (curve.bucket_values() > 1) add_points(one, "mean_x", "mean_y", curve.means());
     if (curve.not_finite() > 0) one["not_finite"] = curve.not_finite();
     if (curve.first()) one["first"] = *curve.first();
     if (curve.last()) one["last"] = *curve.last();

@@ -27,7 +27,8 @@ struct MetricCurves {
 
 MetricCurves read_metrics(const std::filesystem::path& file, Notes& notes);
 
-// By name: group, steps, values (null: the line is broken), and what was thinned or not finite.
+// By name: group, steps, values (null: the line is broken), means of what was thinned, and how many
+// values were not finite.
 nlohmann::ordered_json curves_json(const MetricCurves& metrics);
 
 // To six significant digits, as they are drawn; the page is half as large.

@@ -247,16 +247,16 @@ class RolloutPicker {
     if (!advantages_.why_not().empty()) return advantages_.why_not();
     if (samples_ == 0) return "there are no rollouts";
     return advantages_.need_logprobs()
-               ? "the KL in the reward needs log-probs, which the experience log no longer has; "
-                 "run.keep_experience keeps them"
+               ? "the KL in the reward needs log-probs, which the experience log no longer has "
+                 "(run.keep_experience keeps them)"
                : "rows of the rollout files are missing or have no score";
   }
 
   std::string why_no_tokens() const {
     if (samples_ == 0) return "there are no rollouts";
     if (!log_seen_) {
-      return "the experience log has only updates since the last checkpoint; "
-             "run.keep_experience keeps all";
+      return "the experience log has only updates since the last checkpoint ("
+             "run.keep_experience keeps all)";
     }
     if (tokenizer_looked_for_ && !tokenizer_) {
       return "no tokenizer can be read where actor.model_name_or_path and the checkpoints have it";

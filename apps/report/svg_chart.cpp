@@ -33,7 +33,7 @@ struct Axis {
     if (low > high) low = 0, high = 1;
     if (low == high) {
       const double room = low == 0 ? 1 : std::abs(low) / 2;
-      low -= room;
+      if (low != 0) low -= room;
       high += room;
     }
   }
@@ -43,8 +43,7 @@ struct Axis {
 };
 
 // The values as they are drawn: logarithms on that scale.
-std::vector<CurvePoint> drawn(const Curve& curve, Scale scale) {
-  std::vector<CurvePoint> points = curve.points();
+std::vector<CurvePoint> drawn(std::vector<CurvePoint> points, Scale scale) {
   if (scale == Scale::kLinear) return points;
   for (CurvePoint& point : points) {
     if (!point.value) continue;
@@ -87,7 +86,8 @@ void add_line(std::string& out,
               const std::vector<CurvePoint>& points,
               const Axis& x,
               const Axis& y,
-              const char* colour) {
+              const char* colour,
+              double opacity) {
   std::string path;
   bool pen_down = false;
   for (const CurvePoint& point : points) {
@@ -98,8 +98,9 @@ void add_line(std::string& out,
     pen_down = point.value.has_value();
   }
   if (path.empty()) return;
-  out += "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour +
-         "\" stroke-width=\"2\" stroke-linejoin=\"round\" stroke-linecap=\"round\"/>\n";
+  out += "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour + "\"";
+  if (opacity < 1) print(out, " stroke-opacity=\"%.2f\"", opacity);
+  out += " stroke-width=\"2\" stroke-linejoin=\"round\" stroke-linecap=\"round\"/>\n";
 }
 
 }  // namespace
@@ -148,7 +149,7 @@ std::string svg_chart(const std::string& title,
   Axis x, y;
   std::vector<std::vector<CurvePoint>> points;
   for (const auto& [name, curve] : lines) {
-    points.push_back(drawn(*curve, scale));
+    points.push_back(drawn(curve->points(), scale));
     for (const CurvePoint& point : points.back()) {
       if (!point.value) continue;
       x.add(point.step);
@@ -160,7 +161,9 @@ std::string svg_chart(const std::string& title,
   add_axes(out, x, y, scale);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const char* const colour = kColours[i % std::size(kColours)];
-    add_line(out, points[i], x, y, colour);
+    const bool thinned = lines[i].second->bucket_values() > 1;
+    add_line(out, points[i], x, y, colour, thinned ? 0.3 : 1);
+    if (thinned) add_line(out, drawn(lines[i].second->means(), scale), x, y, colour, 1);
     const double at = kTop + 10 + 20 * static_cast<double>(i);
     print(out,
           "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "

@@ -19,7 +19,8 @@ std::string xml_text(std::string_view text);
 // Round values that lie between `low` and `high`, at most `count` + 1 of them, in rising order.
 std::vector<double> ticks(double low, double high, int count);
 
-// `lines`: a name for the legend and a curve each. On a logarithmic scale values that are not
+// `lines`: a name for the legend and a curve each; of a thinned one the least and the greatest
+// values are pale. On a logarithmic scale values that are not
 // positive break the line.
 std::string svg_chart(const std::string& title,
                       const std::vector<std::pair<std::string, const Curve*>>& lines,

@@ -110,10 +110,11 @@ std::optional<std::vector<std::string>> TokenTexts::of(const std::vector<std::in
   text::StreamDecoder decoder(tokenizer_, /*skip_special=*/false);
   std::vector<std::string> texts;
   for (const std::int32_t id : ids) {
-    if (id < 0 || static_cast<std::size_t>(id) >= tokenizer_.id_limit()) return std::nullopt;
-    auto piece = decoder.push(static_cast<text::TokenId>(id));
+    texts.emplace_back();
+    if (!tokenizer_.id_to_token(id)) continue;
+    auto piece = decoder.push(id);
     if (!piece) return std::nullopt;
-    texts.push_back(std::move(*piece));
+    texts.back() = std::move(*piece);
   }
   auto rest = decoder.finish();
   if (rest && !texts.empty()) texts.back() += *rest;

@@ -38,13 +38,14 @@ class TokenLog {
   std::map<Place, std::vector<SampleTokens>> groups_;
 };
 
-// The text of each token. A character that takes several tokens stands at its last.
+// The text of each token. A character that takes several tokens stands at its last; a token that the
+// tokenizer does not have (of a larger vocabulary of the model) has none, as in the response.
 class TokenTexts {
  public:
   // Of the first of these model folders that has a tokenizer.
   static std::optional<TokenTexts> load(const std::vector<std::string>& models);
 
-  // nullopt: an id that the tokenizer does not have.
+  // nullopt: they cannot be decoded.
   std::optional<std::vector<std::string>> of(const std::vector<std::int32_t>& ids) const;
 
  private:

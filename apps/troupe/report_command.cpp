@@ -61,7 +61,7 @@ Result<void> check_runs(const std::vector<std::string>& runs) {
   }
   if (runs.size() > report::limits::kReportRuns_max) {
     wrong.add(ErrorCode::kConfig, "troupe report: " + std::to_string(runs.size()) +
-                                      " runs; a page shows at most " +
+                                      " runs are given; give at most " +
                                       std::to_string(report::limits::kReportRuns_max));
   }
   std::set<fs::path> seen;

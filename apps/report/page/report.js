@@ -4,6 +4,7 @@
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const runs = data.runs;
+  const several = runs.length > 1;
   const kColours = 8, kPage = 50;
   const shown = runs.map(() => true);
   const redraws = [];  // called when runs are switched on or off
@@ -62,6 +63,7 @@
     if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(Math.max(digits - 2, 1));
     return String(Number(value.toPrecision(digits)));
   };
+  const sentence = (text) => (several ? text : text[0].toUpperCase() + text.slice(1)) + '.';
   const count = (value) => Number(value || 0).toLocaleString('en');
   const share = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
   const seconds = (value) => {
@@ -78,7 +80,6 @@
   };
   const facts = (rows) => el('dl', { class: 'facts' }, rows.filter((row) => row[1] !== null && row[1] !== '')
     .map(([name, value]) => [el('dt', {}, name), el('dd', {}, value instanceof Node ? value : textOf(value))]));
-  const several = runs.length > 1;
   const runName = (run) => [dot(run), ' ', textOf(runs[run].name)];
 
   // ---- tables that sort, search and turn pages ----
@@ -118,7 +119,7 @@
       tr.addEventListener('click', turn);
       tr.addEventListener('keydown', (event) => { if (event.key === 'Enter') turn(); });
       if (!open.has(row)) return tr;
-      return [tr, el('tr', { class: 'detail' }, el('td', { colspan: columns.length }, detail(row)))];
+      return [tr, el('tr', { class: 'detail' }, el('td', { colspan: columns.length }, el('div', { class: 'whole' }, detail(row))))];
     };
     const draw = () => {
       let found = rows.filter(keep);
@@ -173,17 +174,18 @@
     curves.forEach((curve, run) => {
       if (!curve) return;
       const who = several ? `${plain(runs[run].name)}: ` : '';
-      if (curve.bucket > 1) notes.push(`${who}thinned to the least and the greatest of each ${count(curve.bucket)} values`);
+      if (curve.bucket > 1) notes.push(`${who}of each ${count(curve.bucket)} values the mean, and pale the least and the greatest`);
       if (curve.not_finite) notes.push(`${who}${count(curve.not_finite)} values are not finite`);
     });
     let xOf, points = [];
     const cursor = svg('line', { class: 'cursor', y1: top, y2: bottom, visibility: 'hidden' });
     const last = () => curves.map((curve, run) => curve && shown[run] && curve.last !== undefined
       ? [several && dot(run), several && ' ', `${number(curve.last)}  `] : null);
+    // On the logarithmic scale a value that is not positive breaks the line.
+    const pairs = (xs, ys) => xs.map((x, i) => ({ x, y: charts.log && !(ys[i] > 0) ? null : ys[i] }));
     const say = (...what) => { read.replaceChildren(); fill(read, what); };
     const draw = () => {
-      points = curves.map((curve, run) => curve && shown[run]
-        ? curve.x.map((x, i) => ({ x, y: curve.y[i] })).filter((p) => p.y === null || !charts.log || p.y > 0) : []);
+      points = curves.map((curve, run) => curve && shown[run] ? pairs(curve.x, curve.y) : []);
       const all = points.flat().filter((p) => p.y !== null);
       picture.replaceChildren();
       say(last());
@@ -203,7 +205,7 @@
       }
       if (low === high) {
         const room = low === 0 ? 1 : Math.abs(low) / 2;
-        low -= room;
+        if (low !== 0) low -= room;
         high += room;
       }
       if (first === end) { first -= 1; end += 1; }
@@ -216,19 +218,24 @@
           svg('text', { x: left - 6, y: at + 4, 'text-anchor': 'end' }, number(charts.log ? 10 ** tick : tick, 3)));
       }
       for (const tick of ticks(first, end, 5).filter((one) => Number.isInteger(one))) {
-        picture.append(svg('text', { x: px(tick), y: bottom + 18, 'text-anchor': 'middle' }, count(tick)));
+        picture.append(svg('text', { x: px(tick), y: bottom + 18, 'text-anchor': px(tick) > right - 16 ? 'end' : 'middle' }, count(tick)));
       }
-      points.forEach((line, run) => {
-        let path = '', down = false;
+      const path = (line, run, className) => {
+        let way = '', down = false;
         for (const p of line) {
           if (p.y === null) { down = false; continue; }
-          path += `${down ? 'L' : 'M'}${px(p.x).toFixed(1)},${py(p.y).toFixed(1)}`;
+          way += `${down ? 'L' : 'M'}${px(p.x).toFixed(1)},${py(p.y).toFixed(1)}`;
           down = true;
         }
-        if (!path) return;
-        const drawn = svg('path', { class: 'curve', d: path });
+        const drawn = svg('path', { class: className, d: way });
         drawn.style.stroke = colour(run);
         picture.append(drawn);
+      };
+      points.forEach((line, run) => {
+        if (!line.length) return;
+        const means = curves[run].mean_x;
+        path(line, run, means ? 'curve pale' : 'curve');
+        if (means) path(pairs(means, curves[run].mean_y), run, 'curve');
         const real = line.filter((p) => p.y !== null);
         if (real.length === 1) {
           const mark = svg('circle', { cx: px(real[0].x), cy: py(real[0].y), r: 3 });
@@ -278,8 +285,10 @@
     sections.push([id, title]);
     return el('section', { id }, el('h2', {}, title), hint && el('div', { class: 'soft small' }, hint), children);
   };
-  const names = [];
-  for (const run of runs) for (const name of Object.keys(run.metrics)) if (!names.includes(name)) names.push(name);
+  const kinds = ['reward/', 'response/', 'perf/', 'value/', 'time/', 'policy/', 'kl/', 'alarm/', 'async/'];
+  const kindOf = (name) => (kinds.findIndex((kind) => name.startsWith(kind)) + kinds.length + 1) % (kinds.length + 1);
+  const names = [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))]
+    .sort((a, b) => kindOf(a) - kindOf(b));
 
   const legend = () => el('div', { class: 'legend' }, runs.map((run, at) => {
     const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'true', title: plain(run.path), onclick: () => {
@@ -304,11 +313,12 @@
         ['folder', run.path],
       ]));
     const heads = ['reward/mean', 'eval/pass@1', 'eval/greedy', 'eval/reward', 'eval/loss', 'eval/accuracy', 'rewards/accuracies', 'policy/loss', 'kl/ref', 'response/length_mean', 'perf/tokens_per_s'].filter((name) => names.includes(name));
-    const cell = (curve, which) => curve && curve[which] !== undefined ? number(curve[which]) : '\u2013';
+    const cell = (curve) => !curve || curve.last === undefined ? '\u2013'
+      : [number(curve.first), ' \u2192 ', el('b', {}, number(curve.last))];
     const summary = heads.length && el('div', { class: 'scroll' }, el('table', {},
-      el('thead', {}, el('tr', {}, el('th', {}, 'metric'), runs.map((run, at) => el('th', { class: 'number' }, several ? runName(at) : '', several ? ' ' : '', 'first \u2192 last')))),
+      el('thead', {}, el('tr', {}, el('th', {}, 'metric'), runs.map((run, at) => el('th', { class: 'number' }, several ? runName(at) : 'first \u2192 last')))),
       el('tbody', {}, heads.map((name) => el('tr', {}, el('td', { class: 'key' }, name), runs.map((run) =>
-        el('td', { class: 'number' }, cell(run.metrics[name], 'first'), ' \u2192 ', el('b', {}, cell(run.metrics[name], 'last')))))))));
+        el('td', { class: 'number' }, cell(run.metrics[name]))))))));
     const troubles = runs.map((run, at) => run.notes.length > 0 && el('div', { class: 'card warn' },
       el('b', {}, 'What could not be read'), several ? [' of ', runName(at)] : '',
       el('ul', {}, run.notes.map((note) => el('li', {}, textOf(note))))));
@@ -501,10 +511,10 @@
       const held = run.rollouts, said = [];
       if (!held.files) return null;
       said.push(held.all ? `all ${count(held.samples)} samples of ${count(held.files)} updates`
-        : `${count(held.samples)} samples of ${count(held.steps)} of ${count(held.files)} updates (files of ${bytes(held.bytes)}), spread evenly; --rollouts N shows more`);
-      if (held.no_tokens) said.push(`tokens are not coloured: ${held.no_tokens}`);
-      if (held.no_advantages) said.push(`no advantages: ${held.no_advantages}`);
-      return el('div', {}, several && [runName(at), ': '], textOf(said.join('. ')), '.');
+        : `${count(held.samples)} samples of ${count(held.steps)} of ${count(held.files)} updates (files of ${bytes(held.bytes)}), spread evenly (--rollouts N shows more)`);
+      if (held.no_tokens) said.push(`tokens are not coloured, because ${held.no_tokens}`);
+      if (held.no_advantages) said.push(`advantages are not shown, because ${held.no_advantages}`);
+      return el('div', {}, several && [runName(at), ': '], textOf(sentence(said.join('; '))));
     });
     list.draw();
     return section('rollouts', 'Rollouts', [el('div', {}, 'Click a row for the whole of it.'), hints],
@@ -538,35 +548,42 @@
     const hints = runs.map((run, at) => {
       const held = run.held_out;
       if (!held.rows.length) return null;
-      return el('div', {}, several && [runName(at), ': '], held.after === undefined ? `after step ${held.before} only` : `before is step ${held.before}, after is step ${held.after}`,
-        held.shown < held.problems ? `; ${count(held.shown)} of ${count(held.problems)} are shown, spread evenly` : '', '. Scores are means over the samples of a problem.');
+      const steps = held.after === undefined ? `after step ${held.before} only` : `before is step ${held.before}, after is step ${held.after}`;
+      const few = held.shown < held.problems ? `; ${count(held.shown)} of ${count(held.problems)} are shown, spread evenly` : '';
+      return el('div', {}, several && [runName(at), ': '], sentence(steps + few));
     });
-    return section('held-out', 'Held-out answers', hints, el('div', { class: 'tools' }, list.box, list.where, list.pagers), list.node);
+    return section('held-out', 'Held-out answers', [hints, el('div', {}, 'Scores are means over the samples of a problem. Click a row for the whole of it.')], el('div', { class: 'tools' }, list.box, list.where, list.pagers), list.node);
   };
 
   const eventsSection = () => {
     const counts = (run) => {
       const ledger = run.ledger, company = run.company;
+      // None of a run that does not count it.
+      const sum = (name) => run.metrics[name] ? run.metrics[name].sum : null;
+      const evaluates = Object.keys(run.metrics).some((name) => name.startsWith('eval/'));
       return [
-        ['samples without a score', sumOf(run, 'reward/missing')],
-        ['held-out problems without a score', sumOf(run, 'eval/missing') + sumOf(run, 'eval/greedy_missing')],
-        ['optimiser steps skipped', sumOf(run, 'policy/skipped_steps') + sumOf(run, 'value/skipped_steps')],
-        ['updates with the alarm', sumOf(run, 'alarm/reward_up_kl_high')],
-        ['groups filtered by their score', sumOf(run, 'reward/filtered_groups')],
+        ['samples without a score', sum('reward/missing')],
+        ['held-out problems without a score', evaluates ? sumOf(run, 'eval/missing') + sumOf(run, 'eval/greedy_missing') : null],
+        ['optimiser steps skipped', sum('policy/skipped_steps')],
+        ['optimiser steps of the critic skipped', sum('value/skipped_steps')],
+        ['updates with the alarm', sum('alarm/reward_up_kl_high')],
+        ['groups filtered by their score', sum('reward/filtered_groups')],
         ['groups trained on', ledger ? ledger.groups : null],
         ['groups replaced', ledger ? ledger.replaced : null],
         ['damaged ledger records', ledger ? ledger.damaged : null],
         ['nodes lost', company ? company.lost.length : null],
         ['losses of roles', company ? company.parts.reduce((sum, part) => sum + (part.losses || 0), 0) : null],
-        ['lines of the log that tell of faults', run.log.lines.filter((line) => line.fault).length],
-        ['failed steps kept', run.failed_steps.length ? run.failed_steps.join(', ') : 0],
+        ['lines of the log that tell of faults', run.log.all ? run.log.lines.filter((line) => line.fault).length : null],
+        ['batches of failed steps', run.failed_steps.length ? run.failed_steps.join(', ') : null],
       ];
     };
-    const all = runs.map(counts);
+    const all = runs.map(counts), rows = all[0].map(([name], at) => [name, all.map((own) => own[at][1])])
+      .filter(([, values]) => values.some((value) => value !== null));
     const summary = el('div', { class: 'scroll' }, el('table', {},
       several && el('thead', {}, el('tr', {}, el('th', {}, ''), runs.map((run, at) => el('th', { class: 'number' }, runName(at))))),
-      el('tbody', {}, all[0].map(([name], at) => el('tr', {}, el('td', {}, name),
-        all.map((own) => el('td', { class: 'number' }, own[at][1] === null ? '\u2013' : typeof own[at][1] === 'number' ? count(own[at][1]) : textOf(own[at][1]))))))));
+      el('tbody', {}, rows.length ? rows.map(([name, values]) => el('tr', {}, el('td', {}, name),
+        values.map((value) => el('td', { class: 'number' }, value === null ? '\u2013' : typeof value === 'number' ? count(value) : textOf(value)))))
+        : el('tr', {}, el('td', { class: 'soft' }, 'Nothing is recorded.')))));
     const lines = runs.flatMap((run, at) => run.log.lines.map((line) => ({ run: at, line })));
     const list = table({
       rows: lines, empty: lines.length ? 'Nothing fits.' : 'No lines.',
@@ -600,7 +617,8 @@
     const values = runs.map((run) => new Map(run.config.map(([key, value, origin]) => [key, { value, origin }])));
     const known = new Set();
     for (const run of runs) for (const [key] of run.config) if (!known.has(key)) { known.add(key); keys.push(key); }
-    const differs = (key) => new Set(values.map((own) => own.has(key) ? own.get(key).value : null)).size > 1;
+    // Among the runs that have it: a method does not read the keys of others.
+    const differs = (key) => new Set(values.filter((own) => own.has(key)).map((own) => own.get(key).value)).size > 1;
     const set = (key) => values.some((own) => own.has(key) && own.get(key).origin);
     const rows = keys.map((key) => ({ key, differs: several && differs(key), set: set(key) }));
     const list = table({
@@ -612,7 +630,7 @@
           return own ? [textOf(own.value), own.origin && el('div', { class: 'soft small' }, textOf(own.origin))] : '\u2013';
         } })),
       ],
-      rowClass: (row) => row.differs ? 'differs' : '',
+      rowClass: (row) => row.differs && which.value !== 'differs' ? 'differs' : '',
       search: (row) => `${row.key} ${values.map((own) => own.has(row.key) ? own.get(row.key).value : '').join(' ')}`,
     });
     const which = el('select', { 'aria-label': 'Keys', onchange: () => apply() },
@@ -630,5 +648,5 @@
   document.getElementById('report').append(head, nav, main,
     el('footer', {}, `Written by troupe ${plain(data.program)}. This page needs no network and holds everything that it shows.`));
   document.title = `${several ? `${runs.length} runs` : plain(runs[0].name)} - Troupe report`;
-  document.documentElement.dataset.ready = 'yes';
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));  // ms
 })();

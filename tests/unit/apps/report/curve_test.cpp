@@ -36,6 +36,7 @@ TEST(Curve, ABucketShowsItsLeastAndItsGreatestInTheirOrder) {
   EXPECT_EQ(curve.bucket_values(), 2u);
   EXPECT_EQ(curve.points(),
             (Points{{1, 3}, {2, 1}, {3, 2}, {4, 9}, {5, 5}, {7, 0}, {8, 4}}));
+  EXPECT_EQ(curve.means(), (Points{{1.5, 2}, {3.5, 5.5}, {5.5, 5}, {7.5, 2}}));
 }
 
 // The fifth value makes two buckets of {1,2} and {3,4}; 5 stands in a third one that is not full.
@@ -64,6 +65,7 @@ TEST(Curve, NoPeakIsLostAndTheEndIsThere) {
 TEST(Curve, AValueThatIsNotFiniteBreaksTheLineAndIsCounted) {
   const Curve curve = curve_of(8, {1, kNaN, 3, std::numeric_limits<double>::infinity()});
   EXPECT_EQ(curve.points(), (Points{{1, 1}, {1, kBreak}, {3, 3}, {3, kBreak}}));
+  EXPECT_EQ(curve.means(), (Points{{1, 1}, {3, 3}}));
   EXPECT_EQ(curve.not_finite(), 2u);
   EXPECT_EQ(curve.count(), 2u);
   EXPECT_EQ(curve.last(), 3);
