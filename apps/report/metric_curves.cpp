@@ -49,6 +49,8 @@ class MetricsReader {
     if (!value.is_number()) return;
     metrics_.last_time_s = value.get<double>();
     if (metrics_.first_time_s == 0) metrics_.first_time_s = metrics_.last_time_s;
+    metrics_.clock.add(static_cast<double>(metrics_.last_step),
+                       metrics_.last_time_s - metrics_.first_time_s);
   }
 
   void add(const std::string& name, double value) {
@@ -102,6 +104,12 @@ MetricCurves read_metrics(const std::filesystem::path& file, Notes& notes) {
     notes.add("metrics.jsonl: rows without a step are left out: " + std::to_string(strange));
   }
   return reader.finish(notes);
+}
+
+ordered_json clock_json(const MetricCurves& metrics) {
+  ordered_json out = ordered_json::object();
+  add_points(out, "x", "y", metrics.clock.points());
+  return out;
 }
 
 double rounded(double value) {

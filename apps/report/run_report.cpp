@@ -8,6 +8,7 @@
 #include "apps/report/metric_groups.hpp"
 #include "apps/report/rollouts.hpp"
 #include "apps/report/run_log.hpp"
+#include "apps/report/trace_shares.hpp"
 #include "runtime/parse/bounded_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -85,12 +86,14 @@ class RunReader {
                         {"arithmetic", arithmetic_of(run_, checkpoints)},
                         {"checkpoints", checkpoints},
                         {"metrics", curves_json(metrics)},
+                        {"clock", clock_json(metrics)},
                         {"held_out", std::move(held_out)},
                         {"rollouts", std::move(rollouts)},
                         {"log", log_json(run_, notes_)},
                         {"ledger", ledger_json(run_, notes_)},
                         {"node_logs", node_logs_json(run_, notes_)},
                         {"company", company_json(run_, notes_)},
+                        {"trace", trace_json(run_, notes_)},
                         {"failed_steps", failed_steps_json(run_)},
                         {"config", config_json(config_)}};
     out["notes"] = notes_.all();

@@ -70,7 +70,8 @@ std::string number_text(double value) {
 }
 
 void add_axes(std::string& out, const Axis& x, const Axis& y, Scale scale) {
-  for (const double tick : ticks(y.low, y.high, 5)) {
+  for (const double tick :
+       scale == Scale::kLog ? log_ticks(y.low, y.high, 6) : ticks(y.low, y.high, 5)) {
     const double at = y.place(tick, kBottom, kTop);
     print(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", kLeft,
           at, kRight, at);
@@ -134,6 +135,20 @@ std::vector<double> ticks(double low, double high, int count) {
   for (double i = first; i <= last; ++i)
     out.push_back(i == 0 ? 0 : i * step);
   return out;
+}
+
+std::vector<double> log_ticks(double low, double high, int count) {
+  for (const std::vector<double>& factors : {std::vector<double>{1, 2, 5}, {1}}) {
+    std::vector<double> out;
+    for (double power = std::floor(low); power <= high; ++power) {
+      for (const double factor : factors) {
+        const double tick = power + std::log10(factor);
+        if (tick >= low - 1e-9 && tick <= high + 1e-9) out.push_back(tick);
+      }
+    }
+    if (out.size() >= 2 && out.size() <= static_cast<std::size_t>(count) + 1) return out;
+  }
+  return ticks(low, high, count);
 }
 
 std::string svg_chart(const std::string& title,

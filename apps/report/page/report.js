@@ -157,13 +157,46 @@
   const only = (run) => shown[run];
 
   // ---- charts ----
-  const charts = { log: false };
+  const charts = { log: false, time: false, smooth: 0 };
+  const longest = Math.max(0, ...runs.flatMap((run) => run.clock.y));  // seconds
+  const unit = longest > 7200 ? ['h', 3600] : longest > 120 ? ['min', 60] : ['s', 1];
+  // Between two known steps by a straight line.
+  const timeOf = (run, step) => {
+    const { x, y } = runs[run].clock;
+    let low = 0, high = x.length - 1;
+    if (high < 0) return 0;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (x[middle] <= step) low = middle; else high = middle;
+    }
+    const share = x[high] > x[low] ? Math.min(Math.max((step - x[low]) / (x[high] - x[low]), 0), 1) : 0;
+    return (y[low] + share * (y[high] - y[low])) / unit[1];
+  };
+  // The exponential moving mean of the points, started anew behind a break.
+  const smoothed = (points) => {
+    let mean = null;
+    return charts.smooth ? points.map((p) => {
+      mean = p.y === null ? null : mean === null ? p.y : charts.smooth * mean + (1 - charts.smooth) * p.y;
+      return { ...p, y: mean };
+    }) : points;
+  };
   const ticks = (low, high, wanted) => {
     const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough * (1 - 1e-9)) || rough;
     const out = [];
     for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9 && out.length < 20; ++i) out.push(i * step);
     return out;
+  };
+  // Logarithms: of 1, 2 and 5 times powers of 10, of powers alone where there are many, of every nth.
+  const logTicks = (low, high, most) => {
+    for (const factors of [[1, 2, 5], [1]]) {
+      const out = [];
+      for (let power = Math.floor(low); power <= high && out.length <= 999; ++power) {
+        out.push(...factors.map((factor) => power + Math.log10(factor)).filter((one) => one >= low - 1e-9 && one <= high + 1e-9));
+      }
+      if (out.length >= 2 && out.length <= most) return out;
+    }
+    return ticks(low, high, most - 1);
   };
   const chart = (name) => {
     const width = 420, height = 210, left = 50, right = 412, top = 8, bottom = 184;
@@ -182,10 +215,11 @@
     const last = () => curves.map((curve, run) => curve && shown[run] && curve.last !== undefined
       ? [several && dot(run), several && ' ', `${number(curve.last)}  `] : null);
     // On the logarithmic scale a value that is not positive breaks the line.
-    const pairs = (xs, ys) => xs.map((x, i) => ({ x, y: charts.log && !(ys[i] > 0) ? null : ys[i] }));
+    const pairs = (run, xs, ys) => xs.map((step, i) =>
+      ({ step, x: charts.time ? timeOf(run, step) : step, y: charts.log && !(ys[i] > 0) ? null : ys[i] }));
     const say = (...what) => { read.replaceChildren(); fill(read, what); };
     const draw = () => {
-      points = curves.map((curve, run) => curve && shown[run] ? pairs(curve.x, curve.y) : []);
+      points = curves.map((curve, run) => curve && shown[run] ? pairs(run, curve.x, curve.y) : []);
       const all = points.flat().filter((p) => p.y !== null);
       picture.replaceChildren();
       say(last());
@@ -212,13 +246,13 @@
       const px = (x) => left + (x - first) / (end - first) * (right - left);
       const py = (y) => bottom - (lift(y) - low) / (high - low) * (bottom - top);
       xOf = (pixel) => first + (pixel - left) / (right - left) * (end - first);
-      for (const tick of ticks(low, high, 4)) {
+      for (const tick of charts.log ? logTicks(low, high, 6) : ticks(low, high, 4)) {
         const at = bottom - (tick - low) / (high - low) * (bottom - top);
         picture.append(svg('line', { class: 'grid', x1: left, x2: right, y1: at, y2: at }),
           svg('text', { x: left - 6, y: at + 4, 'text-anchor': 'end' }, number(charts.log ? 10 ** tick : tick, 3)));
       }
-      for (const tick of ticks(first, end, 5).filter((one) => Number.isInteger(one))) {
-        picture.append(svg('text', { x: px(tick), y: bottom + 18, 'text-anchor': px(tick) > right - 16 ? 'end' : 'middle' }, count(tick)));
+      for (const tick of ticks(first, end, 5).filter((one) => charts.time || Number.isInteger(one))) {
+        picture.append(svg('text', { x: px(tick), y: bottom + 18, 'text-anchor': px(tick) > right - 16 ? 'end' : 'middle' }, charts.time ? `${number(tick, 3)} ${unit[0]}` : count(tick)));
       }
       const path = (line, run, className) => {
         let way = '', down = false;
@@ -234,8 +268,9 @@
       points.forEach((line, run) => {
         if (!line.length) return;
         const means = curves[run].mean_x;
-        path(line, run, means ? 'curve pale' : 'curve');
-        if (means) path(pairs(means, curves[run].mean_y), run, 'curve');
+        const calm = means ? pairs(run, means, curves[run].mean_y) : line;
+        path(line, run, means || charts.smooth ? 'curve pale' : 'curve');
+        if (means || charts.smooth) path(smoothed(calm), run, 'curve');
         const real = line.filter((p) => p.y !== null);
         if (real.length === 1) {
           const mark = svg('circle', { cx: px(real[0].x), cy: py(real[0].y), r: 3 });
@@ -256,8 +291,8 @@
       if (!nearest) return;
       cursor.place(nearest.x);
       cursor.setAttribute('visibility', 'visible');
-      say(`step ${count(nearest.x)}: `, near.map((p, run) => p &&
-        [several && dot(run), several && ' ', `${number(p.y)}${p.x !== nearest.x ? ` (${count(p.x)})` : ''}  `]));
+      say(`step ${count(nearest.step)}${charts.time ? `, ${number(nearest.x, 3)} ${unit[0]}` : ''}: `, near.map((p, run) => p &&
+        [several && dot(run), several && ' ', `${number(p.y)}${p.step !== nearest.step ? ` (${count(p.step)})` : ''}  `]));
     });
     picture.addEventListener('pointerleave', () => {
       cursor.setAttribute('visibility', 'hidden');
@@ -350,8 +385,17 @@
       charts.log = scale.checked;
       for (const redraw of redraws) redraw();
     } });
-    return section('curves', 'Curves', 'By step. Groups as in docs/metrics.md. Move over a chart to read values.',
-      groups.length ? el('div', { class: 'tools' }, find, el('label', {}, scale, ' logarithmic')) : el('p', { class: 'soft' }, 'No metrics.'),
+    const choose = (label, options, take) => {
+      const box = el('select', { 'aria-label': label, onchange: () => {
+        take(Number(box.value));
+        for (const redraw of redraws) redraw();
+      } }, options.map(([text, value]) => el('option', { value }, text)));
+      return box;
+    };
+    const axis = choose('Axis', [['by step', 0], ['by time', 1]], (value) => { charts.time = value === 1; });
+    const smooth = choose('Smoothing', [['not smoothed', 0], ['smoothed', 0.7], ['much smoothed', 0.93]], (value) => { charts.smooth = value; });
+    return section('curves', 'Curves', 'Groups as in docs/metrics.md. Move over a chart to read values.',
+      groups.length ? el('div', { class: 'tools' }, find, axis, smooth, el('label', {}, scale, ' logarithmic')) : el('p', { class: 'soft' }, 'No metrics.'),
       boxes.map(({ box }) => box));
   };
 
@@ -381,14 +425,27 @@
       list.push({ name: 'evaluation', value: sumOf(run, 'time/eval'), colour: palette[4] });
       return list.filter((part) => part.value > 0);
     };
-    const roleRows = (run) => run.company.roles.map((role) => {
-      const list = [{ name: 'busy', value: role.busy_s || 0, colour: '--c4' }, { name: 'paused', value: role.paused_s || 0, colour: '--c5' },
-        ...role.idle.map(([cause, value], at) => ({ name: cause || 'idle', value, colour: ['--c1', '--c6', '--c7', '--c2'][at % 4] }))];
-      return el('tr', {}, el('td', {}, textOf(role.name || '')), el('td', {}, textOf(role.node || '')),
-        el('td', { class: 'number' }, role.wall_s ? share((role.busy_s || 0) / role.wall_s) : '\u2013'), el('td', {}, bar(list.filter((part) => part.value > 0))));
+    // By name and node what each role did. The trace tells busy times apart; status.json does not.
+    const spansOf = (run) => run.trace && run.trace.length
+      ? run.trace.filter((role) => role.seconds > 0).map((role) => ({ ...role, all: role.seconds }))
+      : !run.company ? [] : run.company.roles.map((role) => ({
+        name: role.name || '', node: role.node || '', all: role.wall_s || 0,
+        spans: [['busy', 'busy', role.busy_s || 0], ['paused', 'paused', role.paused_s || 0],
+          ...role.idle.map(([cause, value]) => ['idle', cause || 'idle', value])],
+      }));
+    const tonesOf = { busy: ['--c4', '--c3', '--c0', '--c6'], paused: ['--c5'], idle: ['--c1', '--c7', '--c2'] };
+    const roleRows = (roles) => roles.map((role) => {
+      const seen = {};
+      const list = role.spans.map(([state, cause, value]) => {
+        const own = tonesOf[state] || tonesOf.idle, at = seen[state] = (seen[state] === undefined ? -1 : seen[state]) + 1;
+        return { name: cause, value, colour: own[at % own.length], busy: state === 'busy' };
+      }).filter((part) => part.value > 0).sort((a, b) => b.busy - a.busy);
+      const busy = list.reduce((sum, part) => sum + (part.busy ? part.value : 0), 0);
+      return el('tr', {}, el('td', {}, textOf(role.name)), el('td', {}, textOf(role.node)),
+        el('td', { class: 'number' }, role.all ? share(busy / role.all) : '\u2013'), el('td', {}, bar(list)));
     });
     const each = runs.map((run, at) => {
-      const own = parts(run), company = run.company;
+      const own = parts(run), company = run.company, roles = spansOf(run);
       const ages = company && company.ages.length ? company.ages.map(([age, value]) => ({ name: `age ${age}`, value, colour: palette[age % 8] })) : [];
       const tokens = run.metrics['perf/tokens_per_s'], stale = run.metrics['async/staleness_mean'];
       const ageTotal = ages.reduce((sum, one) => sum + one.value, 0) || 1;
@@ -409,14 +466,14 @@
           mark.style.background = `var(${part.colour})`;
           return el('span', {}, mark, `${part.name}: ${share(part.value / ageTotal)}`);
         }))],
-        company && company.roles.length > 0 && [el('h3', {}, 'Roles'), el('div', { class: 'scroll' }, el('table', {},
+        roles.length > 0 && [el('h3', {}, 'Roles'), el('div', { class: 'scroll' }, el('table', {},
           el('thead', {}, el('tr', {}, el('th', {}, 'role'), el('th', {}, 'node'), el('th', { class: 'number' }, 'busy'), el('th', {}, 'time'))),
-          el('tbody', {}, roleRows(run))))],
+          el('tbody', {}, roleRows(roles))))],
         company && company.nodes.length > 0 && [el('h3', {}, 'Nodes'), el('div', { class: 'scroll' }, el('table', {},
           el('thead', {}, el('tr', {}, ['node', 'host', 'cores', 'memory', 'health'].map((name) => el('th', {}, name)))),
           el('tbody', {}, company.nodes.map((node) => el('tr', {}, el('td', {}, textOf(node.name || '')), el('td', {}, textOf(node.host || '')),
             el('td', {}, node.cores || ''), el('td', {}, node.memory_bytes ? bytes(node.memory_bytes) : ''), el('td', {}, textOf(node.health || '')))))))],
-        !company && el('p', { class: 'soft small' }, 'Shares by role are in status.json, which a run over several processes writes when it ends.'));
+        !roles.length && el('p', { class: 'soft small' }, 'Shares by role come from trace.json (log.trace), or from status.json, which a run over several processes writes when it ends.'));
     });
     return section('time', 'Time', null, each);
   };

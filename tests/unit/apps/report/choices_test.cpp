@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <regex>
 
@@ -132,6 +133,19 @@ TEST(SvgChart, TicksAreRoundAndWithin) {
   EXPECT_EQ(ticks(0, 10, 5), (Values{0, 2, 4, 6, 8, 10}));
   EXPECT_EQ(ticks(-1, 1, 4), (Values{-1, -0.5, 0, 0.5, 1}));
   EXPECT_EQ(ticks(3, 3, 5), Values{});
+}
+
+// From 1 to 20: 1, 2, 5, 10, 20. From 1 to 10,000: powers of ten. From 3.2 to 4: no such value.
+TEST(SvgChart, LogarithmicTicksArePlainNumbers) {
+  const auto values = [](const std::vector<double>& ticks) {
+    std::vector<long> out;
+    for (const double tick : ticks)
+      out.push_back(std::lround(std::pow(10, tick)));
+    return out;
+  };
+  EXPECT_EQ(values(log_ticks(0, std::log10(20), 6)), (std::vector<long>{1, 2, 5, 10, 20}));
+  EXPECT_EQ(values(log_ticks(0, 4, 6)), (std::vector<long>{1, 10, 100, 1000, 10'000}));
+  EXPECT_GE(log_ticks(std::log10(3.2), std::log10(4), 6).size(), 2u);
 }
 
 // 0 at the bottom (340), 10 at the top (40); steps 1 to 3 from 70 to 580.

@@ -6,6 +6,7 @@
 #include "apps/report/page.hpp"
 #include "apps/report/run_log.hpp"
 #include "made_run.hpp"
+#include "runtime/core/rng.hpp"
 #include "runtime/store/run_folder.hpp"
 
 #include <cmath>
@@ -77,6 +78,7 @@ TEST(RunReport, MetricsBecomeCurves) {
   EXPECT_EQ(out["metrics"]["policy/loss"]["not_finite"], 1);
   EXPECT_EQ(out["metrics"]["policy/loss"]["y"], ordered_json({2.0}));
   EXPECT_EQ(out["metrics"]["eval/greedy"]["group"], 2);
+  EXPECT_EQ(out["clock"], ordered_json::parse(R"({"x":[0,1,2],"y":[0.0,0.5,2.5]})"));
   EXPECT_TRUE(has(notes_of(out), "rows without a step are left out: 1"));
 }
 
@@ -231,6 +233,70 @@ TEST(RunReport, TimesOfRolesAreThoseOfTheStatus) {
   EXPECT_EQ(company["roles"][0]["idle"], ordered_json::parse(R"([["groups",1]])"));
   EXPECT_EQ(company["ages"], ordered_json::parse(R"([["0",10],["1",20]])"));
   EXPECT_EQ(company["parts"][0]["losses"], 2);
+}
+
+// A trace that has no end, as of a run in progress, with a line that is no span.
+TEST(RunReport, SharesOfTheTraceAreAddedUpByRoleAndCause) {
+  MadeRun run;
+  run.put("trace.json",
+          "[\n"
+          R"({"args":{"name":"node/policy"},"name":"process_name","ph":"M","pid":6,"tid":0},)"
+          "\n"
+          R"({"args":{"name":"policy/0"},"name":"thread_name","ph":"M","pid":6,"tid":7},)"
+          "\n"
+          R"({"cat":"idle","dur":2000000,"name":"waiting","ph":"X","pid":6,"tid":7,"ts":1},)"
+          "\n"
+          R"({"cat":"busy","dur":500000,"name":"train","ph":"X","pid":6,"tid":7,"ts":2},)"
+          "\n"
+          R"({"cat":"busy","dur":250000,"name":"train","ph":"X","pid":6,"tid":7,"ts":3},)"
+          "\n"
+          R"({"cat":"busy","dur":1,"name":"train","ph":"X","pid":6,"tid":99,"ts":3},)"
+          "\n{\"cat\":\"bu");
+  const ordered_json out = report_of(run);
+  EXPECT_EQ(out["trace"], ordered_json::parse(R"([{"name":"policy/0","node":"node/policy",
+      "seconds":2.75,"spans":[["idle","waiting",2.0],["busy","train",0.75]]}])"));
+  EXPECT_TRUE(has(notes_of(out), "trace.json: lines that are no spans are left out: 1"));
+}
+
+// Whatever bytes the files of a run have, a page comes out, and it has the markup of the empty one.
+TEST(RunReport, NoDamageStopsIt) {
+  MadeRun run;
+  run.configure({});
+  run.put("metrics.jsonl", "{\"step\":0,\"time\":1,\"eval/greedy\":0.5}\n"
+                           "{\"step\":1,\"time\":2,\"reward/mean\":0.5,\"kl/ref\":\"nan\"}\n");
+  run.put_rollouts(1, {rollout(0, 0, "ab", 2, 1), rollout(0, 1, "c", 1, 0)});
+  run.log_events(1, {actors::GroupReferenced{{0, 0, 0}, {{-1, -1.5f}, {-1}}}});
+  run.put("eval/step_000000.jsonl", eval_line(1, "greedy", "a0", 0));
+  run.put("eval/step_000001.jsonl", eval_line(1, "greedy", "a1", 1));
+  run.put("troupe.log", "2026-01-01T00:00:00.000+00:00 info node c was lost: killed\n");
+  run.put("status.json", R"({"roles":[{"name":"p","busy_s":3,"wall_s":4,"idle_s":{"g":1}}],
+                            "lost":[{"name":"n","last_lines":["x"]}],"nodes":[{"name":"n"}],
+                            "run":{"staleness_tokens":[10,20]}})");
+  run.put("nodes/n.log", "line\n");
+  run.put("ckpt/step_000001/manifest.json", R"({"state":{"arithmetic":"f32"}})");
+  auto ledger = store::Ledger::open(run.path() / "ledger.log");
+  ASSERT_TRUE(ledger);
+  ASSERT_TRUE(ledger->append(1, {R"({"samples":4,"replaced":[5,6]})"}));
+  std::map<std::filesystem::path, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(run.path())) {
+    if (entry.is_regular_file()) files[entry.path()] = test::read_file(entry.path());
+  }
+  ASSERT_GE(files.size(), 10u);
+  const std::string bare = page(ordered_json::object());
+  core::Rng rng(7);
+  for (int round = 0; round < 200; ++round) {
+    for (const auto& [path, text] : files) {
+      std::string damaged = text;
+      const auto kind = rng.next_below(4);
+      const auto at = text.empty() ? 0 : rng.next_below(text.size());
+      if (kind == 0) damaged.resize(at);
+      if (kind == 1 && !text.empty()) damaged[at] = static_cast<char>(rng.next_below(256));
+      if (kind == 2) damaged.insert(at, text.substr(0, rng.next_below(40)));
+      test::put_file(path, damaged);
+    }
+    const std::string text = page(report_json({{run.path()}, 1000}));
+    ASSERT_EQ(std::count(text.begin(), text.end(), '<'), std::count(bare.begin(), bare.end(), '<'));
+  }
 }
 
 TEST(RunReport, RunsOfSeveralMethodsStandTogether) {
