@@ -90,15 +90,17 @@ ordered_json company_json(const std::filesystem::path& run, Notes& notes) {
     notes.add("status.json is damaged: no shares of time by role");
     return nullptr;
   }
-  ordered_json roles = list_of(*status, "roles", {"name", "node", "state", "busy_s", "paused_s",
-                                                  "wall_s", "frames_in", "frames_out"});
+  ordered_json roles =
+      list_of(*status, "roles",
+              {"name", "node", "state", "busy_s", "paused_s", "wall_s", "frames_in", "frames_out"});
   add_idle_times(*status, roles);
   ordered_json lost = list_of(*status, "lost", {"name", "host", "cause"});
   add_last_lines(*status, lost);
   ordered_json out = plain_part(*status, {"watched_s", "busy_together_s"});
   out["roles"] = std::move(roles);
   out["nodes"] = list_of(*status, "nodes", {"name", "host", "cores", "memory_bytes", "health"});
-  out["parts"] = list_of(*status, "cast", {"name", "node", "state", "losses", "sick", "last_cause"});
+  out["parts"] =
+      list_of(*status, "cast", {"name", "node", "state", "losses", "sick", "last_cause"});
   out["lost"] = std::move(lost);
   const auto found = status->find("run");
   const bool known = found != status->end() && found->is_object();

@@ -1,6 +1,6 @@
-// How the roles of a run spent their time, its nodes and what it lost, from status.json, which a run
-// over several processes leaves. Reads it without trust: whatever is not of the known form is left
-// out.
+// How the roles of a run spent their time, its nodes and what it lost, from status.json, which a
+// run over several processes leaves. Reads it without trust: whatever is not of the known form is
+// left out.
 #pragma once
 
 #include "apps/report/notes.hpp"

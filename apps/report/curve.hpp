@@ -1,6 +1,7 @@
 // A curve of one metric with bounded memory. Once there are more values than buckets, each bucket
 // holds several successive values and keeps the least and the greatest of them with their steps, so
-// no peak is lost, and their mean. Values that are not finite are counted and break the line. A value type.
+// no peak is lost, and their mean. Values that are not finite are counted and break the line. A
+// value type.
 #pragma once
 
 #include "apps/report/limits.hpp"
@@ -46,7 +47,7 @@ class Curve {
     double first_step = 0, last_step = 0;
     double sum = 0;
     std::uint64_t finite = 0, values = 0;  // finite or not
-    bool broken = false;       // one of them is not finite
+    bool broken = false;                   // one of them is not finite
   };
   static void join(Bucket& into, const Bucket& from);
   void halve();

@@ -26,9 +26,8 @@ struct Answers {
 std::string text_or_json(const ordered_json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end() || found->is_null()) return "";
-  return found->is_string()
-             ? found->get<std::string>()
-             : found->dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return found->is_string() ? found->get<std::string>()
+                            : found->dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 ordered_json list_in(const ordered_json& row, const char* key) {

@@ -1,5 +1,5 @@
-// Held-out problems as a run answered them at its first and at its last evaluation, from eval/. Only
-// reinforcement learning has such files.
+// Held-out problems as a run answered them at its first and at its last evaluation, from eval/.
+// Only reinforcement learning has such files.
 #pragma once
 
 #include "apps/report/budget.hpp"

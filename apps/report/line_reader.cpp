@@ -41,7 +41,7 @@ bool LineReader::fill() {
 
 std::optional<std::string_view> LineReader::next() {
   if (!opened()) return std::nullopt;
-  bool skips = false;         // within a line that is too long
+  bool skips = false;        // within a line that is too long
   std::size_t searched = 0;  // bytes behind begin_ without a newline
   for (;;) {
     const auto end = buffer_.find('\n', begin_ + searched);
@@ -105,8 +105,9 @@ ObjectsRead read_objects(const std::filesystem::path& file,
               std::to_string(bounds.line_bytes_max >> 20) + " MiB and left out");
   }
   if (reader.torn()) {
-    notes.add(name + ": the last line has no end (the run is writing it, or was killed); it is "
-                     "left out");
+    notes.add(name +
+              ": the last line has no end (the run is writing it, or was killed); it is "
+              "left out");
   }
   if (reader.broken()) notes.add(name + ": cannot be read to its end");
   read.whole = read.there && !ended && damaged == 0 && reader.too_long() == 0 && !reader.torn() &&

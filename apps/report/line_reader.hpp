@@ -27,11 +27,11 @@ class LineReader {
   // The next whole line, without its newline; it is valid until the next call.
   std::optional<std::string_view> next();
 
-  std::uint64_t line() const noexcept { return line_; }  // number of the last line, from 1
+  std::uint64_t line() const noexcept { return line_; }    // number of the last line, from 1
   std::uint64_t bytes() const noexcept { return bytes_; }  // of the lines so far
   std::uint64_t too_long() const noexcept { return too_long_; }
-  bool torn() const noexcept { return torn_; }          // the file ended within a line
-  bool broken() const noexcept { return broken_; }      // an error of the disk ended it
+  bool torn() const noexcept { return torn_; }      // the file ended within a line
+  bool broken() const noexcept { return broken_; }  // an error of the disk ended it
 
  private:
   struct Close {
@@ -55,7 +55,7 @@ struct ObjectBounds {
 // How a file of objects was read.
 struct ObjectsRead {
   bool there = false;
-  bool whole = false;           // every line was an object, and all were read
+  bool whole = false;  // every line was an object, and all were read
   std::uint64_t objects = 0;
 };
 

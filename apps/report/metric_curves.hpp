@@ -18,7 +18,7 @@ namespace troupe::report {
 
 struct MetricCurves {
   std::vector<std::pair<std::string, Curve>> curves;  // in the order of their first row
-  Curve clock;  // seconds since the first row, by step
+  Curve clock;                                        // seconds since the first row, by step
   std::uint64_t rows = 0;
   double first_time_s = 0, last_time_s = 0;  // since 1970; 0: no row has one
   std::uint64_t last_step = 0;

@@ -25,9 +25,8 @@ std::uint64_t whole_number(const ordered_json& row, const char* key) {
 std::string text_in(const ordered_json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end() || found->is_null()) return "";
-  return found->is_string()
-             ? found->get<std::string>()
-             : found->dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return found->is_string() ? found->get<std::string>()
+                            : found->dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 // Numbers as they are drawn; null for one that is not finite.
@@ -122,7 +121,8 @@ class RolloutPicker {
     std::vector<std::uint64_t> steps;
     for (const auto& [step, file] : rollouts.files)
       steps.push_back(step);
-    const std::uint64_t share = steps.empty() ? 0 : (samples_max_ + steps.size() - 1) / steps.size();
+    const std::uint64_t share =
+        steps.empty() ? 0 : (samples_max_ + steps.size() - 1) / steps.size();
     const std::uint64_t of_step = std::max<std::uint64_t>(share, limits::kReportStepSamples_min);
     for (const std::size_t place : spread_order(steps.size())) {
       if (samples_ >= samples_max_ || budget_.spent() || read_ >= limits::kReportSteps_max) break;
@@ -147,8 +147,8 @@ class RolloutPicker {
     ++read_;
     const StepRollouts rollouts = read_rollouts(file, notes_);
     if (rollouts.groups.empty()) return;
-    const auto log =
-        TokenLog::read(run_ / "experience" / file.filename().replace_extension(".log"), step, notes_);
+    const auto log = TokenLog::read(run_ / "experience" / file.filename().replace_extension(".log"),
+                                    step, notes_);
     const TokenLog* const tokens = log ? &*log : nullptr;
     log_seen_ = log_seen_ || tokens != nullptr;
     std::optional<AdvantageTable> table;
@@ -156,7 +156,8 @@ class RolloutPicker {
       const auto learned = learned_from(rollouts, tokens, advantages_.need_logprobs());
       if (learned) table = advantages_.of(*learned);
     }
-    const std::uint64_t each = std::max<std::uint64_t>(rollouts.samples / rollouts.groups.size(), 1);
+    const std::uint64_t each =
+        std::max<std::uint64_t>(rollouts.samples / rollouts.groups.size(), 1);
     const std::uint64_t wanted = std::max<std::uint64_t>(samples_max / each, 1);
     const auto places = spread_places(rollouts.groups.size(), wanted);
     left_out_ = left_out_ || places.size() < rollouts.groups.size();
@@ -281,16 +282,17 @@ StepRollouts read_rollouts(const std::filesystem::path& file, Notes& notes) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, StepGroup> groups;
   StepRollouts out;
   const ObjectBounds bounds{limits::kReportLine_bytes_max, limits::kReportStep_bytes_max};
-  const auto read = read_objects(
-      file, "rollouts/" + file.filename().string(), bounds, notes, [&](ordered_json& row) {
-        const std::uint64_t slot = whole_number(row, "slot"), attempt = whole_number(row, "attempt");
-        StepGroup& group = groups[{slot, attempt}];
-        group.slot = slot;
-        group.attempt = attempt;
-        group.rows.push_back(std::move(row));
-        ++out.samples;
-        return true;
-      });
+  const auto read = read_objects(file, "rollouts/" + file.filename().string(), bounds, notes,
+                                 [&](ordered_json& row) {
+                                   const std::uint64_t slot = whole_number(row, "slot"),
+                                                       attempt = whole_number(row, "attempt");
+                                   StepGroup& group = groups[{slot, attempt}];
+                                   group.slot = slot;
+                                   group.attempt = attempt;
+                                   group.rows.push_back(std::move(row));
+                                   ++out.samples;
+                                   return true;
+                                 });
   for (auto& [place, group] : groups)
     out.groups.push_back(std::move(group));
   out.whole = read.whole;

@@ -23,12 +23,12 @@ using nlohmann::ordered_json;
 
 // Of the lines that the company, the controller and the sessions write.
 constexpr std::string_view kFaultWords[] = {
-    " lost",         "given up",        "started again", " replaced:",   "is gone",
-    "failed",        "cannot",          "could not",     "error",        "warning",
-    "waiting for",   "waits for",       "silent",        "set aside",    "not finite",
-    "going on from", "is taken down",   "did not join",  "does not stop", "no progress",
-    "wedged",        "refused",         "killed",        "damaged",      "without a score",
-    "no score",      "is sick",         "interrupted",   "retry",        "sampled elsewhere"};
+    " lost",         "given up",      "started again", " replaced:",    "is gone",
+    "failed",        "cannot",        "could not",     "error",         "warning",
+    "waiting for",   "waits for",     "silent",        "set aside",     "not finite",
+    "going on from", "is taken down", "did not join",  "does not stop", "no progress",
+    "wedged",        "refused",       "killed",        "damaged",       "without a score",
+    "no score",      "is sick",       "interrupted",   "retry",         "sampled elsewhere"};
 
 // The first half of a list that may grow without bound, and its last half.
 class Ends {
@@ -109,9 +109,8 @@ std::string end_of(const fs::path& file, std::uint64_t bytes) {
 }  // namespace
 
 bool tells_of_fault(std::string_view line) {
-  return std::any_of(std::begin(kFaultWords), std::end(kFaultWords), [&](std::string_view words) {
-    return line.find(words) != line.npos;
-  });
+  return std::any_of(std::begin(kFaultWords), std::end(kFaultWords),
+                     [&](std::string_view words) { return line.find(words) != line.npos; });
 }
 
 ordered_json log_json(const fs::path& run, Notes& notes) {
@@ -185,7 +184,8 @@ ordered_json node_logs_json(const fs::path& run, Notes& notes) {
     notes.add("nodes/: logs of " + std::to_string(left_out) + " further nodes are left out");
   ordered_json out = ordered_json::array();
   for (const auto& [name, file] : files)
-    out.push_back({{"name", name}, {"bytes", file.second}, {"end", end_of(file.first, file.second)}});
+    out.push_back(
+        {{"name", name}, {"bytes", file.second}, {"end", end_of(file.first, file.second)}});
   return out;
 }
 

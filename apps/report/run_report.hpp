@@ -1,6 +1,6 @@
-// All that a report shows of one run folder, as the JSON that its page reads. The folder may be that
-// of a run in progress, of a finished one, empty or damaged: whatever cannot be read is named in
-// `notes`.
+// All that a report shows of one run folder, as the JSON that its page reads. The folder may be
+// that of a run in progress, of a finished one, empty or damaged: whatever cannot be read is named
+// in `notes`.
 #pragma once
 
 #include "apps/report/metric_curves.hpp"

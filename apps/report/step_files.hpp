@@ -1,5 +1,5 @@
-// The files step_000123.jsonl of a folder of a run, and the order in which a report reads as many of
-// them as it may. Pure but for the listing of the folder.
+// The files step_000123.jsonl of a folder of a run, and the order in which a report reads as many
+// of them as it may. Pure but for the listing of the folder.
 #pragma once
 
 #include <cstdint>

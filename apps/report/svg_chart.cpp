@@ -54,11 +54,7 @@ std::vector<CurvePoint> drawn(std::vector<CurvePoint> points, Scale scale) {
   return points;
 }
 
-void add_text(std::string& out,
-              double x,
-              double y,
-              const char* anchor,
-              const std::string& text) {
+void add_text(std::string& out, double x, double y, const char* anchor, const std::string& text) {
   print(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
   out += xml_text(text) + "</text>\n";
 }
@@ -110,11 +106,20 @@ std::string xml_text(std::string_view text) {
   std::string out;
   for (const char c : observe::terminal_line(text, 200)) {
     switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;

@@ -44,7 +44,9 @@ class EventReader {
   const std::map<Place, LoggedGroup>& groups() const { return groups_; }
 
  private:
-  LoggedGroup& at(const experience::Ticket& ticket) { return groups_[{ticket.slot, ticket.attempt}]; }
+  LoggedGroup& at(const experience::Ticket& ticket) {
+    return groups_[{ticket.slot, ticket.attempt}];
+  }
 
   std::uint64_t step_;
   std::map<Place, LoggedGroup> groups_;

@@ -38,8 +38,8 @@ class TokenLog {
   std::map<Place, std::vector<SampleTokens>> groups_;
 };
 
-// The text of each token. A character that takes several tokens stands at its last; a token that the
-// tokenizer does not have (of a larger vocabulary of the model) has none, as in the response.
+// The text of each token. A character that takes several tokens stands at its last; a token that
+// the tokenizer does not have (of a larger vocabulary of the model) has none, as in the response.
 class TokenTexts {
  public:
   // Of the first of these model folders that has a tokenizer.

@@ -22,7 +22,8 @@ constexpr std::size_t kTracedRoles_max = 1024, kCauses_max = 64;  // causes of a
 
 std::string text_member(const ordered_json& object, const char* name) {
   const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, 200) : "";
+  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, 200)
+                                                     : "";
 }
 
 std::uint64_t number_member(const ordered_json& object, const char* name) {

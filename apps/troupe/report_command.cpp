@@ -69,9 +69,9 @@ Result<void> check_runs(const std::vector<std::string>& runs) {
     std::error_code error;
     if (!fs::is_directory(run, error)) {
       const bool there = fs::exists(run, error);
-      wrong.add(ErrorCode::kNotFound,
-                "troupe report: " + run + (there ? " is no folder" : " is not there") +
-                    "; give the folder of a run (its --run.path)");
+      wrong.add(ErrorCode::kNotFound, "troupe report: " + run +
+                                          (there ? " is no folder" : " is not there") +
+                                          "; give the folder of a run (its --run.path)");
     } else if (!seen.insert(fs::canonical(run, error)).second) {
       wrong.add(ErrorCode::kConfig, "troupe report: " + run + " is given twice; give it once");
     }
@@ -104,9 +104,9 @@ Result<void> refuse_metric(const std::string& name,
       names.push_back(known);
   }
   const std::string near(core::nearest_word(name, names));
-  return core::fail(ErrorCode::kConfig,
-                    "--svg " + name + ": no run has this metric; " +
-                        (near.empty() ? "docs/metrics.md lists them" : "did you mean " + near + "?"));
+  return core::fail(ErrorCode::kConfig, "--svg " + name + ": no run has this metric; " +
+                                            (near.empty() ? "docs/metrics.md lists them"
+                                                          : "did you mean " + near + "?"));
 }
 
 Result<void> write_chart(const ReportFlags& flags, const std::string& out) {
@@ -148,8 +148,9 @@ Result<void> write_page(const ReportFlags& flags, const std::string& out) {
   std::uint64_t samples = 0;
   for (const auto& run : data["runs"])
     samples += run["rollouts"]["samples"].get<std::uint64_t>();
-  say(out + ": " + std::to_string(flags.runs.size()) + (flags.runs.size() == 1 ? " run, " : " runs, ") +
-      std::to_string(samples) + " rollouts, " + std::to_string(text.size() >> 10) + " KiB");
+  say(out + ": " + std::to_string(flags.runs.size()) +
+      (flags.runs.size() == 1 ? " run, " : " runs, ") + std::to_string(samples) + " rollouts, " +
+      std::to_string(text.size() >> 10) + " KiB");
   return {};
 }
 
@@ -171,8 +172,7 @@ Result<void> run_report(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_runs(flags.runs));
   if (flags.log_scale && flags.svg.empty()) {
-    return core::fail(ErrorCode::kConfig,
-                      "--log is for --svg; the page has a switch for it");
+    return core::fail(ErrorCode::kConfig, "--log is for --svg; the page has a switch for it");
   }
   std::string out = flags.out;
   if (out.empty()) {

@@ -442,7 +442,7 @@
       }).filter((part) => part.value > 0).sort((a, b) => b.busy - a.busy);
       const busy = list.reduce((sum, part) => sum + (part.busy ? part.value : 0), 0);
       return el('tr', {}, el('td', {}, textOf(role.name)), el('td', {}, textOf(role.node)),
-        el('td', { class: 'number' }, role.all ? share(busy / role.all) : '\u2013'), el('td', {}, bar(list)));
+        el('td', { class: 'number' }, role.all ? share(busy / role.all) : '\u2013'), el('td', { class: 'times' }, bar(list)));
     });
     const each = runs.map((run, at) => {
       const own = parts(run), company = run.company, roles = spansOf(run);
@@ -454,6 +454,7 @@
         facts([
           ['throughput', tokens && tokens.count ? `${number(tokens.sum / tokens.count)} tokens/s on average, ${number(tokens.last)} in the last step` : null],
           ['staleness', stale && stale.count ? `${number(stale.sum / stale.count)} updates on average` : null],
+          ['versions', run.ledger && run.ledger.groups ? `${share(run.ledger.spans.reduce((sum, [span, groups]) => sum + (span > 0 ? groups : 0), 0) / run.ledger.groups)} of the groups have tokens of more than one version` : null],
           ['busy together', company && company.watched_s ? `generators and policy ${share((company.busy_together_s || 0) / company.watched_s)} of ${seconds(company.watched_s)}` : null],
         ]),
         ages.length > 1 && [el('h3', {}, 'Trained tokens by age in updates'), el('div', { class: 'bar' }, ages.map((part) => {
@@ -485,7 +486,8 @@
       : `rgb(${value < 0 ? '220 50 47' : '30 160 80'} / ${(0.65 * Math.min(1, Math.abs(value) / most)).toFixed(3)})`,
   };
   const modes = [['none', 'no colours'], ['lp', 'log-prob'], ['adv', 'advantage'], ['ref', 'log-prob less the reference\u2019s']];
-  let mode = 'lp';
+  const anySample = (test) => runs.some((run) => run.rollouts.groups.some((group) => group.samples.some(test)));
+  let mode = anySample((one) => one.tok) ? 'lp' : anySample((one) => one.adv !== undefined) ? 'adv' : 'none';
   const tokenValue = (sample, at, kind) => {
     const tok = sample.tok;
     if (kind === 'lp') return tok.lp[at];

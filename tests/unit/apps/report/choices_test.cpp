@@ -1,4 +1,5 @@
-// What a report picks of much: steps, groups, texts; and how it groups, names and reads small things.
+// What a report picks of much: steps, groups, texts; and how it groups, names and reads small
+// things.
 #include "apps/report/budget.hpp"
 #include "apps/report/configuration.hpp"
 #include "apps/report/metric_groups.hpp"
@@ -82,7 +83,8 @@ TEST(MetricGroups, AreTheSectionsOfTheDocumentation) {
 
 TEST(ConfigLines, ReadWhatTheProgramWrites) {
   const auto lines = config_lines(
-      "method: \"ppo\"\nactor:\n  model_name_or_path: \"a  # b\\\" c\"  # the command line\n  adam:\n"
+      "method: \"ppo\"\nactor:\n  model_name_or_path: \"a  # b\\\" c\"  # the command line\n  "
+      "adam:\n"
       "    lr: 0.001  # x.yaml:3\n    betas: [0.9, 0.95]\ntrain:\n  seed: 5\n");
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[1].key, "actor.model_name_or_path");
@@ -115,10 +117,11 @@ TEST(ConfigLines, GarbageHasNoKeys) {
 }
 
 TEST(Faults, AreJudgedByTheWordsOfTheProgramsNotes) {
-  for (const char* line : {"node generator-1 was lost: killed", "update 4, prompt 2 replaced: timeout",
-                           "reward/0 is started again: exit code 1",
-                           "waiting for reward format", "held-out after 2 updates: greedy 0.5 on 3 "
-                           "problems, 1 more without a score (0.1 s)"}) {
+  for (const char* line :
+       {"node generator-1 was lost: killed", "update 4, prompt 2 replaced: timeout",
+        "reward/0 is started again: exit code 1", "waiting for reward format",
+        "held-out after 2 updates: greedy 0.5 on 3 "
+        "problems, 1 more without a score (0.1 s)"}) {
     EXPECT_TRUE(tells_of_fault(line)) << line;
   }
   for (const char* line : {"checkpoint /x/ckpt/step_000010", "node a joined from b",

@@ -34,8 +34,7 @@ TEST(Curve, FewValuesStayAsTheyAre) {
 TEST(Curve, ABucketShowsItsLeastAndItsGreatestInTheirOrder) {
   const Curve curve = curve_of(4, {3, 1, 2, 9, 5, 5, 0, 4});
   EXPECT_EQ(curve.bucket_values(), 2u);
-  EXPECT_EQ(curve.points(),
-            (Points{{1, 3}, {2, 1}, {3, 2}, {4, 9}, {5, 5}, {7, 0}, {8, 4}}));
+  EXPECT_EQ(curve.points(), (Points{{1, 3}, {2, 1}, {3, 2}, {4, 9}, {5, 5}, {7, 0}, {8, 4}}));
   EXPECT_EQ(curve.means(), (Points{{1.5, 2}, {3.5, 5.5}, {5.5, 5}, {7.5, 2}}));
 }
 

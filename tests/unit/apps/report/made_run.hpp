@@ -29,8 +29,7 @@ class MadeRun {
   void configure(const std::vector<std::string>& words) {
     const auto builder = config::read(app::run_table(), words);
     ASSERT_TRUE(builder) << builder.error().message;
-    put("resolved_config.yaml",
-        config::resolved_yaml(builder->current(), builder->origins()));
+    put("resolved_config.yaml", config::resolved_yaml(builder->current(), builder->origins()));
   }
   void put(const std::string& file, const std::string& text) {
     std::filesystem::create_directories((path_ / file).parent_path());

@@ -1,5 +1,5 @@
-// The rollouts of a report: which are shown, their advantages against values worked out by hand, and
-// their tokens as the experience log has them.
+// The rollouts of a report: which are shown, their advantages against values worked out by hand,
+// and their tokens as the experience log has them.
 #include "apps/report/rollouts.hpp"
 
 #include "apps/bench/byte_tokenizer.hpp"
@@ -142,6 +142,27 @@ TEST(ReportAdvantages, AreNotShownWhereTheyCannotBeKnown) {
             std::string::npos);
 }
 
+// Both samples have the score 1. The one that was cut by length gets 1 - (1 - 0.25) * 1 = 0.25, so
+// dr_grpo gives (0.25 - 1) / 2 and its opposite.
+TEST(ReportAdvantages, ASampleCutByLengthIsShaped) {
+  MadeRun run;
+  run.configure(
+      {"--algo.advantage.estimator", "dr_grpo", "--reward.stop_properly_penalty_coef", "0.25"});
+  ordered_json cut = rollout(0, 0, "ab", 2, 1);
+  cut["finish_reason"] = "length";
+  run.put_rollouts(1, {cut, rollout(0, 1, "c", 1, 1)});
+  EXPECT_EQ(advantages_of(read(run)), (std::vector<double>{-0.375, 0.375}));
+}
+
+// A KL in the loss changes no advantage and needs no reference.
+TEST(ReportAdvantages, AKlInTheLossLeavesThem) {
+  MadeRun run;
+  run.configure({"--algo.advantage.estimator", "rloo", "--algo.kl.init_coef", "0.1",
+                 "--algo.kl.use_loss", "true"});
+  put_two_groups(run);
+  EXPECT_EQ(advantages_of(read(run)), (std::vector<double>{1, -1, 0, 0}));
+}
+
 // A damaged line may be a sample: the advantages of its update are unknown.
 TEST(ReportAdvantages, AreNotShownOfADamagedUpdate) {
   MadeRun run;
@@ -222,8 +243,8 @@ TEST(ReportTokens, ADamagedEndIsSaidAndLeftAlone) {
 // token. Scores 1 and 0 give 0.707007.
 TEST(ReportAdvantages, WithAKlInTheRewardDifferByToken) {
   MadeRun run;
-  run.configure({"--algo.kl.init_coef", "0.5", "--algo.kl.use_loss", "false",
-                 "--algo.kl.estimator", "k1"});
+  run.configure(
+      {"--algo.kl.init_coef", "0.5", "--algo.kl.use_loss", "false", "--algo.kl.estimator", "k1"});
   put_tokenizer(run);
   run.put_rollouts(1, {rollout(0, 0, "ab", 2, 1), rollout(0, 1, "c", 1, 0)});
   run.log_events(1, {actors::GroupTaken{{0, 0, 0}, {sampled("ab", -0.5f), sampled("c", -1)}},

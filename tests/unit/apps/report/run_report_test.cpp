@@ -32,7 +32,9 @@ bool has(const std::vector<std::string>& notes, const std::string& part) {
                      [&](const std::string& note) { return note.find(part) != note.npos; });
 }
 
-std::string eval_line(std::uint64_t id, const std::string& mode, const std::string& answer,
+std::string eval_line(std::uint64_t id,
+                      const std::string& mode,
+                      const std::string& answer,
                       const ordered_json& score) {
   return ordered_json({{"step", 0},
                        {"mode", mode},
@@ -86,17 +88,21 @@ TEST(RunReport, MetricsBecomeCurves) {
 TEST(RunReport, ADamagedFolderIsReadAsFarAsItGoes) {
   MadeRun run;
   run.put("resolved_config.yaml", std::string("\0\xff: [", 5));
-  run.put("metrics.jsonl", "\xff\xfe\n{\"step\":-1}\n{\"step\":1,\"a/b\":1e999}\n"
-                           "{\"step\":1,\"a/b\":[1],\"c/d\":true}\n{\"step\":2,\"a/b\":3}\n{\"st");
+  run.put("metrics.jsonl",
+          "\xff\xfe\n{\"step\":-1}\n{\"step\":1,\"a/b\":1e999}\n"
+          "{\"step\":1,\"a/b\":[1],\"c/d\":true}\n{\"step\":2,\"a/b\":3}\n{\"st");
   run.put("rollouts/step_000001.jsonl", "{}\nnull\n{\"slot\":-1,\"prompt\":[1],\"rewards\":3}\n");
   run.put("rollouts/step_x.jsonl", "{}\n");
   run.put("rollouts/step_000002.jsonl", "");
   std::filesystem::create_directories(run.path() / "rollouts" / "step_000003.jsonl");
-  run.put("eval/step_000000.jsonl", "{\"prompt_id\":\"x\"}\n{\"prompt_id\":1,\"responses\":{}}\nx\n");
+  run.put("eval/step_000000.jsonl",
+          "{\"prompt_id\":\"x\"}\n{\"prompt_id\":1,\"responses\":{}}\nx\n");
   run.put("experience/step_000001.log", std::string("\xff\xff\xff\xff\0\0\0\0abc", 11));
   run.put("ledger.log", "00000000 1 {}\nnothing\n");
-  run.put("troupe.log", std::string("\0\0\n\xff\xff no time\n2026-01-01T00:00:00.000+00:00 info fine\n", 60));
-  run.put("status.json", "{\"roles\":[1,{\"name\":5,\"idle_s\":[1]}],\"lost\":[[]],\"run\":3,\"nodes\":{}}");
+  run.put("troupe.log",
+          std::string("\0\0\n\xff\xff no time\n2026-01-01T00:00:00.000+00:00 info fine\n", 60));
+  run.put("status.json",
+          "{\"roles\":[1,{\"name\":5,\"idle_s\":[1]}],\"lost\":[[]],\"run\":3,\"nodes\":{}}");
   run.put("ckpt/step_000001/manifest.json", "[");
   run.put("nodes/a.log", "");
   const ordered_json out = report_of(run);
@@ -161,10 +167,12 @@ TEST(RunReport, ARunInProgressIsSeenAndLeftAlone) {
 
 TEST(RunReport, AnswersBeforeAndAfterAreThoseOfOneProblem) {
   MadeRun run;
-  run.put("eval/step_000000.jsonl", eval_line(1, "greedy", "a0", 0) + eval_line(1, "sampled", "s0", 1) +
+  run.put("eval/step_000000.jsonl", eval_line(1, "greedy", "a0", 0) +
+                                        eval_line(1, "sampled", "s0", 1) +
                                         eval_line(2, "greedy", "b0", nullptr));
   run.put("eval/step_000004.jsonl", eval_line(9, "greedy", "x", 1));
-  run.put("eval/step_000010.jsonl", eval_line(2, "greedy", "b1", 1) + eval_line(1, "greedy", "a1", 1));
+  run.put("eval/step_000010.jsonl",
+          eval_line(2, "greedy", "b1", 1) + eval_line(1, "greedy", "a1", 1));
   const ordered_json held = report_of(run)["held_out"];
   EXPECT_EQ(held["before"], 0);
   EXPECT_EQ(held["after"], 10);
@@ -180,8 +188,9 @@ TEST(RunReport, LedgerAndLogAreCounted) {
   MadeRun run;
   auto ledger = store::Ledger::open(run.path() / "ledger.log");
   ASSERT_TRUE(ledger);
-  ASSERT_TRUE(ledger->append(1, {R"({"samples":4,"replaced":[5,6],"version_min":1,"version_max":1})",
-                                 R"({"samples":3,"replaced":[],"version_min":0,"version_max":2})"}));
+  ASSERT_TRUE(
+      ledger->append(1, {R"({"samples":4,"replaced":[5,6],"version_min":1,"version_max":1})",
+                         R"({"samples":3,"replaced":[],"version_min":0,"version_max":2})"}));
   std::ofstream(run.path() / "ledger.log", std::ios::app) << "0123";
   run.put("troupe.log",
           "2026-01-01T00:00:00.000+00:00 info a joined from b\n"
@@ -223,8 +232,9 @@ TEST(RunReport, ALongLogKeepsItsEndsAndItsFaults) {
 
 TEST(RunReport, TimesOfRolesAreThoseOfTheStatus) {
   MadeRun run;
-  run.put("status.json",
-          R"({"roles":[{"name":"policy/0","node":"head","busy_s":3,"wall_s":4,"idle_s":{"groups":1}}],
+  run.put(
+      "status.json",
+      R"({"roles":[{"name":"policy/0","node":"head","busy_s":3,"wall_s":4,"idle_s":{"groups":1}}],
               "nodes":[{"name":"n","host":"h","cores":2}],"watched_s":4,"busy_together_s":1,
               "cast":[{"name":"policy/0","losses":2,"last_cause":"killed"}],
               "run":{"staleness_tokens":[10,20],"counts":{"x":1}}})");
@@ -262,8 +272,9 @@ TEST(RunReport, SharesOfTheTraceAreAddedUpByRoleAndCause) {
 TEST(RunReport, NoDamageStopsIt) {
   MadeRun run;
   run.configure({});
-  run.put("metrics.jsonl", "{\"step\":0,\"time\":1,\"eval/greedy\":0.5}\n"
-                           "{\"step\":1,\"time\":2,\"reward/mean\":0.5,\"kl/ref\":\"nan\"}\n");
+  run.put("metrics.jsonl",
+          "{\"step\":0,\"time\":1,\"eval/greedy\":0.5}\n"
+          "{\"step\":1,\"time\":2,\"reward/mean\":0.5,\"kl/ref\":\"nan\"}\n");
   run.put_rollouts(1, {rollout(0, 0, "ab", 2, 1), rollout(0, 1, "c", 1, 0)});
   run.log_events(1, {actors::GroupReferenced{{0, 0, 0}, {{-1, -1.5f}, {-1}}}});
   run.put("eval/step_000000.jsonl", eval_line(1, "greedy", "a0", 0));

@@ -1,5 +1,6 @@
 // Arrays as text, against values made by hand: numpy.save's bytes.
 #include "apps/serving/npy_text.hpp"
+
 #include "runtime/core/base64.hpp"
 
 #include <gtest/gtest.h>

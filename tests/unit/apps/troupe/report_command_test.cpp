@@ -61,16 +61,18 @@ TEST_F(ReportCommand, RefusesWrongFlags) {
   EXPECT_NE(refusal({run_, "--rollouts", "many"}).find("--rollouts"), std::string::npos);
   EXPECT_EQ(refusal({run_, "--log"}),
             "error: --log is for --svg\n  hint: the page has a switch for it\n");
-  EXPECT_EQ(refusal({run_, "--svg", "reward/maen"}),
-            "error: --svg reward/maen: no run has this metric\n  hint: did you mean reward/mean?\n");
+  EXPECT_EQ(
+      refusal({run_, "--svg", "reward/maen"}),
+      "error: --svg reward/maen: no run has this metric\n  hint: did you mean reward/mean?\n");
 }
 
 // A mistyped --out destroys nothing.
 TEST_F(ReportCommand, RefusesToReplaceAFileOfAnother) {
   const std::string metrics = at("run/metrics.jsonl"), before = test::read_file(metrics);
   EXPECT_EQ(refusal({run_, "--out", metrics}),
-            "error: --out " + metrics + " is there and was not written by troupe report\n"
-                                        "  hint: choose another name, or remove it\n");
+            "error: --out " + metrics +
+                " is there and was not written by troupe report\n"
+                "  hint: choose another name, or remove it\n");
   EXPECT_EQ(test::read_file(metrics), before);
   EXPECT_EQ(refusal({run_, "--out", run_}),
             "error: --out " + run_ + " is a folder\n  hint: give the name of a file\n");
