@@ -121,11 +121,11 @@ class RolloutPicker {
     std::vector<std::uint64_t> steps;
     for (const auto& [step, file] : rollouts.files)
       steps.push_back(step);
-    const std::uint64_t share =
-        steps.empty() ? 0 : (samples_max_ + steps.size() - 1) / steps.size();
+    const std::uint64_t files = std::max<std::uint64_t>(readable(rollouts), 1);
+    const std::uint64_t share = (samples_max_ + files - 1) / files;
     const std::uint64_t of_step = std::max<std::uint64_t>(share, limits::kReportStepSamples_min);
     for (const std::size_t place : spread_order(steps.size())) {
-      if (samples_ >= samples_max_ || budget_.spent() || read_ >= limits::kReportSteps_max) break;
+      if (samples_ >= samples_max_ || budget_.spent() || read_ >= files) break;
       add_step(steps[place], rollouts.files.at(steps[place]),
                std::min(of_step, samples_max_ - samples_), out["groups"]);
     }
@@ -140,6 +140,15 @@ class RolloutPicker {
   }
 
  private:
+  // How many of the files are read, at most.
+  static std::uint64_t readable(const StepFiles& rollouts) {
+    const std::uint64_t count = rollouts.files.size();
+    const std::uint64_t each = rollouts.bytes / std::max<std::uint64_t>(count, 1) + 1;
+    const std::uint64_t by_bytes = limits::kReportRollouts_bytes_max / each;
+    return std::min(
+        {count, std::max<std::uint64_t>(by_bytes, 2), std::uint64_t{limits::kReportSteps_max}});
+  }
+
   void add_step(std::uint64_t step,
                 const std::filesystem::path& file,
                 std::uint64_t samples_max,

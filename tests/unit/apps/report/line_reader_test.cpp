@@ -11,6 +11,8 @@
 namespace troupe::report {
 namespace {
 
+using namespace std::string_literals;
+
 using nlohmann::ordered_json;
 
 class LineReading : public testing::Test {
@@ -95,7 +97,7 @@ TEST_F(LineReading, DamagedLinesAreCountedAndTheOthersRead) {
 TEST_F(LineReading, NulBytesAndDeepNestingAreDamage) {
   Notes notes;
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  objects_of(std::string("{\"a\":\"\0\"}\n", 10) + "{\"a\":" + deep + "}\n{}\n", notes);
+  objects_of("{\"a\":\"\0\"}\n"s + "{\"a\":" + deep + "}\n{}\n", notes);
   EXPECT_EQ(read_.objects, 1u);
   EXPECT_EQ(notes.all(), Lines{"f: 2 lines are no JSON object and left out; the first is line 1"});
 }

@@ -12,6 +12,8 @@
 namespace troupe::report {
 namespace {
 
+using namespace std::string_literals;
+
 using nlohmann::ordered_json;
 
 // What stands between the first `before` and the next `after` behind it.
@@ -49,7 +51,7 @@ TEST(ScriptJson, MarkupAndLineSeparatorsAreEscaped) {
 }
 
 TEST(ScriptJson, WhatIsInvisibleOrReordersIsEscaped) {
-  EXPECT_EQ(script_json(std::string("a\0b", 3)), R"("a\u0000b")");
+  EXPECT_EQ(script_json("a\0b"s), R"("a\u0000b")");
   EXPECT_EQ(script_json("\u202Eabc\u202C"), R"("\u202eabc\u202c")");
   EXPECT_EQ(script_json("\u200B\uFEFF\u0085\x7F"), R"("\u200b\ufeff\u0085\u007f")");
 }
@@ -60,8 +62,7 @@ TEST(ScriptJson, OtherCharactersStay) {
 }
 
 TEST(ScriptJson, ReadsBackToTheSameValue) {
-  const ordered_json value = {{"<b>", {1, 2.5, nullptr, true}},
-                              {"t", std::string("\0<>&\u2028\u202E\"", 11)}};
+  const ordered_json value = {{"<b>", {1, 2.5, nullptr, true}}, {"t", "\0<>&\u2028\u202E\""s}};
   EXPECT_EQ(ordered_json::parse(script_json(value)), value);
 }
 

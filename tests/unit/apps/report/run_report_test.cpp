@@ -15,6 +15,8 @@
 namespace troupe::report {
 namespace {
 
+using namespace std::string_literals;
+
 using nlohmann::ordered_json;
 using test::MadeRun;
 using test::rollout;
@@ -87,7 +89,7 @@ TEST(RunReport, MetricsBecomeCurves) {
 // What every file of a run may have become.
 TEST(RunReport, ADamagedFolderIsReadAsFarAsItGoes) {
   MadeRun run;
-  run.put("resolved_config.yaml", std::string("\0\xff: [", 5));
+  run.put("resolved_config.yaml", "\0\xff: ["s);
   run.put("metrics.jsonl",
           "\xff\xfe\n{\"step\":-1}\n{\"step\":1,\"a/b\":1e999}\n"
           "{\"step\":1,\"a/b\":[1],\"c/d\":true}\n{\"step\":2,\"a/b\":3}\n{\"st");
@@ -97,10 +99,9 @@ TEST(RunReport, ADamagedFolderIsReadAsFarAsItGoes) {
   std::filesystem::create_directories(run.path() / "rollouts" / "step_000003.jsonl");
   run.put("eval/step_000000.jsonl",
           "{\"prompt_id\":\"x\"}\n{\"prompt_id\":1,\"responses\":{}}\nx\n");
-  run.put("experience/step_000001.log", std::string("\xff\xff\xff\xff\0\0\0\0abc", 11));
+  run.put("experience/step_000001.log", "\xff\xff\xff\xff\0\0\0\0abc"s);
   run.put("ledger.log", "00000000 1 {}\nnothing\n");
-  run.put("troupe.log",
-          std::string("\0\0\n\xff\xff no time\n2026-01-01T00:00:00.000+00:00 info fine\n", 60));
+  run.put("troupe.log", "\0\0\n\xff\xff no time\n2026-01-01T00:00:00.000+00:00 info fine\n"s);
   run.put("status.json",
           "{\"roles\":[1,{\"name\":5,\"idle_s\":[1]}],\"lost\":[[]],\"run\":3,\"nodes\":{}}");
   run.put("ckpt/step_000001/manifest.json", "[");
@@ -121,8 +122,7 @@ TEST(RunReport, ADamagedFolderIsReadAsFarAsItGoes) {
 }
 
 TEST(RunReport, HostileTextIsDataAlone) {
-  const std::string evil =
-      std::string("</script><script>alert(1)</script><!-- \"'`\0\u202E\u2028", 54) + "&lt;";
+  const std::string evil = "</script><script>alert(1)</script><!-- \"'`\0\u202E\u2028"s + "&lt;";
   MadeRun run("<img src=x onerror=alert(1)>");
   run.configure({"--actor.model_name_or_path", "<b>m</b>"});
   run.put("metrics.jsonl", ordered_json({{"step", 1}, {"<i>x/y</i>", 1}}).dump() + "\n");
