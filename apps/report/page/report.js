@@ -350,7 +350,7 @@
     const heads = ['reward/mean', 'eval/pass@1', 'eval/greedy', 'eval/reward', 'eval/loss', 'eval/accuracy', 'rewards/accuracies', 'policy/loss', 'kl/ref', 'response/length_mean', 'perf/tokens_per_s'].filter((name) => names.includes(name));
     const cell = (curve) => !curve || curve.last === undefined ? '\u2013'
       : [number(curve.first), ' \u2192 ', el('b', {}, number(curve.last))];
-    const summary = heads.length && el('div', { class: 'scroll' }, el('table', {},
+    const summary = heads.length && el('div', { class: several ? 'scroll' : 'scroll fit' }, el('table', {},
       el('thead', {}, el('tr', {}, el('th', {}, 'metric'), runs.map((run, at) => el('th', { class: 'number' }, several ? runName(at) : 'first \u2192 last')))),
       el('tbody', {}, heads.map((name) => el('tr', {}, el('td', { class: 'key' }, name), runs.map((run) =>
         el('td', { class: 'number' }, cell(run.metrics[name]))))))));
@@ -638,7 +638,7 @@
     };
     const all = runs.map(counts), rows = all[0].map(([name], at) => [name, all.map((own) => own[at][1])])
       .filter(([, values]) => values.some((value) => value !== null));
-    const summary = el('div', { class: 'scroll' }, el('table', {},
+    const summary = el('div', { class: several ? 'scroll' : 'scroll fit' }, el('table', {},
       several && el('thead', {}, el('tr', {}, el('th', {}, ''), runs.map((run, at) => el('th', { class: 'number' }, runName(at))))),
       el('tbody', {}, rows.length ? rows.map(([name, values]) => el('tr', {}, el('td', {}, name),
         values.map((value) => el('td', { class: 'number' }, value === null ? '\u2013' : typeof value === 'number' ? count(value) : textOf(value)))))
