@@ -190,7 +190,7 @@ def test_a_live_run_and_the_finished_one(browser, tmp_path):
     assert len(texts(browser, "#rollouts .tok")) > 0, "the log still has the tokens of a run in progress"
     assert "policy/0" not in seen, "shares of roles come when it ends"
     seen = opened(browser, report(tmp_path / "finished.html", tmp_path / "run"))
-    assert "not running" in texts(browser, ".badge")
+    assert "not running here" in texts(browser, ".badge")
     assert "policy/0" in seen and "generator/0" in seen
 
 

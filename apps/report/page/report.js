@@ -336,7 +336,7 @@
 
   const overview = () => {
     const card = (run, at) => el('div', { class: 'card' },
-      el('div', {}, runName(at), '  ', el('span', { class: run.running ? 'badge live' : 'badge' }, run.running ? 'running' : 'not running')),
+      el('div', {}, runName(at), '  ', el('span', { class: run.running ? 'badge live' : 'badge' }, run.running ? 'running' : 'not running here')),
       facts([
         ['method', run.method],
         ['model', run.model],
