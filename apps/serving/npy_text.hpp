@@ -7,12 +7,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace troupe::app {
-
-// Base64 of RFC 4648, with padding.
-std::string base64(std::string_view bytes);
 
 // `values` has shape[0] * shape[1] * shape[2] numbers, in C order.
 std::string npy_text(std::span<const std::uint16_t> values,

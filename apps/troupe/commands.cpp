@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"detach", run_detach},
     {"re-weight", run_reweight},
     {"status", run_status},
+    {"report", run_report},
     {"data", run_data},
     {"version", run_version},
     {"ca", run_ca},
@@ -56,6 +57,9 @@ constexpr const char* kCommandsHelp =
     "  attach reward --join RUN ...      add a reward; detach and re-weight change it\n"
     "  node --join HOST:PORT ...         play roles for it, from this or another host\n"
     "  node drain NAME --join RUN        take a node out once its work is done or moved\n"
+    "\n"
+    "look at runs\n"
+    "  report RUN... [--out FILE]        one page of curves, rollouts, events; also of a live run\n"
     "\n"
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"

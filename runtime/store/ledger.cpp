@@ -19,8 +19,35 @@ std::string line_of(std::uint64_t step, std::string_view text) {
   return crc + body + "\n";
 }
 
-// Parses a line (without its newline); nothing if it is damaged.
-std::optional<LedgerRecord> parse_line(std::string_view line) {
+struct Contents {
+  std::vector<LedgerRecord> records;
+  std::string text;              // the whole file
+  std::uint64_t good_bytes = 0;  // length of the whole lines; a torn tail may follow
+};
+
+core::Result<Contents> read(const std::filesystem::path& path) {
+  Contents out;
+  TROUPE_TRY_SET(out.text, read_all(path));
+  const std::string_view text = out.text;
+  for (auto newline = text.find('\n'); newline != text.npos;
+       newline = text.find('\n', out.good_bytes)) {
+    const std::string_view line = text.substr(out.good_bytes);
+    auto record = ledger_record(line.substr(0, newline - out.good_bytes));
+    if (!record) {
+      return core::fail(core::ErrorCode::kData,
+                        path.string() + ":" + std::to_string(out.records.size() + 1) +
+                            ": damaged record; restore the run folder from a copy, or start anew "
+                            "with --resume off");
+    }
+    out.records.push_back(std::move(*record));
+    out.good_bytes = newline + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<LedgerRecord> ledger_record(std::string_view line) {
   if (line.size() < 11 || line[8] != ' ') return std::nullopt;
   std::uint32_t crc = 0;
   const auto crc_end = std::from_chars(line.data(), line.data() + 8, crc, 16);
@@ -36,34 +63,6 @@ std::optional<LedgerRecord> parse_line(std::string_view line) {
   record.text = body.substr(digits + 1);
   return record;
 }
-
-struct Contents {
-  std::vector<LedgerRecord> records;
-  std::string text;              // the whole file
-  std::uint64_t good_bytes = 0;  // length of the whole lines; a torn tail may follow
-};
-
-core::Result<Contents> read(const std::filesystem::path& path) {
-  Contents out;
-  TROUPE_TRY_SET(out.text, read_all(path));
-  const std::string_view text = out.text;
-  for (auto newline = text.find('\n'); newline != text.npos;
-       newline = text.find('\n', out.good_bytes)) {
-    const std::string_view line = text.substr(out.good_bytes);
-    auto record = parse_line(line.substr(0, newline - out.good_bytes));
-    if (!record) {
-      return core::fail(core::ErrorCode::kData,
-                        path.string() + ":" + std::to_string(out.records.size() + 1) +
-                            ": damaged record; restore the run folder from a copy, or start anew "
-                            "with --resume off");
-    }
-    out.records.push_back(std::move(*record));
-    out.good_bytes = newline + 1;
-  }
-  return out;
-}
-
-}  // namespace
 
 core::Result<Ledger> Ledger::open(const std::filesystem::path& path) {
   TROUPE_TRY_ASSIGN(contents, read(path));

@@ -23,6 +23,9 @@ struct LedgerRecord {
   friend bool operator==(const LedgerRecord&, const LedgerRecord&) = default;
 };
 
+// The record in a line of the file (without its newline); nullopt if the line is damaged.
+std::optional<LedgerRecord> ledger_record(std::string_view line);
+
 class Ledger {
  public:
   // Reads the records and removes an unfinished last line. Error kData: a damaged record.

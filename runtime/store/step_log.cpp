@@ -1,8 +1,7 @@
 #include "runtime/store/step_log.hpp"
 
-#include "runtime/core/crc32c.hpp"
-#include "runtime/core/little_endian.hpp"
 #include "runtime/store/run_folder.hpp"
+#include "runtime/store/step_record.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +10,6 @@ namespace troupe::store {
 namespace {
 
 constexpr std::string_view kLogSuffix = ".log";
-constexpr std::size_t kFrame_bytes = 8;
 
 }  // namespace
 
@@ -20,10 +18,7 @@ std::filesystem::path StepLog::file_of(std::uint64_t step) const {
 }
 
 void StepLog::add(std::uint64_t step, std::string_view record) {
-  std::string& file = collected_[step];
-  file += core::little_endian(record.size(), 4);
-  file += core::little_endian(core::text_crc32c(record), 4);
-  file += record;
+  add_record(collected_[step], record);
 }
 
 StepLog::Batch StepLog::take() {
@@ -64,15 +59,8 @@ core::Result<StepLog::Content> StepLog::read(std::uint64_t step) const {
   TROUPE_TRY_ASSIGN(text, disk_.read_file(file_of(step)));
   Content content;
   std::string_view rest = text;
-  while (rest.size() >= kFrame_bytes) {
-    const std::uint64_t length = core::from_little_endian(rest, 4);
-    const std::uint64_t crc = core::from_little_endian(rest.substr(4), 4);
-    if (rest.size() - kFrame_bytes < length) break;
-    const std::string_view record = rest.substr(kFrame_bytes, length);
-    if (core::text_crc32c(record) != crc) break;
-    content.records.emplace_back(record);
-    rest.remove_prefix(kFrame_bytes + length);
-  }
+  while (const auto record = next_record(rest))
+    content.records.emplace_back(*record);
   content.cut_bytes = rest.size();
   if (!rest.empty()) TROUPE_TRY(disk_.cut(file_of(step), text.size() - rest.size()));
   return content;

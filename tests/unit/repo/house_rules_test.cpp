@@ -89,6 +89,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"apps/session", {"runtime/", "kernels", "actors", "apps/cli"}},
     {"apps/serving", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
     {"apps/bench", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
+    {"apps/report", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
     {"apps/troupe", {"runtime/", "kernels", "actors", "apps/"}},
 };
 

@@ -1,0 +1,106 @@
+#include "apps/report/held_out.hpp"
+
+#include "apps/report/line_reader.hpp"
+#include "apps/report/step_files.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+// A problem in one of the two modes.
+using Problem = std::pair<std::uint64_t, std::string>;
+
+struct Answers {
+  std::string prompt, label, source;
+  ordered_json responses, scores;  // lists
+};
+
+std::string text_or_json(const ordered_json& row, const char* key) {
+  const auto found = row.find(key);
+  if (found == row.end() || found->is_null()) return "";
+  return found->is_string() ? found->get<std::string>()
+                            : found->dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+ordered_json list_in(const ordered_json& row, const char* key) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_array() ? *found : ordered_json::array();
+}
+
+std::map<Problem, Answers> read_answers(const std::filesystem::path& file, Notes& notes) {
+  std::map<Problem, Answers> out;
+  const ObjectBounds bounds{limits::kReportLine_bytes_max, limits::kReportStep_bytes_max};
+  read_objects(file, "eval/" + file.filename().string(), bounds, notes, [&](ordered_json& row) {
+    const auto id = row.find("prompt_id");
+    if (id == row.end() || !id->is_number_unsigned()) return true;
+    out[{id->get<std::uint64_t>(), text_or_json(row, "mode")}] = {
+        text_or_json(row, "prompt"), text_or_json(row, "label"), text_or_json(row, "datasource"),
+        list_in(row, "responses"), list_in(row, "rewards")};
+    return true;
+  });
+  return out;
+}
+
+ordered_json answers_json(const Answers& answers, Budget& budget) {
+  ordered_json responses = ordered_json::array(), scores = ordered_json::array();
+  for (const ordered_json& response : answers.responses) {
+    if (responses.size() == limits::kReportAnswers_max) break;
+    responses.push_back(budget.take(response.is_string() ? response.get<std::string>() : ""));
+  }
+  for (const ordered_json& score : answers.scores) {
+    // A score that is no number is none, and never 0.
+    scores.push_back(score.is_number() ? score : ordered_json());
+    if (scores.size() == 64) break;
+  }
+  return {{"y", std::move(responses)}, {"r", std::move(scores)}, {"n", answers.responses.size()}};
+}
+
+}  // namespace
+
+ordered_json held_out_json(const std::filesystem::path& run, Budget& budget, Notes& notes) {
+  const StepFiles evaluations = list_steps(run / "eval", ".jsonl");
+  ordered_json out = {{"problems", 0}, {"shown", 0}, {"rows", ordered_json::array()}};
+  if (evaluations.files.empty()) return out;
+  const auto& [first_step, first_file] = *evaluations.files.begin();
+  const auto& [last_step, last_file] = *evaluations.files.rbegin();
+  const auto before = read_answers(first_file, notes);
+  out["before"] = first_step;
+  std::map<Problem, Answers> after;
+  if (last_step != first_step) {
+    after = read_answers(last_file, notes);
+    out["after"] = last_step;
+  }
+  std::vector<Problem> problems;
+  for (const auto& [problem, answers] : before)
+    problems.push_back(problem);
+  for (const auto& [problem, answers] : after) {
+    if (!before.contains(problem)) problems.push_back(problem);
+  }
+  out["problems"] = problems.size();
+  for (const std::size_t place : spread_places(problems.size(), limits::kReportProblems_max)) {
+    if (budget.spent()) break;
+    const auto was = before.find(problems[place]);
+    const auto is = std::as_const(after).find(problems[place]);
+    const Answers& either = was != before.end() ? was->second : is->second;
+    ordered_json row = {{"id", problems[place].first},
+                        {"mode", budget.take(problems[place].second, 40)},
+                        {"p", budget.take(either.prompt)},
+                        {"l", budget.take(either.label, 2000)}};
+    if (!either.source.empty()) row["source"] = budget.take(either.source, 200);
+    if (was != before.end()) row["before"] = answers_json(was->second, budget);
+    if (is != after.end()) row["after"] = answers_json(is->second, budget);
+    out["rows"].push_back(std::move(row));
+  }
+  out["shown"] = out["rows"].size();
+  return out;
+}
+
+}  // namespace troupe::report
