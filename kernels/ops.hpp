@@ -18,6 +18,7 @@
 
 #include "kernels/dispatch.hpp"
 #include "kernels/draw_shapes.hpp"
+#include "kernels/moment_codes.hpp"
 #include "kernels/row_shapes.hpp"
 #include "kernels/shapes.hpp"
 

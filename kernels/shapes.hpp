@@ -188,6 +188,18 @@ struct AdamW {
   float correction2 = 1;  // 1 - beta2^step
 };
 
+// Stochastic gradient descent with momentum and coupled weight decay, as torch.optim.SGD has it
+// without dampening and Nesterov: g = grad * grad_scale + weight_decay * param;
+// m = momentum * m + g; param -= lr * m. A m of zeros makes the first step. Without m param -= lr *
+// g.
+struct Sgd {
+  float* param = nullptr;
+  const float* grad = nullptr;
+  float* m = nullptr;  // null: no momentum
+  float lr = 0, momentum = 0, weight_decay = 0;
+  float grad_scale = 1;  // from gradient clipping
+};
+
 // sums[c] = sum of squares of chunk c (kNormChunk numbers; the last may be shorter), in double.
 // Callers add the chunks in ascending order.
 struct SumSquares {

@@ -135,7 +135,7 @@ class PhaseRun {
         team_(team),
         master_(std::move(master)),
         grads_(master_->same_layout()),
-        optimiser_(*master_, master_->shared_layout(), settings.optim),
+        optimiser_(*master_, master_->layout(), settings.optim),
         weights_(master_->spec(), settings.optim.panels),
         pass_(trainers.pass(team, *master_, grads_)) {
     pack();
@@ -180,7 +180,7 @@ class PhaseRun {
   core::TeamRunner& team_;
   std::unique_ptr<model::ParamStore> master_;
   model::ParamStore grads_;
-  learn::AdamW optimiser_;
+  learn::StoreOptimizer optimiser_;
   model::PackedWeights weights_;
   std::unique_ptr<learn::TrainPass> pass_;
   model::GroupPlan plan_;

@@ -1,5 +1,6 @@
-// AdamW, sums of squares (for gradient norms) and the check for non-finite numbers, in the order of
-// kernels/reference/optimizer.hpp. Also the probes that measure the machine's limits at this level.
+// AdamW, SGD, sums of squares (for gradient norms) and the check for non-finite numbers, in the
+// order of kernels/reference/optimizer.hpp. Also the probes that measure the machine's limits at
+// this level.
 #pragma once
 
 #include "kernels/cpu/math.hpp"
@@ -22,6 +23,21 @@ void adamw(const AdamW& a, Range elements) {
     store(a.m + i, m, mask);
     store(a.v + i, v, mask);
     store(a.param + i, fma(decay, param, param) - step, mask);
+  });
+}
+
+void sgd(const Sgd& s, Range elements) {
+  for_lanes(elements.size(), [&](std::int64_t offset, auto mask) {
+    const std::int64_t i = elements.begin + offset;
+    const Vec param = load(s.param + i, mask);
+    const Vec grad =
+        fma(Vec::all(s.weight_decay), param, load(s.grad + i, mask) * Vec::all(s.grad_scale));
+    Vec m = grad;
+    if (s.m != nullptr) {
+      m = fma(Vec::all(s.momentum), load(s.m + i, mask), grad);
+      store(s.m + i, m, mask);
+    }
+    store(s.param + i, fma(Vec::all(-s.lr), m, param), mask);
   });
 }
 

@@ -1,4 +1,4 @@
-// AdamW, sums of squares and the check for non-finite numbers. Each is one pass over memory, which
+// AdamW, SGD, sums of squares and the check for non-finite numbers. Each is one pass over memory, which
 // bounds it. A thread has several elements, a block's width apart, so that enough loads are in
 // flight at any alignment.
 #include "kernels/cuda/lanes.cuh"
@@ -41,6 +41,29 @@ __global__ void __launch_bounds__(kThreads) adamw_kernel(AdamW a, Range elements
   }
 }
 
+__global__ void __launch_bounds__(kThreads) sgd_kernel(Sgd s, Range elements) {
+  const std::int64_t first =
+      elements.begin + std::int64_t{blockIdx.x} * (kThreads * kOwn) + threadIdx.x;
+  float param[kOwn], grad[kOwn], m[kOwn];
+#pragma unroll
+  for (int j = 0; j < kOwn; ++j) {
+    const std::int64_t i = first + j * kThreads;
+    const bool there = i < elements.end;
+    param[j] = there ? s.param[i] : 0.0f;
+    grad[j] = there ? s.grad[i] : 0.0f;
+    m[j] = there && s.m != nullptr ? s.m[i] : 0.0f;
+  }
+#pragma unroll
+  for (int j = 0; j < kOwn; ++j) {
+    const std::int64_t i = first + j * kThreads;
+    if (i >= elements.end) continue;
+    const float g = __fmaf_rn(s.weight_decay, param[j], grad[j] * s.grad_scale);
+    const float new_m = s.m != nullptr ? __fmaf_rn(s.momentum, m[j], g) : g;
+    if (s.m != nullptr) s.m[i] = new_m;
+    s.param[i] = __fmaf_rn(-s.lr, new_m, param[j]);
+  }
+}
+
 // A team of 16 threads per chunk; they act as the reference's lanes.
 __global__ void __launch_bounds__(kThreads) sum_squares_kernel(SumSquares s, Range chunks) {
   const std::int64_t chunk =
@@ -77,6 +100,11 @@ void adamw(const AdamW& a, Range elements) {
   if (elements.empty()) return;
   launch("adamw", adamw_kernel, blocks_for(elements.size(), kThreads * kOwn), kThreads, 0, a,
          elements);
+}
+
+void sgd(const Sgd& s, Range elements) {
+  if (elements.empty()) return;
+  launch("sgd", sgd_kernel, blocks_for(elements.size(), kThreads * kOwn), kThreads, 0, s, elements);
 }
 
 void sum_squares(const SumSquares& s, Range chunks) {

@@ -1,5 +1,5 @@
-// AdamW, sums of squares (for gradient norms) and the check for non-finite numbers, one element at
-// a time. Also the probes that measure the machine, in plain C++.
+// AdamW, SGD, sums of squares (for gradient norms) and the check for non-finite numbers, one
+// element at a time. Also the probes that measure the machine, in plain C++.
 #pragma once
 
 #include "kernels/reference/lanes.hpp"
@@ -23,6 +23,15 @@ void adamw(const AdamW& a, Range elements) {
     a.m[i] = m;
     a.v[i] = v;
     a.param[i] = decayed - step;
+  }
+}
+
+void sgd(const Sgd& s, Range elements) {
+  for (std::int64_t i = elements.begin; i < elements.end; ++i) {
+    const float grad = std::fma(s.weight_decay, s.param[i], s.grad[i] * s.grad_scale);
+    const float m = s.m != nullptr ? std::fma(s.momentum, s.m[i], grad) : grad;
+    if (s.m != nullptr) s.m[i] = m;
+    s.param[i] = std::fma(-s.lr, m, s.param[i]);
   }
 }
 

@@ -1,7 +1,11 @@
-// Steps of a model that one process trains: its gradient, and AdamW over all trained weights.
+// Steps of a model that one process trains: its gradient, and the optimiser over all trained
+// weights.
 #include "runtime/learn/lane_sum.hpp"
+#include "runtime/learn/muon.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/stepper.hpp"
+
+#include <optional>
 
 namespace troupe::learn {
 namespace {
@@ -14,7 +18,9 @@ class AloneStepper final : public Stepper {
                core::TeamRunner& team)
       : team_(team),
         gradient_(values.spec(), trained, optim.lanes, team),
-        optimiser_(values, trained, optim) {}
+        optimiser_(values, *trained, optim) {
+    if (optim.kind->muon) muon_.emplace(optim.muon, *trained, team, nullptr, nullptr);
+  }
 
   model::ParamStore& working() override { return gradient_.working(); }
   void begin_step() override { gradient_.begin_step(); }
@@ -36,6 +42,9 @@ class AloneStepper final : public Stepper {
     return learn::first_nonfinite(team_, gradient_.sum());
   }
   core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
+    if (muon_)
+      TROUPE_TRY(muon_->replace(gradient_.sum().data(), optimiser_.moment(Moment::kFirst).floats(),
+                                scale));
     optimiser_.step(team_, values, gradient_.sum(), lr, scale);
     return {};
   }
@@ -47,7 +56,8 @@ class AloneStepper final : public Stepper {
  private:
   core::TeamRunner& team_;
   LaneSum gradient_;
-  AdamW optimiser_;
+  StoreOptimizer optimiser_;
+  std::optional<MuonDirections> muon_;
 };
 
 }  // namespace

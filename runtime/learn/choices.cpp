@@ -71,7 +71,11 @@ std::vector<core::ChoiceTable> choice_tables() {
           words_of<Reducer>("algo.reducer"),
           words_of<KlEstimator>("algo.kl.estimator"),
           words_of<Correction>("algo.correction.type"),
-          words_of<ClipOrder>("reward.clip_order")};
+          words_of<ClipOrder>("reward.clip_order"),
+          words_of<OptimKind>("actor.optim"),
+          words_of<OptimKind>("critic.optim"),
+          words_of<Schedule>("actor.lr_scheduler"),
+          words_of<Schedule>("critic.lr_scheduler")};
 }
 
 }  // namespace troupe::learn

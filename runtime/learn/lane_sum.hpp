@@ -34,6 +34,7 @@ class LaneSum {
   model::ParamStore& working() { return round_ ? round_->working() : sum_; }
   // The step's gradient, after end_step().
   const model::ParamStore& sum() const { return sum_; }
+  model::ParamStore& sum() { return sum_; }
 
   // Forgets what an unfinished step has left, and begins a step.
   void begin_step();

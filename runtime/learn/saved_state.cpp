@@ -74,7 +74,7 @@ core::Result<void> LayoutReader::read(core::Range place, float* to) const {
 core::Result<std::unique_ptr<SavedState>> open_whole_state(const std::filesystem::path& folder,
                                                            const StateLayouts& layouts) {
   std::vector<LayoutReader> files;
-  for (const StatePart part : kStateParts) {
+  for (const StatePart part : layouts.parts()) {
     TROUPE_TRY_ASSIGN(file,
                       LayoutReader::open(folder / whole_file(part), layouts.of(part), "a state"));
     files.push_back(std::move(file));

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace troupe::learn {
@@ -31,8 +32,12 @@ std::string whole_file(StatePart part);
 struct StateLayouts {
   const model::ParamLayout& weights;
   const model::ParamLayout& moments;
+  bool second_moment = true;  // false: the optimiser has none
   const model::ParamLayout& of(StatePart part) const {
     return part == StatePart::kWeights ? weights : moments;
+  }
+  std::span<const StatePart> parts() const {
+    return std::span(kStateParts).first(second_moment ? 3 : 2);
   }
 };
 

@@ -9,12 +9,16 @@
 #include "runtime/learn/corrections.hpp"
 #include "runtime/learn/estimators.hpp"
 #include "runtime/learn/objectives.hpp"
+#include "runtime/learn/optim_kinds.hpp"
+#include "runtime/learn/param_groups.hpp"
 #include "runtime/learn/ranks/ranks.hpp"
+#include "runtime/learn/schedule.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::learn {
 
@@ -72,12 +76,27 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo);
 // kConfig, "<key> must be <rule>", unless the rule holds.
 core::Result<void> require(bool holds, const std::string& key, const char* rule);
 
+// Of the matrices that Muon steps (muon.hpp).
+struct MuonSettings {
+  double lr = 0.02;  // follows the schedule of OptimSettings::lr
+  double momentum = 0.95;
+  bool nesterov = true;
+  std::int64_t ns_steps = 5;  // of the Newton-Schulz iteration
+};
+
 struct OptimSettings {
+  Chosen<OptimKind> kind = "adamw";
   double lr = 1e-6;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.0;
-  double grad_norm_max = 1.0;            // 0 = no clipping
+  double momentum = 0.9;  // of sgd
+  MuonSettings muon;
+  std::vector<ParamGroup> groups;  // tensors with a rate and a decay of their own
+  double grad_norm_max = 1.0;      // 0 = no clipping
+  Chosen<Schedule> schedule = "cosine";
   double warmup_ratio = 0.03;            // of the optimiser steps of the run
-  double lr_min_ratio = 0.1;             // cosine ends at this share of lr
+  double lr_min_ratio = 0.1;             // the schedule ends at this share of lr
+  double lr_decay_ratio = 0.2;           // share of the run's steps in which `wsd` decays
+  std::int64_t lr_cycles = 1;            // of `restarts`
   std::int64_t nonfinite_steps_max = 3;  // steps skipped in a row; one more stops the run
   std::int64_t lanes = 1;                // of a step's gradient (lane_sum.hpp)
   Ranks ranks;                           // with which the model is trained

@@ -6,6 +6,7 @@
 
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/learn/held_numbers.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/params.hpp"
@@ -35,19 +36,6 @@ struct StepParts {
   std::size_t figure_bytes = 0;
 };
 
-// What this process has of the weights or of a moment: all numbers, or those of its blocks, one
-// behind another (ranks/block_shards.hpp).
-struct HeldNumbers {
-  float* at = nullptr;
-  std::int64_t count = 0;
-  core::Memory* memory = nullptr;
-};
-// Those in a store or a buffer.
-template <class Store>
-HeldNumbers held_in(Store& store) {
-  return {store.data(), store.size(), &store.memory()};
-}
-
 class Stepper {
  public:
   virtual ~Stepper() = default;
@@ -65,7 +53,7 @@ class Stepper {
   virtual core::Result<double> end_step() = 0;
   // The name of the first tensor whose gradient is not finite; empty when none. After end_step().
   virtual core::Result<std::string> first_nonfinite() = 0;
-  // AdamW with the gradient times `scale`.
+  // The optimiser's step, with the gradient times `scale`.
   virtual core::Result<void> apply(model::ParamStore& values, double lr, double scale) = 0;
 
   // The optimiser's state, to be saved or changed.

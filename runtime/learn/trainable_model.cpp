@@ -61,6 +61,14 @@ core::Result<void> check_optim(const OptimSettings& optim, const std::string& se
   TROUPE_TRY(require(is_beta(optim.beta1) && is_beta(optim.beta2), section + ".adam.betas",
                      "at least 0 and below 1 as 32-bit numbers"));
   TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, section + ".adam.eps", "above 0"));
+  TROUPE_TRY(require(optim.momentum >= 0 && optim.momentum < 1, section + ".sgd.momentum",
+                     "at least 0 and below 1"));
+  TROUPE_TRY(require(optim.muon.momentum >= 0 && optim.muon.momentum < 1,
+                     section + ".muon.momentum", "at least 0 and below 1"));
+  TROUPE_TRY(require(optim.muon.lr >= 0, section + ".muon.lr", "at least 0"));
+  TROUPE_TRY(require(optim.lr_decay_ratio > 0 && optim.lr_decay_ratio <= 1,
+                     section + ".lr_decay_ratio", "above 0 and at most 1"));
+  TROUPE_TRY(require(optim.lr_cycles >= 1, section + ".lr_cycles", "at least 1"));
   TROUPE_TRY(require(optim.grad_norm_max >= 0, section + ".max_norm", "at least 0"));
   TROUPE_TRY(require(optim.lanes >= 1 && optim.lanes <= kLanes_max, "train.lanes",
                      "at least 1 and at most 1024"));
@@ -97,6 +105,12 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
                           ".aux_loss_coef at 0, or train a mixture of experts");
   }
   TROUPE_TRY(model::check_memory(spec, team.memory(), key));
+  if (optim.kind->muon && offloads(optim, team.memory())) {
+    return core::fail(ErrorCode::kConfig,
+                      "train.offload: muon computes on the device; leave --train.offload at false, "
+                      "or give --" +
+                          key + ".optim adamw");
+  }
   core::Memory& memory =
       divides(optim) || offloads(optim, team.memory()) ? core::host_memory() : team.memory();
   if (&master->memory() != &memory)
@@ -105,6 +119,7 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
   if (!optim.trained.everything()) {
     TROUPE_TRY_SET(trained, model::trained_layout(master->spec(), optim.trained, key));
   }
+  TROUPE_TRY(check_param_groups(optim.groups, *trained, key + ".param_groups"));
   return std::unique_ptr<TrainableModel>(new TrainableModel(
       std::move(master), std::move(trained), optim, total_steps, team, std::move(key)));
 }

@@ -1,4 +1,4 @@
-// One model under training: master weights, gradients, AdamW moments, schedule, and the packed
+// One model under training: master weights, gradients, optimiser, schedule, and the packed
 // panels that its forward pass reads; with LoRA also the adapters, which every step merges into the
 // master weights. Every trainer (policy, critic, supervised) has one and adds only its loss. Runs
 // on its owner's thread; numeric work on the team. Gradients and steps have the same bits for one
@@ -66,8 +66,9 @@ class TrainableModel {
   // ...".
   using Describe = std::function<std::string()>;
 
-  // One optimiser step: accumulate, clip, AdamW. A loss or gradient that is not finite skips it and
-  // is counted; more than nonfinite_steps_max in a row is kNumeric. Either way version() grows.
+  // One optimiser step: accumulate, clip, the optimiser. A loss or gradient that is not finite
+  // skips it and is counted; more than nonfinite_steps_max in a row is kNumeric. Either way
+  // version() grows.
   core::Result<StepReport> step(const Accumulate& accumulate, const Describe& describe);
 
   // Runs the micro-batches of a step, in the plan's order; the gradient of each goes to the next
@@ -155,6 +156,10 @@ class TrainableModel {
   bool holds_whole(StatePart part) const;
   using Files = std::vector<store::CheckpointFile>;
   core::Result<Files> save_whole(const std::filesystem::path& folder) const;
+  core::Result<store::FileDigest> write_numbers(const HeldNumbers& numbers,
+                                                const model::ParamLayout& layout,
+                                                const std::filesystem::path& path) const;
+  bool reads_moments_of(const std::string& kind) const;
   core::Result<Files> save_parts(const std::filesystem::path& folder) const;
   core::Result<void> read_state(const std::filesystem::path& folder);
   core::Result<void> read_part(SavedState& state, StatePart part);

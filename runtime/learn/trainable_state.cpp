@@ -31,7 +31,9 @@ constexpr const char* kCounts = "trainer_state.json";
 constexpr const char* kLanes = "lanes";  // in kCounts, unless it is 1
 constexpr const char* kRanks = "ranks";  // in kCounts: how many wrote the tensors in parts
 
-constexpr std::int64_t kReadAtOnce = std::int64_t{1} << 20;  // numbers
+constexpr const char* kOptim = "optim";  // in kCounts, unless it is AdamW with f32 moments
+
+constexpr std::int64_t kAtOnce = std::int64_t{1} << 20;  // numbers; whole blocks
 
 core::Result<json> read_counts(const std::filesystem::path& folder,
                                std::initializer_list<const char*> whole) {
@@ -50,18 +52,19 @@ Moment moment_of(StatePart part) {
   return part == StatePart::kFirstMoment ? Moment::kFirst : Moment::kSecond;
 }
 
-// Reads the elements `place` of a part to `to` in `memory`.
-core::Result<void> read_to(
-    SavedState& state, StatePart part, core::Range place, float* to, core::Memory& memory) {
-  if (memory.on_host()) return state.read(part, place, to);
-  std::vector<float> piece(static_cast<std::size_t>(std::min(place.size(), kReadAtOnce)));
-  for (std::int64_t begin = place.begin; begin < place.end; begin += kReadAtOnce) {
-    const core::Range some{begin, std::min(begin + kReadAtOnce, place.end)};
-    TROUPE_TRY(state.read(part, some, piece.data()));
-    memory.upload(to + (begin - place.begin), piece.data(),
-                  static_cast<std::size_t>(some.size()) * sizeof(float));
-  }
+constexpr const char* kAdamW = "adamw";  // the kind of a state that names none
+
+// Calls `piece` for all numbers, some at a time.
+core::Result<void> each_piece(std::int64_t count,
+                              const std::function<core::Result<void>(core::Range)>& piece) {
+  for (std::int64_t begin = 0; begin < count; begin += kAtOnce)
+    TROUPE_TRY(piece({begin, std::min(begin + kAtOnce, count)}));
   return {};
+}
+
+// Whether the numbers can be read and written where they are.
+bool in_place(const HeldNumbers& numbers) {
+  return numbers.at != nullptr && numbers.memory->on_host();
 }
 
 // Reads a rank's blocks of some turns, one behind another.
@@ -99,7 +102,8 @@ core::Result<void> TrainableModel::each_part(const See& see) const {
 
 StateLayouts TrainableModel::layouts() const {
   // At stage 3 the gradient has room for one part alone.
-  return {values().layout(), divided_ ? values().layout() : stepper_->working().layout()};
+  return {values().layout(), divided_ ? values().layout() : stepper_->working().layout(),
+          optim_.kind->adam};
 }
 
 bool TrainableModel::saves_in_parts() const {
@@ -126,6 +130,7 @@ core::Result<void> TrainableModel::save_state(const std::filesystem::path& folde
   if (lanes() != 1) state[kLanes] = lanes();
   if (saves_in_parts()) state[kRanks] = ranks_->size();
   if (lora_) state["base_crc32c"] = lora_->base_crc();
+  if (optim_.kind != Chosen<OptimKind>(kAdamW)) state[kOptim] = optim_.kind->name;
   return write_once([&]() -> core::Result<void> {
     TROUPE_TRY(remove_other_parts(folder, saves_in_parts() ? ranks_->size() : 0));
     if (!saves_in_parts()) TROUPE_TRY_SET(files, save_whole(folder));
@@ -134,16 +139,30 @@ core::Result<void> TrainableModel::save_state(const std::filesystem::path& folde
   });
 }
 
+core::Result<store::FileDigest> TrainableModel::write_numbers(
+    const HeldNumbers& numbers,
+    const model::ParamLayout& layout,
+    const std::filesystem::path& path) const {
+  if (numbers.compact == nullptr)
+    return model::write_tensors(layout, {numbers.at, numbers.count, numbers.memory}, path);
+  TROUPE_TRY_ASSIGN(
+      file, model::WeightsWriter::create(path, layout.views, model::StorageDtype::kF32, {}));
+  std::vector<float> host(static_cast<std::size_t>(std::min(numbers.count, kAtOnce)));
+  TROUPE_TRY(each_piece(numbers.count, [&](core::Range place) {
+    numbers.read(team_, place, host.data());
+    return file.add(place, host.data());
+  }));
+  return file.close();
+}
+
 core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_whole(
     const std::filesystem::path& folder) const {
   const StateLayouts layout = layouts();
   std::vector<store::CheckpointFile> files;
-  for (const StatePart part : kStateParts) {
+  for (const StatePart part : layout.parts()) {
     const HeldNumbers numbers = held(part);
     const std::string name = whole_file(part);
-    TROUPE_TRY_ASSIGN(
-        digest, model::write_tensors(layout.of(part), {numbers.at, numbers.count, numbers.memory},
-                                     folder / name));
+    TROUPE_TRY_ASSIGN(digest, write_numbers(numbers, layout.of(part), folder / name));
     files.push_back({name, digest.bytes, digest.sha256});
   }
   return files;
@@ -161,18 +180,18 @@ core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_parts(
     const BlockShards shards(own.layouts.of(part).total, ranks_->size());
     const core::Range place = shards.in_shard(rank, turns);
     HeldNumbers numbers = held(part);
+    core::Range own_place = place;
     if (holds_whole(part)) {
       packed.reserve_discard(place.size(), *numbers.memory);
       const float* const window = numbers.at + shards.in_buffer(turns).begin;
       there.run(
           [&](core::Team member) { shards.pack(member, window, rank, turns, packed.data()); });
-      numbers.at = packed.data();
-    } else {
-      numbers.at += place.begin;
+      numbers = {packed.data(), place.size(), numbers.memory};
+      own_place = {0, place.size()};
     }
-    if (numbers.memory->on_host()) return numbers.at;
+    if (in_place(numbers)) return numbers.at + own_place.begin;
     host.resize(static_cast<std::size_t>(place.size()));
-    numbers.memory->download(host.data(), numbers.at, host.size() * sizeof(float));
+    numbers.read(team_, own_place, host.data());
     return host.data();
   };
   return write_parts(*ranks_, folder, own);
@@ -201,6 +220,14 @@ core::Result<void> TrainableModel::load_state(const std::filesystem::path& folde
   return ranks_ ? ranks_->all_well(read, "load the state in " + folder.string()) : read;
 }
 
+// Kinds of AdamW read each other's moments.
+bool TrainableModel::reads_moments_of(const std::string& kind) const {
+  const auto kinds = OptimKind::all();
+  return std::any_of(kinds.begin(), kinds.end(), [&](const OptimKind& one) {
+    return one.name == kind && one.adam == optim_.kind->adam && one.muon == optim_.kind->muon;
+  });
+}
+
 core::Result<void> TrainableModel::read_state(const std::filesystem::path& folder) {
   TROUPE_TRY_ASSIGN(counts,
                     read_counts(folder, {"format", "version", "adam_steps", "skipped_in_row"}));
@@ -210,13 +237,20 @@ core::Result<void> TrainableModel::read_state(const std::filesystem::path& folde
                                             "resume with the model that the run began with, --" +
                                             key_ + ".model_name_or_path");
   }
+  const std::string theirs = counts.value(kOptim, kAdamW);
+  if (!reads_moments_of(theirs)) {
+    return core::fail(ErrorCode::kData, folder.string() + " holds the state of " + theirs +
+                                            ", which " + std::string(optim_.kind->name) +
+                                            " cannot go on with; give --" + key_ + ".optim " +
+                                            theirs);
+  }
   const auto version = counts["version"].get<core::Version>();
   const int ranks = counts[kRanks].get<int>();
   auto opened = ranks == 0 ? open_whole_state(folder, layouts())
                            : open_parts(folder, ranks, version, layouts());
   if (!opened) return opened.failure();
   if (divided_) divided_->let_go();
-  for (const StatePart part : kStateParts)
+  for (const StatePart part : layouts().parts())
     TROUPE_TRY(read_part(**opened, part));
   stepper_->set_adam_steps(counts["adam_steps"].get<std::int64_t>());
   version_ = version;
@@ -228,18 +262,28 @@ core::Result<void> TrainableModel::read_state(const std::filesystem::path& folde
 
 core::Result<void> TrainableModel::read_part(SavedState& state, StatePart part) {
   const HeldNumbers numbers = held(part);
-  if (holds_whole(part))
-    return read_to(state, part, {0, numbers.count}, numbers.at, *numbers.memory);
+  std::vector<float> host;
+  const auto room = [&](core::Range place) -> float* {
+    if (in_place(numbers)) return numbers.at + place.begin;
+    host.resize(static_cast<std::size_t>(place.size()));
+    return host.data();
+  };
+  const auto put = [&](core::Range place) {
+    if (!in_place(numbers)) numbers.write(team_, place, host.data());
+  };
+  if (holds_whole(part)) {
+    return each_piece(numbers.count, [&](core::Range place) -> core::Result<void> {
+      TROUPE_TRY(state.read(part, place, room(place)));
+      put(place);
+      return {};
+    });
+  }
   const int rank = ranks_->rank();
   const BlockShards shards(layouts().of(part).total, ranks_->size());
-  std::vector<float> blocks;
   return shards.each(kTurnsAtOnce, [&](core::Range turns) -> core::Result<void> {
     const core::Range own = shards.in_shard(rank, turns);
-    float* const at = numbers.at + own.begin;
-    if (numbers.memory->on_host()) return read_blocks(state, part, shards, rank, turns, at);
-    blocks.resize(static_cast<std::size_t>(own.size()));
-    TROUPE_TRY(read_blocks(state, part, shards, rank, turns, blocks.data()));
-    numbers.memory->upload(at, blocks.data(), blocks.size() * sizeof(float));
+    TROUPE_TRY(read_blocks(state, part, shards, rank, turns, room(own)));
+    put(own);
     return {};
   });
 }

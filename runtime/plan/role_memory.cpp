@@ -42,7 +42,7 @@ MemoryUse TrainerFacts::memory(const Place& place) const {
 void TrainerFacts::add_weights(MemoryUse& use, const Place& place) const {
   const std::int64_t adapters = adapted > 0 ? kAdapterCopies * trained : 0;
   const std::int64_t master = kF32_bytes * (model->weights() + adapted + adapters);
-  const std::int64_t moments = 2 * kF32_bytes * trained;
+  const std::int64_t moments = moment_bytes * trained;
   const std::int64_t own_moments = ranks.zero_stage >= 1 ? ranks.shard(moments) : moments;
   const std::int64_t own_master = divided() ? ranks.shard(master) : master;
   if (offloads()) {

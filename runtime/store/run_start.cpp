@@ -28,9 +28,11 @@ bool rate_is_constant(const TrainConfig& config) {
   const std::string& estimator = config.algo.advantage.estimator;
   const bool critic =
       config.method == config::kPpo && (estimator == "gae" || estimator == "vtrace");
-  const auto flat = [](double warmup, double least) { return warmup == 0 && least == 1; };
-  return flat(config.actor.lr_warmup_ratio, config.actor.min_lr_ratio) &&
-         (!critic || flat(config.critic.lr_warmup_ratio, config.critic.min_lr_ratio));
+  const auto flat = [](const auto& section) {
+    const bool falls = section.lr_scheduler != "constant" && section.min_lr_ratio != 1;
+    return section.lr_warmup_ratio == 0 && !falls;
+  };
+  return flat(config.actor) && (!critic || flat(config.critic));
 }
 
 // The end of the error message about a changed configuration: what the user can do.

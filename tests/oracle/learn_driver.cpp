@@ -8,7 +8,7 @@
 //   ->
 //    {"loss", "logprobs", "entropy", "weights", "metrics"}
 //   {"op": "m2po", "log_rho": [...], "tau": T} -> mask
-//   {"op": "adamw", "optim": O, "params": [...], "grads": [[...]], "lr": [...]} -> [[...]]
+//   {"op": "optimizer", "optim": O, "params": [...], "grads": [[...]], "lr": [...]} -> [[...]]
 //   {"op": "schedule", "optim": O, "total_steps": N} -> [...]
 //   {"op": "train", "model": F, "out": F, "algo": A, "optim": O, "batch": B, "total_steps": N,
 //    "updates": [[group]]} -> {"metrics": [{...}]}; weights and moments are saved in `out`
@@ -89,6 +89,11 @@ learn::OptimSettings optim_of(const json& from) {
   optim.eps = from.value("eps", optim.eps);
   optim.weight_decay = from.value("weight_decay", optim.weight_decay);
   optim.grad_norm_max = from.value("grad_norm_max", optim.grad_norm_max);
+  optim.kind = from.value("kind", std::string("adamw"));
+  optim.momentum = from.value("momentum", optim.momentum);
+  optim.schedule = from.value("schedule", std::string("cosine"));
+  optim.lr_decay_ratio = from.value("lr_decay_ratio", optim.lr_decay_ratio);
+  optim.lr_cycles = from.value("lr_cycles", optim.lr_cycles);
   optim.warmup_ratio = from.value("warmup_ratio", optim.warmup_ratio);
   optim.lr_min_ratio = from.value("lr_min_ratio", optim.lr_min_ratio);
   return optim;
@@ -197,11 +202,11 @@ model::ModelSpec buffer_spec() {
   return spec;
 }
 
-Result<json> adamw(const json& request) {
+Result<json> optimizer_steps(const json& request) {
   const auto spec = buffer_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  learn::AdamW optimiser(params, params.shared_layout(), optim_of(request.at("optim")));
+  learn::StoreOptimizer optimiser(params, params.layout(), optim_of(request.at("optim")));
   const auto start = request.at("params").get<std::vector<float>>();
   std::copy(start.begin(), start.end(), params.data());
   json history = json::array();
@@ -258,7 +263,7 @@ Result<json> answer(const json& request) {
   if (op == "advantages") return advantages(request);
   if (op == "loss") return loss(request);
   if (op == "m2po") return m2po(request);
-  if (op == "adamw") return adamw(request);
+  if (op == "optimizer") return optimizer_steps(request);
   if (op == "schedule") return schedule(request);
   if (op == "train") return train(request);
   return core::fail(core::ErrorCode::kInvalidArgument, "unknown op " + op);

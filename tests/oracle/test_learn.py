@@ -278,7 +278,7 @@ def test_adamw_is_torchs_over_twenty_steps(betas, weight_decay):
     grads = [torch.randn(200, generator=generator) * 10 ** (step % 3 - 2) for step in range(20)]
     rates = [1e-3 * (1 + step % 4) for step in range(20)]
     ours = drive({
-        "op": "adamw", "params": start.tolist(), "grads": [g.tolist() for g in grads], "lr": rates,
+        "op": "optimizer", "params": start.tolist(), "grads": [g.tolist() for g in grads], "lr": rates,
         "optim": {"beta1": betas[0], "beta2": betas[1], "eps": 1e-8, "weight_decay": weight_decay},
     })
     param = torch.nn.Parameter(start.double())
@@ -290,19 +290,66 @@ def test_adamw_is_torchs_over_twenty_steps(betas, weight_decay):
         close(ours[step], param.detach(), 1e-6, f"step {step}")
 
 
-def test_schedule_is_the_cosine_of_transformers_one_step_later():
-    """transformers' cosine_with_min_lr_schedule gives step 0 the rate 0; ours starts at its step 1."""
+@pytest.mark.parametrize("momentum, weight_decay", [(0.9, 0.0), (0.9, 0.1), (0.0, 0.01)])
+def test_sgd_is_torchs(momentum, weight_decay):
+    generator = torch.Generator().manual_seed(5)
+    start = torch.randn(300, generator=generator)
+    grads = [torch.randn(300, generator=generator) for _ in range(20)]
+    rates = [1e-2 * (1 + step % 4) for step in range(20)]
+    ours = drive({
+        "op": "optimizer", "params": start.tolist(), "grads": [g.tolist() for g in grads], "lr": rates,
+        "optim": {"kind": "sgd", "momentum": momentum, "weight_decay": weight_decay},
+    })
+    param = torch.nn.Parameter(start.double())
+    optimizer = torch.optim.SGD([param], lr=1, momentum=momentum, weight_decay=weight_decay)
+    for step in range(20):
+        optimizer.param_groups[0]["lr"] = rates[step]
+        param.grad = grads[step].double()
+        optimizer.step()
+        close(ours[step], param.detach(), 1e-6, f"step {step}")
+
+
+@pytest.mark.parametrize("kind, tolerance", [("adamw_bf16", 0.05), ("adamw_8bit", 0.25)])
+def test_moments_in_fewer_bits_stay_near_torchs_adamw(kind, tolerance):
+    """No peer rounds as we do. Each weight's way after 50 steps, as a share of the mean way of torch's AdamW."""
+    generator = torch.Generator().manual_seed(6)
+    start = torch.randn(2000, generator=generator)
+    drift = torch.randn(2000, generator=generator)
+    grads = [drift + 0.5 * torch.randn(2000, generator=generator) for _ in range(50)]
+    ours = drive({
+        "op": "optimizer", "params": start.tolist(), "grads": [g.tolist() for g in grads], "lr": [1e-3] * 50,
+        "optim": {"kind": kind, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01},
+    })
+    param = torch.nn.Parameter(start.double())
+    optimizer = torch.optim.AdamW([param], lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+    for grad in grads:
+        param.grad = grad.double()
+        optimizer.step()
+    way = (param.detach() - start.double()).abs().mean()
+    off = (torch.tensor(ours[-1]).double() - param.detach()).abs()
+    assert 0 < off.mean() / way < tolerance / 3
+    assert off.max() / way < tolerance
+
+
+@pytest.mark.parametrize("ours, peers, settings, extra", [
+    ("cosine", "cosine_with_min_lr", {"lr_min_ratio": 0.1}, {"min_lr_rate": 0.1}),
+    ("linear", "linear", {"lr_min_ratio": 0}, {}),
+    ("constant", "constant_with_warmup", {}, {}),
+    ("wsd", "warmup_stable_decay", {"lr_min_ratio": 0, "lr_decay_ratio": 0.25}, {"num_decay_steps": 10}),
+    ("restarts", "cosine_with_restarts", {"lr_min_ratio": 0, "lr_cycles": 3}, {"num_cycles": 3}),
+])
+def test_schedules_are_those_of_transformers_one_step_later(ours, peers, settings, extra):
+    """transformers gives step 0 the rate 0; ours starts at its step 1."""
     model = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=3e-4)
     total, warmup = 40, math.ceil(0.1 * 40)
     scheduler = transformers.get_scheduler(
-        "cosine_with_min_lr", optimizer, num_warmup_steps=warmup, num_training_steps=total,
-        scheduler_specific_kwargs={"min_lr_rate": 0.1},
+        peers, optimizer, num_warmup_steps=warmup, num_training_steps=total, scheduler_specific_kwargs=extra,
     )
     expected = []
     for _ in range(total):
         optimizer.step()
         scheduler.step()
         expected.append(optimizer.param_groups[0]["lr"])
-    optim = {"lr": 3e-4, "warmup_ratio": 0.1, "lr_min_ratio": 0.1}
+    optim = {"lr": 3e-4, "warmup_ratio": 0.1, "schedule": ours, **settings}
     close(drive({"op": "schedule", "optim": optim, "total_steps": total}), expected, 1e-9)

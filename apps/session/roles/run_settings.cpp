@@ -78,12 +78,26 @@ learn::LossSettings loss_settings(const config::TrainConfig& config) {
   return loss;
 }
 
+std::optional<core::Refusal> algo_refusal(const config::TrainConfig& config) {
+  if (config.method != config::kPpo) return std::nullopt;
+  return learn::refusal(algo_settings(config));
+}
+
+std::optional<core::Refusal> groups_refusal(const config::TrainConfig& config) {
+  const auto refused = [](const char* key,
+                          const config::Texts& texts) -> std::optional<core::Refusal> {
+    const auto groups = learn::parse_param_groups(texts);
+    if (groups) return std::nullopt;
+    return core::Refusal{key, groups.error().message};
+  };
+  const auto actor = refused("actor.param_groups", config.actor.param_groups);
+  return actor ? actor : refused("critic.param_groups", config.critic.param_groups);
+}
+
 }  // namespace
 
 const config::Table& run_table() {
-  static const config::Table table({learn::choice_tables(), {[](const config::TrainConfig& config) {
-                                      return learn::refusal(algo_settings(config));
-                                    }}});
+  static const config::Table table({learn::choice_tables(), {algo_refusal, groups_refusal}});
   return table;
 }
 

@@ -28,14 +28,24 @@ const config::Table& run_table();
 template <class Section>
 learn::OptimSettings optim_of(const Section& section, const config::TrainConfig& config) {
   learn::OptimSettings optim;
+  optim.kind = section.optim;
   optim.lr = section.adam.lr;
   optim.beta1 = section.adam.betas[0];
   optim.beta2 = section.adam.betas[1];
   optim.eps = section.adam.eps;
   optim.weight_decay = section.adam.weight_decay;
+  optim.momentum = section.sgd.momentum;
+  optim.muon.lr = section.muon.lr;
+  optim.muon.momentum = section.muon.momentum;
+  optim.muon.nesterov = section.muon.nesterov;
+  optim.muon.ns_steps = section.muon.ns_steps;
+  optim.groups = *learn::parse_param_groups(section.param_groups);
   optim.grad_norm_max = section.max_norm;
+  optim.schedule = section.lr_scheduler;
   optim.warmup_ratio = section.lr_warmup_ratio;
   optim.lr_min_ratio = section.min_lr_ratio;
+  optim.lr_decay_ratio = section.lr_decay_ratio;
+  optim.lr_cycles = section.lr_cycles;
   optim.nonfinite_steps_max = config.train.nonfinite_steps_max;
   optim.lanes = config.train.lanes;
   optim.offload = config.train.offload;

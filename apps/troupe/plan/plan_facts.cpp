@@ -55,6 +55,10 @@ Result<plan::Cluster> cluster_of(const PlanFlags& flags, const config::TrainConf
   return cluster;
 }
 
+std::int64_t moment_bytes(const std::string& optim) {
+  return learn::Chosen<learn::OptimKind>(optim)->bytes();
+}
+
 // Elements under the adapters of a layout.
 std::int64_t adapted_elements(const model::ModelSpec& spec, const model::ParamLayout& trained) {
   std::int64_t elements = 0;
@@ -127,6 +131,7 @@ class Roles {
     TROUPE_TRY_ASSIGN(layout,
                       model::trained_layout(spec, optim_settings(config_).trained, "actor"));
     facts.trained = layout->total;
+    facts.moment_bytes = moment_bytes(config_.actor.optim);
     facts.adapted = adapted_elements(spec, *layout);
     facts.trained_layers = spec.layers - model::first_trained_layer(*layout);
     facts.panels = forward_dtype(config_);
@@ -176,6 +181,7 @@ class Roles {
     plan::TrainerFacts facts;
     TROUPE_TRY_SET(facts.model, models_.get(from, model::HeadKind::kScore));
     facts.trained = facts.model->weights();
+    facts.moment_bytes = moment_bytes(config_.critic.optim);
     facts.trained_layers = facts.model->spec().layers;
     facts.panels = learn::OptimSettings{}.panels;
     facts.checkpointing = config_.actor.gradient_checkpointing_enable;

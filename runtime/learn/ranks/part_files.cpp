@@ -52,11 +52,12 @@ bool is_other_part(std::string_view name, int ranks) {
 }
 
 std::string describe_parts(const StateLayouts& layouts, int ranks) {
-  const OrderedJson text = {{"format", kPartsFormat},
-                            {"ranks", ranks},
-                            {"block", BlockShards::kBlock},
-                            {"weights", tensors_of(layouts.weights)},
-                            {"moments", tensors_of(layouts.moments)}};
+  OrderedJson text = {{"format", kPartsFormat},
+                      {"ranks", ranks},
+                      {"block", BlockShards::kBlock},
+                      {"weights", tensors_of(layouts.weights)},
+                      {"moments", tensors_of(layouts.moments)}};
+  if (!layouts.second_moment) text["second_moment"] = false;
   return text.dump() + "\n";
 }
 

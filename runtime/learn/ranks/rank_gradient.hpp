@@ -40,7 +40,7 @@ class RankGradient {
   model::ParamStore& working() { return stack_.working(); }
   const std::shared_ptr<const model::ParamLayout>& layout() const { return trained_; }
   const BlockShards& shards() const { return shards_; }
-  const float* shard() const { return sum_.data(); }
+  float* shard() { return sum_.data(); }
 
   void begin_step();
   // As Stepper::run. An error of a micro-batch on this rank ends the gang.

@@ -1,10 +1,13 @@
 #include "runtime/learn/ranks/rank_stepper.hpp"
 
 #include "kernels/ops.hpp"
+#include "runtime/learn/muon.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/ranks/rank_gradient.hpp"
 #include "runtime/learn/ranks/shard_mover.hpp"
 #include "runtime/learn/ranks/trained_window.hpp"
+
+#include <optional>
 
 namespace troupe::learn {
 namespace {
@@ -43,10 +46,14 @@ class WholeStepper final : public RankStepper {
       : RankStepper(group, values.spec(), trained, optim.lanes, team, nullptr),
         mover_(group, gradient_.shards(), team, kStaging_floats),
         sum_(values.spec(), trained, team.memory()),
-        optimiser_(values, trained, optim) {}
+        optimiser_(values, *trained, optim) {
+    if (optim.kind->muon) muon_.emplace(optim.muon, *trained, team, &group, nullptr);
+  }
 
   core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
     TROUPE_TRY(mover_.gather(gradient_.shard(), sum_.data()));
+    if (muon_)
+      TROUPE_TRY(muon_->replace(sum_.data(), optimiser_.moment(Moment::kFirst).floats(), scale));
     optimiser_.step(team_, values, sum_, lr, scale);
     return {};
   }
@@ -58,7 +65,8 @@ class WholeStepper final : public RankStepper {
  private:
   ShardMover mover_;
   model::ParamStore sum_;  // the whole gradient
-  AdamW optimiser_;
+  StoreOptimizer optimiser_;
+  std::optional<MuonDirections> muon_;
 };
 
 // Stages 1 to 3: moments of this rank's blocks, in the memory where they are stepped.
@@ -72,38 +80,37 @@ class ShardStepper : public RankStepper {
                core::Memory& memory,
                RankPasses* passes)
       : RankStepper(group, spec, trained, optim.lanes, team, passes),
-        optim_(optim),
-        m_(gradient_.shards().elements(group.rank()), memory),
-        v_(m_.size(), memory) {}
-
-  HeldNumbers held(Moment moment) override {
-    core::Buffer<float>& shard = moment == Moment::kFirst ? m_ : v_;
-    return held_in(shard);
+        optimiser_(optim,
+                   *trained,
+                   gradient_.shards().elements(group.rank()),
+                   {group.size(), group.rank()},
+                   memory),
+        gradients_(group, gradient_.shards(), team, kStaging_floats) {
+    if (optim.kind->muon) muon_.emplace(optim.muon, *trained, team, &group, &gradients_);
   }
-  std::int64_t adam_steps() const override { return steps_; }
-  void set_adam_steps(std::int64_t steps) override { steps_ = steps; }
+
+  HeldNumbers held(Moment moment) override { return held_in(optimiser_.moment(moment)); }
+  std::int64_t adam_steps() const override { return optimiser_.steps(); }
+  void set_adam_steps(std::int64_t steps) override { optimiser_.set_steps(steps); }
 
  protected:
-  kernels::AdamW next_step(double lr, double scale) {
-    return adamw_terms(optim_, ++steps_, lr, scale);
+  core::Result<void> begin_apply(double lr, double scale) {
+    if (muon_)
+      TROUPE_TRY(
+          muon_->replace(gradient_.shard(), optimiser_.moment(Moment::kFirst).floats(), scale));
+    optimiser_.begin_step(lr, scale);
+    return {};
   }
   // Steps a piece of this rank's blocks, whose values are `blocks`, in the memory of the moments.
-  void step(kernels::AdamW terms, float* blocks, core::Range piece) {
-    terms.param = blocks;
-    terms.grad = gradient_.shard() + piece.begin;
-    terms.m = m_.data() + piece.begin;
-    terms.v = v_.data() + piece.begin;
-    if (&m_.memory() != &team_.memory()) return adamw_on_host(team_.memory(), terms, piece.size());
-    team_.run([&](core::Team member) {
-      kernels::flush_denormals();
-      kernels::ops().adamw(terms, member.share(piece.size(), 64));
-    });
+  void step(float* blocks, core::Range piece) {
+    const OptimPiece one{piece, blocks, gradient_.shard() + piece.begin};
+    optimiser_.step(team_, {&one, 1});
   }
 
  private:
-  const OptimSettings optim_;
-  core::Buffer<float> m_, v_;
-  std::int64_t steps_ = 0;  // applied steps
+  ElementOptimizer optimiser_;
+  ShardMover gradients_;
+  std::optional<MuonDirections> muon_;
 };
 
 // Stages 1 and 2: the new weights are gathered, where they are.
@@ -120,7 +127,7 @@ class GatheringStepper final : public ShardStepper {
         window_(values.layout(), *trained) {}
 
   core::Result<void> apply(model::ParamStore& values, double lr, double scale) override {
-    const kernels::AdamW terms = next_step(lr, scale);
+    TROUPE_TRY(begin_apply(lr, scale));
     const BlockShards& shards = mover_.shards();
     return mover_.each([&](core::Range turns) -> core::Result<void> {
       const core::Range place = shards.in_buffer(turns);
@@ -130,7 +137,7 @@ class GatheringStepper final : public ShardStepper {
       there_.run([&](core::Team member) {
         shards.pack(member, window, group_.rank(), turns, mine_.data());
       });
-      step(terms, mine_.data(), own);
+      step(mine_.data(), own);
       TROUPE_TRY(mover_.gather(turns, mine_.data(), window));
       window_.write(there_, values, place);
       return {};
@@ -158,7 +165,8 @@ class DividedStepper final : public ShardStepper {
         passes_(passes) {}
 
   core::Result<void> apply(model::ParamStore& /*values*/, double lr, double scale) override {
-    step(next_step(lr, scale), passes_.own().data(), {0, passes_.own().size()});
+    TROUPE_TRY(begin_apply(lr, scale));
+    step(passes_.own().data(), {0, passes_.own().size()});
     return {};
   }
 

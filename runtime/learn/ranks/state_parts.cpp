@@ -63,7 +63,7 @@ Result<store::FileDigest> write_own(RankGroup& group,
                       "there is no folder " + folder.string() + kSharedFolder);
   if (group.rank() == 0) TROUPE_TRY(store::write_file(folder / kRanksFile, description));
   std::vector<store::TensorShape> tensors;
-  for (const StatePart part : kStateParts) {
+  for (const StatePart part : own.layouts.parts()) {
     const BlockShards shards(own.layouts.of(part).total, group.size());
     tensors.push_back({name_of(part), store::Dtype::kF32, {shards.elements(group.rank())}});
   }
@@ -71,7 +71,7 @@ Result<store::FileDigest> write_own(RankGroup& group,
       part_facts(group.rank(), group.size(), own.version, core::text_crc32c(description));
   TROUPE_TRY_ASSIGN(file, store::SafetensorsWriter::create(
                               folder / part_file(group.rank(), group.size()), tensors, facts));
-  for (const StatePart part : kStateParts) {
+  for (const StatePart part : own.layouts.parts()) {
     const BlockShards shards(own.layouts.of(part).total, group.size());
     TROUPE_TRY(shards.each(kTurnsAtOnce, [&](core::Range turns) -> Result<void> {
       const core::Range place = shards.in_shard(group.rank(), turns);
@@ -177,7 +177,7 @@ Result<std::unique_ptr<SavedState>> open_parts(const fs::path& folder,
     if (!file) return unusable_part(path, file.error().message);
     TROUPE_TRY(check_facts(path, file->metadata(),
                            part_facts(rank, ranks, version, core::text_crc32c(text))));
-    for (const StatePart part : kStateParts) {
+    for (const StatePart part : layouts.parts()) {
       const store::TensorInfo* info = file->find(name_of(part));
       const BlockShards shards(layouts.of(part).total, ranks);
       if (info == nullptr || info->dtype != store::Dtype::kF32 ||

@@ -23,6 +23,15 @@ struct Adam {
                  .correction1 = static_cast<float>(1.0 - std::pow(0.9, step)),
                  .correction2 = static_cast<float>(1.0 - std::pow(0.95, step))};
   }
+  Sgd sgd() {
+    return Sgd{.param = param.data(),
+               .grad = grad.data(),
+               .m = m.data(),
+               .lr = 1e-2f,
+               .momentum = 0.9f,
+               .weight_decay = 0.1f,
+               .grad_scale = 0.5f};
+  }
   Guarded param, grad, m, v;
 };
 
@@ -50,6 +59,25 @@ TEST_P(OptimizerAllLevels, AdamwCloseToTheTextbook) {
   }
   for (std::size_t i = 0; i < kCount; ++i)
     EXPECT_NEAR(adam.param[static_cast<std::int64_t>(i)], theta[i], 2e-6) << i;
+}
+
+TEST_P(OptimizerAllLevels, SgdByHand) {
+  // g = 2 * 0.5 + 0.1 * 1 = 1.1; m = 0.9 * 2 + 1.1 = 2.9; p = 1 - 0.1 * 2.9 = 0.71.
+  Guarded param(2), grad(2), m(2);
+  param[0] = 1.0f;
+  grad[0] = 2.0f;
+  m[0] = 2.0f;
+  level().sgd({.param = param.data(),
+               .grad = grad.data(),
+               .m = m.data(),
+               .lr = 0.1f,
+               .momentum = 0.9f,
+               .weight_decay = 0.1f,
+               .grad_scale = 0.5f},
+              {0, 2});
+  EXPECT_NEAR(m[0], 2.9, 1e-6);
+  EXPECT_NEAR(param[0], 0.71, 1e-6);
+  EXPECT_EQ(param[1], 0.0f);
 }
 
 TEST_P(OptimizerAllLevels, SumSquaresByHandAndInDouble) {
@@ -106,6 +134,9 @@ TEST_P(OptimizerVectorLevels, SameBitsAsReference) {
       reference().adamw(expected.args(step), {0, count});
       level().adamw(actual.args(step), {0, count / 2});
       level().adamw(actual.args(step), {count / 2, count});
+      reference().sgd(expected.sgd(), {0, count});
+      level().sgd(actual.sgd(), {0, count / 2});
+      level().sgd(actual.sgd(), {count / 2, count});
     }
     EXPECT_TRUE(same_bits(expected.param, actual.param));
     EXPECT_TRUE(same_bits(expected.m, actual.m));

@@ -44,6 +44,56 @@ TEST_F(CudaOptimizer, AdamwHasTheBitsOfTheReference) {
   EXPECT_TRUE(same(v, v.host()));
 }
 
+TEST_F(CudaOptimizer, SgdHasTheBitsOfTheReference) {
+  constexpr std::int64_t kCount = 2600;
+  Array<float> param(normal(kCount, 1)), grad(normal(kCount, 2)), m(normal(kCount, 3));
+  const auto args = [&](bool host) {
+    const auto at = [&](Array<float>& a) { return host ? a.host().data() : a.data(); };
+    return Sgd{.param = at(param),
+               .grad = at(grad),
+               .m = at(m),
+               .lr = 1e-3f,
+               .momentum = 0.9f,
+               .weight_decay = 0.1f,
+               .grad_scale = 0.7f};
+  };
+  reference().sgd(args(true), {3, 2599});
+  ops().sgd(args(false), {3, 2599});
+  EXPECT_TRUE(same(param, param.host()));
+  EXPECT_TRUE(same(m, m.host()));
+}
+
+TEST_F(CudaOptimizer, MomentsInFewerBitsHaveTheBitsOfTheReference) {
+  constexpr std::int64_t kCount = 2 * kNormChunk + 100;
+  for (const MomentCode code : {MomentCode::kBf16, MomentCode::kSigned8, MomentCode::kUnsigned8}) {
+    std::vector<float> values = normal(kCount, 5);
+    for (float& value : values)
+      value = code == MomentCode::kUnsigned8 ? value * value * 1e-9f : value * 1e-3f;
+    values[1] = 0;
+    Array<float> numbers(values), scales(3, 0.0f);
+    Array<std::uint8_t> codes(static_cast<std::size_t>(kCount * code_bytes(code)));
+    const auto args = [&](bool host) {
+      return CompactMoment{.code = code,
+                           .count = kCount,
+                           .codes = host ? codes.host().data() : codes.data(),
+                           .scales = host ? scales.host().data() : scales.data(),
+                           .numbers = host ? numbers.host().data() : numbers.data(),
+                           .seed = 9,
+                           .block_step = 3,
+                           .block_at = 1};
+    };
+    for (const Range& blocks : {Range{0, 1}, Range{1, 3}}) {
+      reference().compress_moment(args(true), blocks);
+      ops().compress_moment(args(false), blocks);
+    }
+    EXPECT_EQ(codes.read(), codes.host());
+    if (has_scales(code)) EXPECT_TRUE(same(scales, scales.host()));
+    reference().expand_moment(args(true), {0, 3});
+    ops().expand_moment(args(false), {0, 3});
+    EXPECT_TRUE(same(numbers, numbers.host()));
+  }
+}
+
 TEST_F(CudaOptimizer, SquaresByHand) {
   Array<float> x({1, 2, 3, 4});
   Array<double> sums(1, -1.0);

@@ -78,9 +78,10 @@ class Alone {
   Numbers moment_of(const Numbers& gradient) {
     model::ParamStore grads(master_->spec(), layout_), params = grads.same_layout();
     std::copy(gradient.begin(), gradient.end(), grads.data());
-    AdamW adam(params, layout_, optim_);
+    StoreOptimizer adam(params, *layout_, optim_);
     adam.step(team_, params, grads, 1e-3, 1.0);
-    return model::numbers_of(adam.moment(Moment::kFirst));
+    MomentStore& moment = adam.moment(Moment::kFirst);
+    return Numbers(moment.floats(), moment.floats() + moment.size());
   }
   Numbers saved_moment(const fs::path& folder) const {
     model::ParamStore moment(master_->spec(), layout_);

@@ -32,7 +32,7 @@ TEST(AdamW, TwoHandWorkedSteps) {
   const auto spec = tiny_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  AdamW adamw(params, params.shared_layout(), optim(0.0));
+  StoreOptimizer adamw(params, params.layout(), optim(0.0));
   params.data()[3] = 1.0f;
   grads.data()[3] = 2.0f;
   adamw.step(team, params, grads, 0.1, 1.0);
@@ -40,8 +40,8 @@ TEST(AdamW, TwoHandWorkedSteps) {
   grads.data()[3] = -1.0f;
   adamw.step(team, params, grads, 0.1, 1.0);
   EXPECT_NEAR(params.data()[3], 0.87316300, 1e-6);
-  EXPECT_NEAR(adamw.moment(Moment::kFirst).data()[3], 0.08, 1e-7);
-  EXPECT_NEAR(adamw.moment(Moment::kSecond).data()[3], 0.24, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kFirst).floats()[3], 0.08, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kSecond).floats()[3], 0.24, 1e-7);
   EXPECT_EQ(adamw.steps(), 2);
   EXPECT_EQ(params.data()[4], 0.0f);
 }
@@ -51,13 +51,13 @@ TEST(AdamW, WeightDecayIsDecoupledAndOnEveryTensor) {
   const auto spec = tiny_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  AdamW adamw(params, params.shared_layout(), optim(0.5));
+  StoreOptimizer adamw(params, params.layout(), optim(0.5));
   for (const auto& view : params.layout().views)
     params.data()[view.offset] = 2.0f;
   adamw.step(team, params, grads, 0.1, 1.0);
   for (const auto& view : params.layout().views) {
     EXPECT_NEAR(params.data()[view.offset], 1.9, 1e-6) << view.name;
-    EXPECT_EQ(adamw.moment(Moment::kSecond).data()[view.offset], 0.0f);
+    EXPECT_EQ(adamw.moment(Moment::kSecond).floats()[view.offset], 0.0f);
   }
 }
 
@@ -65,11 +65,11 @@ TEST(AdamW, ScalesTheGradientBeforeTheMoments) {
   const auto spec = tiny_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  AdamW adamw(params, params.shared_layout(), optim(0.0));
+  StoreOptimizer adamw(params, params.layout(), optim(0.0));
   grads.data()[0] = 8.0f;
   adamw.step(team, params, grads, 0.1, 0.25);
-  EXPECT_NEAR(adamw.moment(Moment::kFirst).data()[0], 0.2, 1e-7);
-  EXPECT_NEAR(adamw.moment(Moment::kSecond).data()[0], 0.2, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kFirst).floats()[0], 0.2, 1e-7);
+  EXPECT_NEAR(adamw.moment(Moment::kSecond).floats()[0], 0.2, 1e-7);
 }
 
 TEST(AdamW, HasTheSameBitsForEveryTeam) {
@@ -79,7 +79,7 @@ TEST(AdamW, HasTheSameBitsForEveryTeam) {
   model::ParamStore a(spec), b(spec), grads(spec);
   model::randomise(a, 1, 0.1f);
   model::randomise(b, 1, 0.1f);
-  AdamW first(a, a.shared_layout(), optim(0.01)), second(b, b.shared_layout(), optim(0.01));
+  StoreOptimizer first(a, a.layout(), optim(0.01)), second(b, b.layout(), optim(0.01));
   for (std::uint64_t step = 0; step < 3; ++step) {
     model::randomise(grads, 10 + step, 0.5f);
     first.step(one, a, grads, 1e-2, 0.3);

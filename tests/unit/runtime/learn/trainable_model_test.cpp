@@ -2,6 +2,7 @@
 // under adapters; and adapters that stop, resume and merge to the same bits.
 #include "runtime/learn/trainable_model.hpp"
 
+#include "runtime/learn/muon.hpp"
 #include "runtime/model/peft_folder.hpp"
 #include "runtime/model/train_logprobs.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
@@ -9,8 +10,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 namespace troupe::learn {
 namespace {
@@ -137,6 +141,151 @@ TEST_F(TrainedModel, FrozenStatesResumeToTheSameBits) {
   step(*second);
   step(*second);
   EXPECT_TRUE(same(straight->master(), second->master()));
+}
+
+TEST_F(TrainedModel, EveryOptimiserResumesToTheSameBits) {
+  for (const OptimKind& kind : OptimKind::all()) {
+    SCOPED_TRACE(kind.name);
+    OptimSettings optim = settings();
+    optim.kind = kind;
+    optim.trained.freeze = {"q_proj"};
+    const auto straight = make(optim);
+    for (int i = 0; i < 4; ++i)
+      step(*straight);
+    const auto first = make(optim);
+    step(*first);
+    step(*first);
+    ASSERT_TRUE(first->save_state(folder_));
+    EXPECT_EQ(fs::exists(folder_ / "adam_v.safetensors"), kind.adam);
+    const auto second = make(optim, 2);
+    ASSERT_TRUE(second->load_state(folder_));
+    step(*second);
+    step(*second);
+    EXPECT_TRUE(same(straight->master(), second->master()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+}
+
+// Fewer bits change the path a little, and not where it leads.
+TEST_F(TrainedModel, MomentsInFewerBitsLearnAlike) {
+  OptimSettings optim = settings();
+  const auto loss_of = [&](const char* kind) {
+    optim.kind = Chosen<OptimKind>(kind);
+    const auto trained = make(optim);
+    double loss = 0;
+    for (int i = 0; i < 30; ++i)
+      loss = step(*trained).loss;
+    return loss;
+  };
+  const double start = step(*make(optim)).loss, exact = loss_of("adamw");
+  ASSERT_LT(exact, 0.5 * start);
+  EXPECT_NEAR(loss_of("adamw_bf16"), exact, 0.05 * start);
+  EXPECT_NEAR(loss_of("adamw_8bit"), exact, 0.05 * start);
+}
+
+// A first step: momentum 0.05 g, with Nesterov u = 0.0975 g, so the direction is that of g.
+TEST_F(TrainedModel, MuonMovesMatricesAlongTheirOrthogonalPartAndTheRestByAdam) {
+  OptimSettings optim = settings();
+  const auto adam = make(optim);
+  optim.kind = "muon";
+  optim.muon.lr = 0.05;
+  const auto muon = make(optim);
+  const auto before = weights();
+  step(*adam);
+  const double lr = 5 * step(*muon).lr;  // 0.05 where the rest has 0.01
+  Orthogonalizer orthogonalizer(team_);
+  OptimSettings plain = settings();
+  plain.kind = "sgd";
+  plain.weight_decay = 0;
+  plain.lr = 1;
+  const auto gradient = make(plain);  // one step of which takes the gradient off
+  step(*gradient);
+  std::int64_t matrices = 0;
+  for (const model::ParamView& view : before->layout().views) {
+    const auto at = [&](const model::ParamStore& store, std::int64_t i) {
+      return store.data()[view.offset + i];
+    };
+    if (!is_muon_matrix(before->layout(), view)) {
+      for (std::int64_t i = 0; i < view.count; ++i)
+        ASSERT_EQ(at(muon->master(), i), at(adam->master(), i)) << view.name;
+      continue;
+    }
+    ++matrices;
+    std::vector<float> u;
+    for (std::int64_t i = 0; i < view.count; ++i)
+      u.push_back(at(*before, i) - at(gradient->master(), i));
+    orthogonalizer.run(u.data(), view.shape[0], view.shape[1], 5);
+    const double scale = std::sqrt(
+        std::max(1.0, static_cast<double>(view.shape[0]) / static_cast<double>(view.shape[1])));
+    for (std::int64_t i = 0; i < view.count; ++i) {
+      const double was = at(*before, i);
+      const double expected =
+          was - lr * (scale * static_cast<double>(u[static_cast<std::size_t>(i)]) + 0.1 * was);
+      ASSERT_NEAR(at(muon->master(), i), expected, 2e-4) << view.name;
+    }
+  }
+  EXPECT_EQ(matrices, 7 * tiny_spec().layers);
+}
+
+TEST_F(TrainedModel, AStateOfAnotherOptimiserIsRefusedWithItsName) {
+  OptimSettings optim = settings();
+  optim.kind = "sgd";
+  const auto sgd = make(optim);
+  step(*sgd);
+  ASSERT_TRUE(sgd->save_state(folder_));
+  const auto adam = make(settings());
+  const auto loaded = adam->load_state(folder_);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, core::ErrorCode::kData);
+  EXPECT_NE(loaded.error().message.find("give --actor.optim sgd"), std::string::npos)
+      << loaded.error().message;
+}
+
+// Decay 0 for norms, a tenth of the rate for the embedding, nothing for layer 1.
+TEST_F(TrainedModel, GroupsHaveARateAndADecayOfTheirOwn) {
+  OptimSettings optim = settings();
+  optim.kind = "sgd";  // whose steps are multiples of the rate
+  optim.weight_decay = 0;
+  const auto plain = make(optim);
+  optim.groups = {{"layers.1.", 0, {}}, {"embed_tokens", 0.1, {}}, {"norm", 1, 0.5}};
+  const auto grouped = make(optim);
+  const auto before = weights();
+  step(*plain);
+  const double lr = step(*grouped).lr;
+  for (const model::ParamView& view : before->layout().views) {
+    const bool still = view.name.find("layers.1.") != std::string::npos;
+    const double rate = still ? 0 : view.name.find("embed_tokens") != std::string::npos ? 0.1 : 1;
+    const double decay = !still && view.name.find("norm") != std::string::npos ? 0.5 : 0;
+    for (std::int64_t i = view.offset; i < view.offset + view.count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double was = before->data()[at], moved = plain->master().data()[at] - was;
+      ASSERT_NEAR(grouped->master().data()[at], was + rate * moved - lr * decay * was, 2e-7)
+          << view.name;
+    }
+  }
+}
+
+TEST_F(TrainedModel, GroupsAreReadAndRefusedWithTheReason) {
+  const auto groups = parse_param_groups({"norm weight_decay=0", "embed lr=0.1 weight_decay=0.5"});
+  ASSERT_TRUE(groups);
+  EXPECT_EQ((*groups)[0].word, "norm");
+  EXPECT_EQ((*groups)[0].lr_scale, 1);
+  EXPECT_EQ((*groups)[0].weight_decay, 0);
+  EXPECT_EQ((*groups)[1].lr_scale, 0.1);
+  EXPECT_EQ((*groups)[1].weight_decay, 0.5);
+  for (const char* wrong : {"", "norm", "lr=0.1", "norm lr", "norm lr=", "norm lr=x", "norm lr=-1",
+                            "norm lr=nan", "norm decay=0", "norm lr=0.1x"}) {
+    const auto refused = parse_param_groups({wrong});
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_NE(refused.error().message.find("lr=SHARE"), std::string::npos);
+  }
+  OptimSettings optim = settings();
+  optim.groups = {{"norms", 1, 0.0}};
+  const auto made = TrainableModel::create(weights(), optim, 5, team_, "critic");
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("critic.param_groups: 'norms'"), std::string::npos)
+      << made.error().message;
 }
 
 TEST_F(TrainedModel, UnknownWordsAreRefusedWithTheSection) {

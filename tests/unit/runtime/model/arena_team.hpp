@@ -156,6 +156,10 @@ struct ArenaPointers {
     all(m.rows, m.lse, m.row, m.begin, m.token, m.logprob);
   }
   void operator()(const kernels::AdamW& a) const { all(a.param, a.grad, a.m, a.v); }
+  void operator()(const kernels::Sgd& s) const { all(s.param, s.grad, s.m); }
+  void operator()(const kernels::CompactMoment& c) const {
+    all(static_cast<const char*>(c.codes), c.scales, c.numbers);
+  }
   void operator()(const kernels::SumSquares& s) const { all(s.x, s.sums); }
 };
 

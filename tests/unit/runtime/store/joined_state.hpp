@@ -78,6 +78,7 @@ inline FilesByName joined_state(const std::filesystem::path& folder) {
   if (!files.contains("ranks.json")) return files;
   const auto ranks = nlohmann::json::parse(files.at("ranks.json"));
   for (const std::string part : {"weights", "adam_m", "adam_v"}) {
+    if (part == "adam_v" && !ranks.value("second_moment", true)) continue;
     const auto& buffer = ranks.at(part == "weights" ? "weights" : "moments");
     files[part + ".safetensors"] = whole_tensors(
         joined_numbers(folder, ranks, part, buffer.at("elements")), buffer.at("tensors"));

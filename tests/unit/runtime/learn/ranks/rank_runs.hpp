@@ -8,6 +8,7 @@
 #include "runtime/learn/trainer.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/learn/ranks/rank_threads.hpp"
+#include "tests/unit/runtime/model/device_team.hpp"
 #include "tests/unit/runtime/store/joined_state.hpp"
 
 #include <algorithm>
@@ -77,6 +78,13 @@ inline void append(Figures& to, const Figures& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+inline std::shared_ptr<const model::PackedWeights> packed_on_host(const model::ParamStore& weights,
+                                                                  core::Version version) {
+  auto packed = std::make_shared<model::PackedWeights>(weights.spec());
+  packed->fill({}, weights.to(core::host_memory()), version);
+  return packed;
+}
+
 // Two updates of a policy. Six groups of four; one has nothing to learn from. `stale`: as if older
 // weights had sampled those of the second.
 struct PolicyRun {
@@ -84,9 +92,14 @@ struct PolicyRun {
   model::ModelSpec spec = tiny_spec();
   bool stale = false;
   bool own_blocks = false;  // each rank starts from its own alone; also below
+  bool on_device = false;
 
   void operator()(const Ranks& ranks, const std::filesystem::path& folder, Leavings& out) const {
-    core::SerialTeam team;
+    core::SerialTeam host;
+    std::string why;
+    const auto device = on_device ? model::make_device_team(why) : nullptr;
+    ASSERT_TRUE(device || !on_device) << why;
+    core::TeamRunner& team = on_device ? *device : host;
     TrainerSettings own = settings;
     own.optim.ranks = ranks;
     auto made =
@@ -95,7 +108,9 @@ struct PolicyRun {
     PolicyTrainer& trainer = **made;
     for (std::uint64_t update = 0; update < 2; ++update) {
       ASSERT_TRUE(trainer.gather());
-      auto groups = random_groups(*trainer.packed(), update, 6, 4);
+      const auto host_weights =
+          on_device ? packed_on_host(trainer.master(), trainer.version()) : trainer.packed();
+      auto groups = random_groups(*host_weights, update, 6, 4);
       for (auto& sample : groups[1].samples)
         sample.score = 0.5;
       core::Rng rng(9 + update);
@@ -117,7 +132,7 @@ struct PolicyRun {
     const auto saved = trainer.save_state(folder);
     ASSERT_TRUE(saved) << saved.error().message;
     ASSERT_TRUE(trainer.gather());
-    out.weights = all_weights(trainer.master());
+    out.weights = model::numbers_of(trainer.master());
     if (trainer.average() != nullptr) {
       const auto average = all_weights(*trainer.average());
       out.weights.insert(out.weights.end(), average.begin(), average.end());
