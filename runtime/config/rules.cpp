@@ -143,7 +143,6 @@ core::Result<void> check(const TrainConfig& config, const Table& table, const Or
     refuse_key(rule.key, why);
     told = rule.key;
   }
-  if (config.method != kPpo) return wrong.result();
   for (const Rule& rule : table.rules()) {
     const auto refusal = rule(config);
     if (!refusal) continue;

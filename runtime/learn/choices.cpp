@@ -3,6 +3,7 @@
 #include "runtime/learn/chosen.hpp"
 #include "runtime/learn/loss_rows.hpp"
 #include "runtime/learn/supervised/method_rows.hpp"
+#include "runtime/learn/supervised/pair_loss_rows.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -38,6 +39,7 @@ constexpr std::array kClipOrders = {
 constexpr auto kObjectives = facts_of(objective_rows());
 constexpr auto kKlEstimators = facts_of(kl_rows());
 constexpr auto kMethods = facts_of(method_rows());
+constexpr auto kPairLosses = facts_of(pair_loss_rows());
 
 }  // namespace
 
@@ -57,6 +59,10 @@ std::span<const Method> Method::all() {
   return kMethods;
 }
 
+std::span<const PairLoss> PairLoss::all() {
+  return kPairLosses;
+}
+
 std::span<const Reducer> Reducer::all() {
   return kReducers;
 }
@@ -71,7 +77,8 @@ std::vector<core::ChoiceTable> choice_tables() {
           words_of<Reducer>("algo.reducer"),
           words_of<KlEstimator>("algo.kl.estimator"),
           words_of<Correction>("algo.correction.type"),
-          words_of<ClipOrder>("reward.clip_order")};
+          words_of<ClipOrder>("reward.clip_order"),
+          words_of<PairLoss>("dpo.loss")};
 }
 
 }  // namespace troupe::learn
