@@ -25,11 +25,10 @@ struct Pair {
 };
 
 // Sockets rather than pipes: a write to a dead child is then an error, not a signal.
-core::Result<Pair> make_pair() {
+core::Result<Pair> make_pair(const std::string& name) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return core::fail(ErrorCode::kResources,
-                      std::string("cannot reach a reward worker: ") + strerror(errno));
+    return core::fail(ErrorCode::kResources, "cannot reach a " + name + ": " + strerror(errno));
   }
   return Pair{net::OwnedFd(ends[0]), net::OwnedFd(ends[1])};
 }
@@ -60,15 +59,15 @@ bool wait_until_ready(const net::OwnedFd& fd, short events, core::TimePoint unti
 
 core::Result<void> WorkerProcess::start(const std::vector<std::string>& command) {
   kill();
-  TROUPE_TRY_ASSIGN(requests, make_pair());
-  TROUPE_TRY_ASSIGN(replies, make_pair());
+  TROUPE_TRY_ASSIGN(requests, make_pair(name_));
+  TROUPE_TRY_ASSIGN(replies, make_pair(name_));
   core::ChildSpec spec;
   spec.words = command;
   spec.environment = bare_environment();
   // What the child prints goes to standard error.
   spec.descriptors = {{requests.child.get(), 0}, {2, 1}, {replies.child.get(), kReplyDescriptor}};
   spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 256}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
-  TROUPE_TRY_SET(child_, core::ChildProcess::start("a reward worker", std::move(spec)));
+  TROUPE_TRY_SET(child_, core::ChildProcess::start("a " + name_, std::move(spec)));
   in_ = std::move(requests.ours);
   out_ = std::move(replies.ours);
   ::fcntl(in_.get(), F_SETFL, O_NONBLOCK);
@@ -77,8 +76,11 @@ core::Result<void> WorkerProcess::start(const std::vector<std::string>& command)
 }
 
 core::Result<void> WorkerProcess::send_line(const std::string& line, core::Duration deadline) {
-  if (!running()) return core::fail(ErrorCode::kClosed, "the reward worker is not running");
-  const std::string bytes = line + "\n";
+  return send_bytes(line + "\n", deadline);
+}
+
+core::Result<void> WorkerProcess::send_bytes(std::string_view bytes, core::Duration deadline) {
+  if (!running()) return core::fail(ErrorCode::kClosed, "the " + name_ + " is not running");
   const auto until = now() + deadline;
   std::size_t sent = 0;
   while (sent < bytes.size()) {
@@ -89,14 +91,14 @@ core::Result<void> WorkerProcess::send_line(const std::string& line, core::Durat
     }
     if (n < 0 && errno != EAGAIN && errno != EINTR) return ended();
     if (!wait_until_ready(in_, POLLOUT, until)) {
-      return core::fail(ErrorCode::kDeadline, "the reward worker does not read its requests");
+      return core::fail(ErrorCode::kDeadline, "the " + name_ + " does not read its requests");
     }
   }
   return {};
 }
 
 core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
-  if (!running()) return core::fail(ErrorCode::kClosed, "the reward worker is not running");
+  if (!running()) return core::fail(ErrorCode::kClosed, "the " + name_ + " is not running");
   const auto until = now() + deadline;
   for (;;) {
     if (const auto end = pending_.find('\n'); end != std::string::npos) {
@@ -105,17 +107,33 @@ core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
       return line;
     }
     if (pending_.size() > data::limits::kJsonLine_bytes_max) {
-      return core::fail(ErrorCode::kData, "the reward worker's reply is longer than the bound");
+      return core::fail(ErrorCode::kData, "the " + name_ + "'s reply is longer than the bound");
     }
+    TROUPE_TRY(read_some(until));
+  }
+}
+
+core::Result<std::string> WorkerProcess::read_bytes(std::size_t count, core::Duration deadline) {
+  if (!running()) return core::fail(ErrorCode::kClosed, "the " + name_ + " is not running");
+  const auto until = now() + deadline;
+  while (pending_.size() < count)
+    TROUPE_TRY(read_some(until));
+  std::string bytes = pending_.substr(0, count);
+  pending_.erase(0, count);
+  return bytes;
+}
+
+core::Result<void> WorkerProcess::read_some(core::TimePoint until) {
+  for (;;) {
     char chunk[65536];
     const ssize_t n = ::read(out_.get(), chunk, sizeof chunk);
     if (n > 0) {
       pending_.append(chunk, static_cast<std::size_t>(n));
-      continue;
+      return {};
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) return ended();
     if (!wait_until_ready(out_, POLLIN, until)) {
-      return core::fail(ErrorCode::kDeadline, "the reward worker did not answer in time");
+      return core::fail(ErrorCode::kDeadline, "the " + name_ + " did not answer in time");
     }
   }
 }
@@ -125,10 +143,10 @@ core::Failure WorkerProcess::ended() {
   const int status = child_.wait();
   kill();
   const bool unstarted = WIFEXITED(status) && WEXITSTATUS(status) == 127;
-  return core::fail(
-      ErrorCode::kClosed,
-      "the reward worker " + (unstarted ? "could not be started (is the interpreter installed?)"
-                                        : core::how_it_ended(status)));
+  return core::fail(ErrorCode::kClosed,
+                    "the " + name_ + " " +
+                        (unstarted ? "could not be started (is the interpreter installed?)"
+                                   : core::how_it_ended(status)));
 }
 
 void WorkerProcess::kill() noexcept {

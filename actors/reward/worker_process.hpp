@@ -1,5 +1,6 @@
 // A child process that answers lines with lines: requests come on its standard input, replies go
-// out on descriptor 3, so that text printed by the child cannot be taken for a reply. The child
+// out on descriptor 3, so that text printed by the child cannot be taken for a reply. Bytes of a
+// length that the line says may follow a line. The child
 // leads a process group, dies with its owner, and gets resource limits and few environment
 // variables (PATH, HOME, LANG, LC_ALL, TMPDIR, VIRTUAL_ENV). Owned by one thread. Bound: each
 // call's deadline.
@@ -11,13 +12,16 @@
 #include "runtime/net/socket.hpp"
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
 
 class WorkerProcess {
  public:
-  WorkerProcess() = default;
+  // `name` stands in errors: "reward worker".
+  explicit WorkerProcess(std::string name = "reward worker") : name_(std::move(name)) {}
   ~WorkerProcess() { kill(); }
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -29,13 +33,18 @@ class WorkerProcess {
   // kJsonLine_bytes_max).
   core::Result<void> send_line(const std::string& line, core::Duration deadline);
   core::Result<std::string> read_line(core::Duration deadline);
+  core::Result<void> send_bytes(std::string_view bytes, core::Duration deadline);
+  core::Result<std::string> read_bytes(std::size_t count, core::Duration deadline);
 
   // Kills the whole process group by SIGKILL and reaps the child.
   void kill() noexcept;
 
  private:
   core::Failure ended();
+  // Appends what can be read now to pending_; waits for it until `until`.
+  core::Result<void> read_some(core::TimePoint until);
 
+  const std::string name_;
   core::ChildProcess child_;
   net::OwnedFd in_;   // we write, the child's standard input
   net::OwnedFd out_;  // we read, the child's descriptor 3

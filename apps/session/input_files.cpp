@@ -82,6 +82,10 @@ class Look {
     if (!config_.reward.python.empty() && is_there("reward.python", config_.reward.python)) {
       seen_.push_back("reward.python: " + config_.reward.python + " is there; it was not run");
     }
+    const std::string& advantage = config_.algo.advantage_file;
+    if (!advantage.empty() && is_there("algo.advantage_file", advantage)) {
+      seen_.push_back("algo.advantage_file: " + advantage + " is there; it was not run");
+    }
     if (!config_.reward.http.empty()) {
       seen_.push_back("reward.http: " + config_.reward.http + " was not asked");
     }

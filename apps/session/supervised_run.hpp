@@ -1,5 +1,5 @@
-// Runs `troupe train sft|pretrain|rm|dpo|ipo|cdpo|kto`: optimiser steps over rows in a seeded
-// order, evaluations, checkpoints, and the model at the end. The roles are those of any run (ADR
+// Runs `troupe train sft|pretrain|rm|dpo|...`: optimiser steps over rows in a seeded order,
+// evaluations, checkpoints, and the model at the end. The roles are those of any run (ADR
 // 0027), in one process unless the trainer has several ranks or a `cluster` key asks for a company.
 // The run folder has the layout of PPO runs (docs/run_folder.md).
 #pragma once

@@ -47,7 +47,7 @@ constexpr const char* kCommandsHelp =
     "\n"
     "train\n"
     "  train ppo CONFIG.yaml [--key v]   reinforcement learning from prompts and a reward\n"
-    "  train sft|pretrain|rm|dpo|ipo|cdpo|kto CONFIG.yaml   learning from texts and preferences\n"
+    "  train sft|pretrain|rm|dpo|kto|... CONFIG.yaml   learning from texts and preferences\n"
     "  config show [CONFIG.yaml] [...]   all keys with the values that a run would use\n"
     "  config validate CONFIG.yaml [..]  check a configuration and say what it means\n"
     "  plan CONFIG.yaml [--cluster C]    what it takes of each device, and whether that fits\n"

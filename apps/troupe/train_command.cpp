@@ -67,10 +67,26 @@ constexpr Page kPages[] = {
      "Trains a policy on single answers that are good or bad, against a frozen reference.\n"
      "Rows: a prompt (data.input_key), an answer (data.output_key) and whether it is good\n"
      "(data.label_key: true or false).\n"},
+    {"orpo", "odds-ratio preference optimisation",
+     "Trains a policy on preferences without a reference: the next token of the better answers, "
+     "and\n"
+     "the odds of the better answer over the worse (orpo.beta).\n"},
+    {"simpo", "simple preference optimisation",
+     "Trains a policy on preferences without a reference: mean log-probs, which should differ by "
+     "a\n"
+     "margin (simpo.beta, simpo.gamma).\n"},
+    {"cpo", "contrastive preference optimisation",
+     "Trains a policy on preferences without a reference: the loss of dpo, and the next token of "
+     "the\n"
+     "better answers (cpo.beta, cpo.nll_loss_coef).\n"},
+    {"bco", "binary classifier optimisation on rated answers",
+     "Trains a policy on single answers that are good or bad, against a frozen reference and the "
+     "mean\n"
+     "reward so far. Rows: as for kto.\n"},
 };
 
 bool pairs(std::string_view method) {
-  return method == "rm" || method == "dpo" || method == "ipo" || method == "cdpo";
+  return (config::method_named(method) & config::kPairs) != 0;
 }
 
 // The beginning of `troupe train [METHOD] --help`: how it is called, what the method does, which
@@ -118,20 +134,20 @@ std::string advice_for(const std::string& word) {
   std::vector<std::string_view> words(std::begin(config::kMethodNames),
                                       std::end(config::kMethodNames));
   std::map<std::string_view, std::string> settings;
-  for (const char* key : {"algo.advantage.estimator", "algo.objective"}) {
+  for (const char* key : {"algo.advantage.estimator", "algo.objective", "dpo.loss"}) {
+    const std::string command = key == std::string("dpo.loss") ? "train dpo" : "train ppo";
     for (const core::Choice& choice : run_table().find(key)->words) {
       for (const std::string_view kind : {choice.name, choice.alias}) {
         if (kind.empty()) continue;
         words.push_back(kind);
-        settings.emplace(kind, std::string("--") + key + " " + std::string(choice.name));
+        settings.emplace(kind, "`" + command + "` with --" + key + " " + std::string(choice.name));
       }
     }
   }
   const std::string near(core::nearest_word(word, words));
   const auto found = settings.find(near);
   if (config::method_named(near) == config::kNoMethod && found != settings.end()) {
-    return (near == word ? "it" : near) + " is `train ppo` with " + found->second +
-           ", docs/recipes.md";
+    return (near == word ? "it" : near) + " is " + found->second + ", docs/recipes.md";
   }
   if (!near.empty()) return "did you mean `train " + near + "`?";
   return "choose one of " + config::method_names(config::kAllMethods);

@@ -19,7 +19,7 @@ using Rule = std::function<std::optional<core::Refusal>(const TrainConfig& confi
 
 struct HandedTables {
   std::vector<core::ChoiceTable> choices;  // for keys whose words this room does not define
-  std::vector<Rule> rules;                 // for reinforcement learning (method ppo)
+  std::vector<Rule> rules;
 };
 
 }  // namespace troupe::config

@@ -18,8 +18,16 @@ enum Methods : unsigned {
   kIpo = 32,
   kCdpo = 64,
   kKto = 128,
-  kPairs = kRm | kDpo | kIpo | kCdpo,        // learn from pairs of chosen and rejected
-  kPreference = kDpo | kIpo | kCdpo | kKto,  // have a reference model
+  kOrpo = 256,
+  kSimpo = 512,
+  kCpo = 1024,
+  kBco = 2048,
+  kVariants = kDpo | kIpo | kCdpo,            // the losses of the section dpo
+  kReferenceFree = kOrpo | kSimpo | kCpo,     // pairs without a reference model
+  kPairs = kRm | kVariants | kReferenceFree,  // learn from pairs of chosen and rejected
+  kRated = kKto | kBco,                       // learn from single answers, good or bad
+  kReferenced = kVariants | kRated,           // have a reference model
+  kPreference = kReferenced | kReferenceFree,
   kSupervised = kSft | kPretrain | kRm | kPreference,
   kAllMethods = kPpo | kSupervised,
 };
@@ -29,8 +37,8 @@ constexpr Methods operator|(Methods a, Methods b) {
 }
 
 // In the order of the bits.
-inline constexpr std::string_view kMethodNames[] = {"ppo", "sft", "pretrain", "rm",
-                                                    "dpo", "ipo", "cdpo",     "kto"};
+inline constexpr std::string_view kMethodNames[] = {
+    "ppo", "sft", "pretrain", "rm", "dpo", "ipo", "cdpo", "kto", "orpo", "simpo", "cpo", "bco"};
 
 // kNoMethod for an unknown name.
 Methods method_named(std::string_view name);

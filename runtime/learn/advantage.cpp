@@ -11,26 +11,35 @@ double mean_of(std::span<const double> values) {
 }
 
 core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
-                                                   std::span<const double> scores,
-                                                   const std::string& group) {
+                                                   const GroupScores& group,
+                                                   const std::string& name) {
+  const auto scores = group.scores;
   if (estimator->compares_samples() && scores.size() < 2) {
     return core::fail(core::ErrorCode::kInvalidArgument,
-                      "group of " + group + " has " + std::to_string(scores.size()) +
+                      "group of " + name + " has " + std::to_string(scores.size()) +
                           " finished sample(s); a group advantage needs at least 2 "
                           "(--rollout.n_samples_per_prompt)");
   }
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (!std::isfinite(scores[i])) {
       return core::fail(core::ErrorCode::kNumeric, "the score of sample " + std::to_string(i) +
-                                                       " in the group of " + group +
+                                                       " in the group of " + name +
                                                        " is not a finite number; check the reward");
+    }
+    if (estimator->divides_by_mean && scores[i] < 0) {
+      return core::fail(core::ErrorCode::kNumeric,
+                        "the score of sample " + std::to_string(i) + " in the group of " + name +
+                            " is " + std::to_string(scores[i]) + ", and " +
+                            std::string(estimator->name) +
+                            " divides by the mean of scores of at least 0; give another "
+                            "--algo.advantage.estimator, or a reward of 0 and more");
     }
   }
   if (!estimator->compares_samples()) return std::vector<double>(scores.begin(), scores.end());
   // Equal scores give exactly 0. Their rounded mean may differ from them, so do not subtract it.
   const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
   if (*low == *high) return std::vector<double>(scores.size(), 0.0);
-  return estimator->group_step(scores);
+  return estimator->group_step(group);
 }
 
 void whiten(std::span<double> advantages, bool divide) {

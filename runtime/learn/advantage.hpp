@@ -22,11 +22,12 @@ double mean_of(std::span<const double> values);
 
 // Applies the estimator's group step to the scores of one prompt's samples. An estimator that
 // compares samples needs at least two and gives exactly 0 when all scores are equal; any other
-// returns the scores unchanged. Errors, with `group` (the ticket's name) in the message:
-// kInvalidArgument (too few samples), kNumeric (a score that is not finite).
+// returns the scores unchanged. Errors, with `name` (the ticket's) in the message: kInvalidArgument
+// (too few samples), kNumeric (a score that is not finite, or below 0 where the estimator divides
+// by the mean).
 core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
-                                                   std::span<const double> scores,
-                                                   const std::string& group);
+                                                   const GroupScores& group,
+                                                   const std::string& name);
 
 // Replaces each A by (A - mean) / sqrt(max(population variance, 1e-8)); without `divide` by
 // A - mean. `advantages` has one entry per policy token of the update.

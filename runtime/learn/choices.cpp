@@ -3,6 +3,7 @@
 #include "runtime/learn/chosen.hpp"
 #include "runtime/learn/loss_rows.hpp"
 #include "runtime/learn/supervised/method_rows.hpp"
+#include "runtime/learn/supervised/pair_loss_rows.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -38,6 +39,7 @@ constexpr std::array kClipOrders = {
 constexpr auto kObjectives = facts_of(objective_rows());
 constexpr auto kKlEstimators = facts_of(kl_rows());
 constexpr auto kMethods = facts_of(method_rows());
+constexpr auto kPairLosses = facts_of(pair_loss_rows());
 
 }  // namespace
 
@@ -55,6 +57,10 @@ std::span<const KlEstimator> KlEstimator::all() {
 
 std::span<const Method> Method::all() {
   return kMethods;
+}
+
+std::span<const PairLoss> PairLoss::all() {
+  return kPairLosses;
 }
 
 std::span<const Reducer> Reducer::all() {
@@ -75,7 +81,8 @@ std::vector<core::ChoiceTable> choice_tables() {
           words_of<OptimKind>("actor.optim"),
           words_of<OptimKind>("critic.optim"),
           words_of<Schedule>("actor.lr_scheduler"),
-          words_of<Schedule>("critic.lr_scheduler")};
+          words_of<Schedule>("critic.lr_scheduler"),
+          words_of<PairLoss>("dpo.loss")};
 }
 
 }  // namespace troupe::learn

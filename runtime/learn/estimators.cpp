@@ -17,7 +17,8 @@ double deviation_of(std::span<const double> values, double mean) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
-std::vector<double> normalised(std::span<const double> scores) {
+std::vector<double> normalised(const GroupScores& group) {
+  const auto scores = group.scores;
   std::vector<double> advantages(scores.size());
   const double mean = mean_of(scores);
   const double scale = deviation_of(scores, mean) + kGrpoStdFloor;
@@ -26,15 +27,39 @@ std::vector<double> normalised(std::span<const double> scores) {
   return advantages;
 }
 
-std::vector<double> centred(std::span<const double> scores) {
-  const double mean = mean_of(scores);
+std::vector<double> minus(std::span<const double> scores, double baseline) {
   std::vector<double> advantages;
   for (const double score : scores)
-    advantages.push_back(score - mean);
+    advantages.push_back(score - baseline);
   return advantages;
 }
 
-std::vector<double> leave_one_out(std::span<const double> scores) {
+std::vector<double> centred(const GroupScores& group) {
+  return minus(group.scores, mean_of(group.scores));
+}
+
+// The baseline of least variance where a sample's squared gradient grows with its length (Hao et
+// al. 2025, eq. 5).
+std::vector<double> length_weighted(const GroupScores& group) {
+  double weighed = 0, tokens = 0;
+  for (std::size_t i = 0; i < group.scores.size(); ++i) {
+    weighed += group.tokens[i] * group.scores[i];
+    tokens += group.tokens[i];
+  }
+  return minus(group.scores, weighed / tokens);
+}
+
+// The gradient of log of the mean score rather than of the mean (Tajwar et al. 2026).
+std::vector<double> over_mean(const GroupScores& group) {
+  const double mean = mean_of(group.scores);
+  std::vector<double> advantages = minus(group.scores, mean);
+  for (double& advantage : advantages)
+    advantage /= mean;
+  return advantages;
+}
+
+std::vector<double> leave_one_out(const GroupScores& group) {
+  const auto scores = group.scores;
   std::vector<double> advantages;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     double others = 0;
@@ -76,6 +101,20 @@ constexpr std::array kEstimators = {
               .returns = discounted},
     Estimator{.name = "dr_grpo",
               .help = "R - mean of the group",
+              .group_step = centred,
+              .returns = discounted},
+    Estimator{.name = "maxrl",
+              .help = "(R - mean of the group) / that mean; scores of at least 0",
+              .divides_by_mean = true,
+              .group_step = over_mean,
+              .returns = discounted},
+    Estimator{.name = "opo",
+              .help = "R - mean of the group, each sample weighed by its length",
+              .group_step = length_weighted,
+              .returns = discounted},
+    Estimator{.name = "gpg",
+              .help = "R - mean of the group, scaled up for groups of equal scores",
+              .rescales = true,
               .group_step = centred,
               .returns = discounted},
     Estimator{.name = "reinforce",

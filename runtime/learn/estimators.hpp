@@ -23,15 +23,25 @@ struct SampleRewards {
   std::span<const double> log_w;   // l_p - l_mu; empty unless the estimator has reads_start
 };
 
+// The samples of one prompt, in order.
+struct GroupScores {
+  std::span<const double> scores;
+  std::span<const double> tokens;  // length of each sample
+};
+
 struct Estimator {
   std::string_view name, alias = {};
-  std::string_view help;     // one line, for the configuration
-  bool has_critic = false;   // reads the critic's values and computes their targets
-  bool whitens = false;      // advantages are whitened over all tokens of the update
-  bool reads_start = false;  // reads l_p before the first step, for weights w = exp(l_p - l_mu)
+  std::string_view help;         // one line, for the configuration
+  bool has_critic = false;       // reads the critic's values and computes their targets
+  bool whitens = false;          // advantages are whitened over all tokens of the update
+  bool reads_start = false;      // reads l_p before the first step, for weights w = exp(l_p - l_mu)
+  bool divides_by_mean = false;  // no score may be below 0
+  // Advantages are multiplied by the samples of the update over those whose group has scores that
+  // differ.
+  bool rescales = false;
   // Turns the scores of one prompt's samples into advantages relative to each other; null: scores
   // are used unchanged. Gets at least two scores, finite and not all equal.
-  std::vector<double> (*group_step)(std::span<const double> scores) = nullptr;
+  std::vector<double> (*group_step)(const GroupScores& group) = nullptr;
   // Advantages (and the critic's targets, if any) of one sample.
   TokenReturns (*returns)(const AlgoSettings& algo, const SampleRewards& sample) = nullptr;
 

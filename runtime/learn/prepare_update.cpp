@@ -1,5 +1,6 @@
 #include "runtime/learn/prepare_update.hpp"
 
+#include "runtime/learn/own_advantage.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 
 #include <algorithm>
@@ -99,7 +100,8 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
                                            core::Version start,
                                            std::vector<experience::Group> groups,
                                            const ScoreStart& score,
-                                           RunningMoments& moments) {
+                                           RunningMoments& moments,
+                                           RankGroup* ranks) {
   const AlgoSettings& algo = settings.algo;
   UpdateContext update;
   TROUPE_TRY_SET(update.staleness, check_experience(groups, start, algo.needs_reference(),
@@ -122,6 +124,7 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
   update.advantages = std::move(found.tokens);
   update.returns = std::move(found.returns);
   update.kl_of_sample = found.kl_of_sample;
+  if (algo.own_advantage) TROUPE_TRY(apply_own_advantage(settings.advantage.get(), ranks, update));
   if (algo.objective->pairs) {
     keep_best_and_worst(update.groups, update.advantages, update.scored);
   }

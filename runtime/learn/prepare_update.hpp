@@ -13,6 +13,8 @@
 
 namespace troupe::learn {
 
+class RankGroup;
+
 // Error kConfig, naming the key, for a setting that makes no sense. The configuration has narrower
 // ranges.
 core::Result<void> check_settings(const TrainerSettings& settings);
@@ -22,13 +24,14 @@ using ScoreStart = std::function<core::Result<TokenTable<float>>(
     const std::vector<experience::Group>& groups, const UpdatePlan& plan)>;
 
 // `start`: version of the weights that the update starts from. `score`: called only if l_p needs an
-// extra forward pass. Adds the scores to `moments` if the normaliser is on. Errors: those of
-// check_experience, update_advantages, plan_update and `score`; kConfig for a pair that no
-// micro-batch holds.
+// extra forward pass. Adds the scores to `moments` if the normaliser is on. `ranks`: null for one
+// process. Errors: those of check_experience, update_advantages, a user's own advantages,
+// plan_update and `score`; kConfig for a pair that no micro-batch holds.
 core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
                                            core::Version start,
                                            std::vector<experience::Group> groups,
                                            const ScoreStart& score,
-                                           RunningMoments& moments);
+                                           RunningMoments& moments,
+                                           RankGroup* ranks = nullptr);
 
 }  // namespace troupe::learn

@@ -50,6 +50,14 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
     return refuse("algo.kl.use_loss",
                   how + " has one advantage a sample: give --algo.kl.per_sample true too");
   }
+  if (algo.own_advantage && objective.pairs) {
+    return refuse("algo.advantage_file", "gives advantages, which " + how +
+                                             " does not read: give another --algo.objective");
+  }
+  if (estimator.divides_by_mean && algo.shaping.normalise_running) {
+    return refuse("reward.normalize",
+                  "running makes scores below 0, and " + by + " divides by their mean: give none");
+  }
   if (correction.weigh != nullptr && objective.pairs) {
     return refuse("algo.correction.type", "has nothing to weigh in " + how);
   }

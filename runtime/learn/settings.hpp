@@ -35,7 +35,8 @@ struct AlgoSettings {
   Chosen<Estimator> estimator = "group_norm";
   double gamma = 1.0, lambda = 1.0;
   double vtrace_rho_max = 1.0, vtrace_c_max = 1.0;
-  bool whiten_std = true;  // false: whitening subtracts only the mean
+  bool whiten_std = true;      // false: whitening subtracts only the mean
+  bool own_advantage = false;  // TrainerSettings::advantage replaces the estimator's advantages
 
   RewardShaping shaping;
   double reward_clip_low = -10, reward_clip_high = 10;

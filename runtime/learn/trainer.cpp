@@ -74,9 +74,10 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       return score(all, plan);
     };
     TROUPE_TRY_ASSIGN(update, prepare_update(settings_, version(), std::move(groups), score_start,
-                                             state_.moments));
+                                             state_.moments, model_->ranks()));
     if (RankGroup* const ranks = model_->ranks()) {
-      const InputCrc given = InputCrc().add(update.groups).add(update.advantages);
+      const InputCrc given =
+          InputCrc().add(update.groups).add(update.advantages).add(update.token_weights);
       TROUPE_TRY(ranks->all_same(given.value()));
     }
     update_.emplace(std::move(update));

@@ -9,6 +9,7 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/experience/group.hpp"
+#include "runtime/learn/advantage_source.hpp"
 #include "runtime/learn/ptx_term.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/packed.hpp"
@@ -32,6 +33,8 @@ struct TrainerSettings {
   std::uint64_t freezing_steps = 0;  // first updates, which leave the policy unchanged
   double ema_beta = -1;              // of the moving average of the weights; below 0 = none
   model::StorageDtype save_dtype = model::StorageDtype::kF32;  // of saved models
+  // A user's own advantages; null: those of the estimator, or this is a rank above 0.
+  std::shared_ptr<AdvantageSource> advantage;
   std::shared_ptr<const PtxTexts> ptx;  // texts of a next-token loss in every step; null: none
   // Where a batch that stops the run is written; empty = nowhere.
   std::filesystem::path dump_folder;

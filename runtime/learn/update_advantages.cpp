@@ -38,6 +38,7 @@ class Chain {
       TROUPE_TRY(group_step(index));
     const auto samples = static_cast<double>(samples_);
     if (samples_ > 0) result_.kl_of_sample = kl_sum_ / samples;
+    if (algo_.estimator->rescales) rescale_all();
     if (algo_.estimator->whitens) whiten_all();
     return std::move(result_);
   }
@@ -95,7 +96,7 @@ class Chain {
 
   core::Result<void> group_step(std::size_t index) {
     const experience::Group& group = groups_[index];
-    std::vector<double> scores;
+    std::vector<double> scores, tokens;
     std::vector<std::vector<double>> rewards;  // [sample][token]
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
       double score = score_of(group.samples[i]);
@@ -113,10 +114,13 @@ class Chain {
       }
       ++samples_;
       scores.push_back(score);
+      tokens.push_back(static_cast<double>(reward.size()));
       rewards.push_back(std::move(reward));
     }
-    TROUPE_TRY_ASSIGN(stepped,
-                      group_advantages(algo_.estimator, scores, experience::name_of(group.ticket)));
+    TROUPE_TRY_ASSIGN(stepped, group_advantages(algo_.estimator, {scores, tokens},
+                                                experience::name_of(group.ticket)));
+    const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
+    if (*low != *high) differing_ += scores.size();
     for (std::size_t i = 0; i < stepped.size(); ++i) {
       rewards[i].back() += algo_.clip_order->after_group_step ? clipped(stepped[i]) : stepped[i];
       estimate(index, i, rewards[i]);
@@ -139,6 +143,19 @@ class Chain {
   std::vector<double> log_weights(std::size_t index, std::size_t sample) const {
     return start_log_ratios(scored_, groups_, index, sample,
                             groups_[index].samples[sample].behaviour);
+  }
+
+  // A group of equal scores has no gradient but counts in the means of the loss: the others take
+  // its share.
+  void rescale_all() {
+    if (differing_ == 0) return;
+    const double factor = static_cast<double>(samples_) / static_cast<double>(differing_);
+    for (auto& group : result_.tokens) {
+      for (auto& sample : group) {
+        for (double& advantage : sample)
+          advantage *= factor;
+      }
+    }
   }
 
   void whiten_all() {
@@ -180,6 +197,7 @@ class Chain {
   UpdateAdvantages result_;
   double kl_sum_ = 0;
   std::int64_t samples_ = 0;
+  std::size_t differing_ = 0;  // samples of groups whose scores are not all equal
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ double anchor_share(core::Version made_by, core::Version start, core::Version no
 }  // namespace
 
 bool start_needed(const AlgoSettings& algo) {
-  return algo.kl_in_reward() || (algo.kl_coef != 0 && algo.kl_target > 0) ||
+  return algo.own_advantage || algo.kl_in_reward() || (algo.kl_coef != 0 && algo.kl_target > 0) ||
          algo.estimator->reads_start || algo.correction->masks_update;
 }
 
@@ -107,6 +107,11 @@ TokenBatch token_batch(const AlgoSettings& algo,
           algo.reducer->weight(counts, static_cast<double>(count), algo.reducer_constant);
       append(batch.advantage, update.advantages[part.group][i]);
       batch.weight.insert(batch.weight.end(), count, weight);
+      if (!update.token_weights.empty()) {
+        const std::vector<double>& own = update.token_weights[part.group][i];
+        for (std::size_t t = 0; t < count; ++t)
+          batch.weight[batch.weight.size() - count + t] *= own[t];
+      }
       append(batch.behaviour, sample.behaviour);
       if (algo.needs_reference()) append(batch.reference, sample.reference);
       if (update.anchor == AnchorSource::kBehaviour) append(batch.anchor, sample.behaviour);

@@ -37,7 +37,8 @@ struct UpdateContext {
   core::Version start = 0;   // version of the weights that the update starts from
   TokenTable<float> scored;  // l_p of an extra forward pass; empty if there was none
   TokenTable<double> keep;   // 0 for tokens that the correction masks, else 1; empty: no mask
-  std::int64_t pairs = 0;    // pairs of a best and a worst sample to learn from (online_dpo)
+  TokenTable<double> token_weights = {};  // a user's own factors of the loss; empty: all 1
+  std::int64_t pairs = 0;  // pairs of a best and a worst sample to learn from (online_dpo)
 };
 
 // Chooses where l_p comes from. `start_needed`: something reads l_p before the first step, so sg(l)
@@ -48,7 +49,7 @@ AnchorSource anchor_source(Chosen<Objective> objective,
                            bool start_needed);
 
 // Whether something reads l_p before the first step: the KL in the reward, a steered KL
-// coefficient, the estimator, or the correction's mask.
+// coefficient, the estimator, the correction's mask, or a user's own advantages.
 bool start_needed(const AlgoSettings& algo);
 
 // Whether an update of so many optimiser steps has an extra forward pass before the first, for l_p.

@@ -60,10 +60,10 @@ class Recipes : public ::testing::TestWithParam<std::string> {
       out.insert(out.end(), more.begin(), more.end());
     };
     if (method != "ppo") {
-      const std::string rows = method == "sft"        ? "train.jsonl"
-                               : method == "pretrain" ? "texts.jsonl"
-                               : method == "kto"      ? "rated.jsonl"
-                                                      : "pairs.jsonl";
+      const std::string rows = method == "sft"                      ? "train.jsonl"
+                               : method == "pretrain"               ? "texts.jsonl"
+                               : method == "kto" || method == "bco" ? "rated.jsonl"
+                                                                    : "pairs.jsonl";
       add({"--data.dataset", path(rows), "--train.batch_size", "4", "--data.max_len", "64"});
       return out;
     }

@@ -21,6 +21,10 @@ inline const std::vector<Method>& methods() {
       {"ipo", "pairs.jsonl", {"--data.prompt_key", "input"}},
       {"cdpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
       {"kto", "rated.csv", {}},
+      {"orpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
+      {"simpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
+      {"cpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
+      {"bco", "rated.csv", {}},
   };
   return all;
 }

@@ -61,8 +61,10 @@ TEST(Supervised, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
 
 TEST(Supervised, KilledAndResumedEqualsAnUnbrokenRun) {
   const TinySupervised files;
-  for (const char* name : {"sft", "kto"}) {
-    const Method& method = name == std::string("sft") ? methods()[0] : methods()[6];
+  for (const char* name : {"sft", "kto", "bco"}) {
+    const Method& method =
+        *std::find_if(methods().begin(), methods().end(),
+                      [&](const Method& one) { return one.name == std::string(name); });
     const std::string whole = std::string(name) + "_whole", killed = std::string(name) + "_killed";
     const ProgramRun unbroken = run_troupe(files.words(method, whole, 7));
     ASSERT_EQ(unbroken.status, 0) << unbroken.output;

@@ -21,7 +21,7 @@ def ended(words, **environment):
 
 def test_every_example_is_run_here():
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == {
-        "README.md", "openai_client.py", "length_reward.py", "best_of_n.sh"}
+        "README.md", "openai_client.py", "length_reward.py", "length_advantage.py", "best_of_n.sh"}
 
 
 def test_the_openai_client_talks_and_scores(folder, model, tokenizer):  # noqa: F811
@@ -55,6 +55,28 @@ def test_the_reward_function_trains(folder, tmp_path):  # noqa: F811
     assert [s["reward"] for s in samples] == [
         r - 0.5 * min(len(s["response"]), 200) / 200 for r, s in zip(right, samples)]
     assert metrics["reward/extra/right"] == sum(right) / 4
+
+
+def test_the_advantage_function_trains(folder, tmp_path):  # noqa: F811
+    """What it gives is worked out on three samples; and a run with it has another gradient than one without."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}) + "\n" for n in range(4)))
+    config = tmp_path / "run.yaml"
+    config.write_text("rollout: {batch_size: 2, n_samples_per_prompt: 4, max_new_tokens: 8}\n"
+                      "train: {max_steps: 1, threads: 1}\ncluster: {transport: loopback}\n"
+                      "data: {input_key: prompt, prompt_max_len: 64}\n"
+                      "algo: {advantage: {estimator: dr_grpo}, objective: ppo}\n")
+    scope = {}
+    exec((EXAMPLES / "length_advantage.py").read_text(), scope)
+    assert scope["advantage"]([1.0, 0.0, 5.0], [0, 0, 1], [2, 6, 4], [0, 1, 0]) == {
+        "advantages": [[0.5] * 2, [-0.5 * 4 / 6] * 6, [0.0] * 4], "weights": [[1.0] * 2, [0.0] * 6, [1.0] * 4]}
+    norms = []
+    for name, flags in (("own", ["--algo.advantage_file", EXAMPLES / "length_advantage.py"]), ("plain", [])):
+        ended([BUILD / "troupe", "train", "ppo", config, "--actor.model_name_or_path", folder,
+               "--data.prompt_dataset", rows, "--reward.python", EXAMPLES / "length_reward.py",
+               "--data.label_key", "answer", "--run.path", tmp_path / name, *flags])
+        norms.append(json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])["policy/grad_norm"])
+    assert norms[0] != norms[1]
 
 
 def test_the_loop_over_files_keeps_the_best_of_each_prompt(folder, tmp_path):  # noqa: F811

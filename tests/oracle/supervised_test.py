@@ -3,10 +3,12 @@
 Three optimiser steps of `troupe train METHOD` on a tiny Llama, every row in every step, cut into
 several micro-batches, against the same steps in float64 by torch.optim.AdamW and clip_grad_norm_ on
 transformers' Llama. The losses are TRL 1.16's own code where it computes the same thing, run on
-stubs of its trainers: DPOTrainer._compute_loss (`sigmoid`; `ipo`, which divides by length; `sft` for
-the extra NLL), KTOTrainer._compute_loss, RewardTrainer.compute_loss; transformers' loss with labels
-for sft and pretrain; and a line of torch for cdpo (TRL's sigmoid ignores label_smoothing, its
-`robust` is another loss) and for ipo over sums, as the paper has it. Conventions that no oracle
+stubs of its trainers: DPOTrainer._compute_loss (every row of `dpo.loss`; its `ipo` divides by length,
+its `sft` is the extra NLL), ORPOTrainer.odds_ratio_loss, CPOTrainer.cpo_loss (cpo and simpo),
+KTOTrainer._compute_loss, RewardTrainer.compute_loss; transformers' loss with labels for sft and
+pretrain; and lines of torch for cdpo (TRL's sigmoid ignores label_smoothing, its `robust` is another
+loss), for ipo over sums, as the paper has it, and for bco, whose trainer this TRL no longer has (a running
+mean of all rewards, this step's included; no UDM). Conventions that no oracle
 gives: plain answers end with the end token, and kto takes its z over each prompt with the answer of
 the step's next row (with two rows: the other's answer). The load-balancing loss of experts is
 transformers' load_balancing_loss_func over each micro-batch.
@@ -27,10 +29,12 @@ from transformers import (AutoModelForCausalLM, AutoModelForSequenceClassificati
                           LlamaForCausalLM, LlamaForSequenceClassification, Qwen3MoeConfig)
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 from trl import DPOTrainer, KTOTrainer, RewardTrainer
+from trl.experimental.cpo import CPOTrainer
+from trl.experimental.orpo import ORPOTrainer
 
 BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
 END = 256
-STEPS, LR, EPS, CLIP, BETA = 3, 1e-3, 1e-4, 0.5, 0.2
+STEPS, LR, EPS, CLIP, BETA, TAU = 3, 1e-3, 1e-4, 0.5, 0.2, 0.07
 
 PAIRS = [("1+1=", "2", "11", 0.0), ("what is two and two? ", "four", "a fish, I think", 0.5),
          ("9-4=", "5", "13", -0.25), ("say yes: ", "yes", "no", 1.0)]
@@ -146,7 +150,7 @@ class StubAccelerator:
 def stub(**members):
     return types.SimpleNamespace(
         model=types.SimpleNamespace(training=True), accelerator=StubAccelerator(),
-        args=types.SimpleNamespace(center_rewards_coefficient=None), aux_loss_enabled=False, _metrics={"train": collections.defaultdict(list)},
+        args=types.SimpleNamespace(center_rewards_coefficient=None, discopop_tau=TAU), aux_loss_enabled=False, _metrics={"train": collections.defaultdict(list)},
         _total_train_tokens=0, _tp_size=1, **members)
 
 
@@ -156,12 +160,12 @@ def outputs_of(batch, log_probs):
         log_probs=log_probs, entropy=zeros, mean_logits=zeros, is_top1=zeros.bool())
 
 
-def trl_dpo(model, frozen, types_, weights, beta=BETA):
+def trl_dpo(model, frozen, types_, weights, beta=BETA, smoothing=0.0):
     batch = Batch([(p, c) for p, c, _, _ in PAIRS] + [(p, r) for p, _, r, _ in PAIRS])
     with torch.no_grad():
         chosen, rejected = batch.log_probs(frozen).sum(1).chunk(2)
     trainer = stub(ld_alpha=None, precompute_ref_logps=True, f_divergence_type="reverse_kl", beta=beta,
-                   loss_types=types_, loss_weights=weights, label_smoothing=0.0, use_weighting=False)
+                   loss_types=types_, loss_weights=weights, label_smoothing=smoothing, use_weighting=False)
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention,
               "completion_mask": batch.completion, "ref_chosen_logps": chosen,
               "ref_rejected_logps": rejected}
@@ -214,7 +218,7 @@ def compare(root, name, method, rows, keys, loss_of, score=False, micro=60):
     for row, figures in zip(ours, metrics):
         for key in set(row) & set(figures) & {"rewards/chosen", "rewards/rejected", "rewards/margins",
                                               "rewards/accuracies", "logps/chosen", "logps/rejected",
-                                              "policy/aux_loss"}:
+                                              "policy/aux_loss", "rewards/delta"}:
             assert row[key] == pytest.approx(figures[key], rel=1e-4, abs=1e-5), key
 
 
@@ -335,6 +339,77 @@ def test_cdpo_gives_the_other_order_its_share(root):
 
     compare(root, "cdpo", "cdpo", PAIR_ROWS,
             {**PAIR_KEYS, "dpo.beta": BETA, "dpo.label_smoothing": 0.2}, loss_of)
+
+
+@pytest.mark.parametrize("loss, smoothing", [
+    ("hinge", 0), ("robust", 0.1), ("exo_pair", 0.01), ("nca_pair", 0), ("sppo_hard", 0), ("aot", 0.15),
+    ("apo_zero", 0), ("apo_down", 0), ("discopop", 0), ("sigmoid_norm", 0)])
+def test_the_losses_of_a_pair_are_trls(root, loss, smoothing):
+    """A step's rows are one batch here, so aot sorts the same log-ratios as TRL."""
+    means = loss == "sigmoid_norm"
+    keys = {**PAIR_KEYS, "dpo.beta": BETA, "dpo.label_smoothing": smoothing, "dpo.length_mean": str(means).lower(),
+            "dpo.loss": loss.removesuffix("_norm"), "dpo.discopop_tau": TAU}
+
+    def loss_of(model, frozen):
+        value, figures = trl_dpo(model, frozen, [loss], [1.0], smoothing=smoothing)
+        return value, {} if means else figures
+
+    compare(root, f"dpo_{loss}", "dpo", PAIR_ROWS, keys, loss_of)
+
+
+def answers_of(model):
+    """Log-probs of the answers, [pairs, tokens], and their counts of tokens: better ones, then worse ones."""
+    for answers in ([(p, c) for p, c, _, _ in PAIRS], [(p, r) for p, _, r, _ in PAIRS]):
+        batch = Batch(answers)
+        yield batch.log_probs(model), batch.completion.sum(1)
+
+
+def figures_of(chosen, rejected):
+    return {"rewards/chosen": [chosen.mean().item()], "rewards/rejected": [rejected.mean().item()],
+            "rewards/margins": [(chosen - rejected).mean().item()]}
+
+
+def test_orpo_is_trls_odds_ratio_and_the_next_token(root):
+    """TRL's next-token loss is over prompt and answer, which the paper's is not."""
+    def loss_of(model, frozen):
+        (chosen, count), (rejected, others) = answers_of(model)
+        losses, *rewards, _, _ = ORPOTrainer.odds_ratio_loss(stub(beta=BETA), chosen.sum(1) / count,
+                                                             rejected.sum(1) / others)
+        return -chosen.sum() / count.sum() - losses.mean(), figures_of(*rewards)
+
+    compare(root, "orpo", "orpo", PAIR_ROWS, {**PAIR_KEYS, "orpo.beta": BETA}, loss_of)
+
+
+@pytest.mark.parametrize("method, nll, means", [("cpo", 1, False), ("simpo", 0.3, True)])
+def test_cpo_and_simpo_are_trls(root, method, nll, means):
+    def loss_of(model, frozen):
+        (chosen, count), (rejected, others) = answers_of(model)
+        trainer = stub(beta=BETA, alpha=0.0, loss_type="simpo" if means else "sigmoid", simpo_gamma=0.4,
+                       label_smoothing=0.0)
+        losses, *rewards = CPOTrainer.cpo_loss(trainer, chosen.sum(1) / (count if means else 1),
+                                               rejected.sum(1) / (others if means else 1))
+        return losses.mean() - nll * chosen.sum() / count.sum(), figures_of(*rewards)
+
+    keys = {**PAIR_KEYS, f"{method}.beta": BETA, f"{method}.nll_loss_coef": nll}
+    keys |= {"simpo.gamma": 0.4} if means else {}
+    compare(root, f"{method}_{nll}", method, PAIR_ROWS, keys, loss_of)
+
+
+def test_bco_classifies_around_the_running_mean(root):
+    rows = [("1+1=", "2", True), ("what is two and two? ", "a fish, I think", False), ("9-4=", "5", True)]
+    seen = []
+
+    def loss_of(model, frozen):
+        own = Batch([(p, a) for p, a, _ in rows])
+        rewards = BETA * (own.log_probs(model).sum(1) - own.log_probs(frozen).sum(1).detach())
+        seen.extend(rewards.tolist())
+        sign = torch.tensor([1.0 if good else -1.0 for *_, good in rows])
+        delta = sum(seen) / len(seen)
+        return -F.logsigmoid(sign * (rewards - delta)).mean(), {"rewards/delta": [delta]}
+
+    compare(root, "bco", "bco", [{"input": p, "output": a, "label": good} for p, a, good in rows],
+            {"bco.beta": BETA}, loss_of, micro=40)
+    assert abs(sum(seen[:3])) < 1e-6 < abs(sum(seen))
 
 
 def test_kto_is_trls(root):

@@ -93,6 +93,13 @@ def test_other_group_steps_are_the_formulas():
     close(our_advantages("rloo", scores, lengths), r - (r.sum(1, keepdims=True) - r) / 3, 1e-12)
     centred = r - r.mean(1, keepdims=True)
     close(our_advantages("dr_grpo", scores, lengths), centred, 1e-12)
+    baseline = (n * r).sum(1, keepdims=True) / n.sum(1, keepdims=True)  # verl's opo
+    close(our_advantages("opo", scores, lengths)[:2], (r - baseline)[:2], 1e-12)
+    # gpg's paper: B / (B - M), M samples of groups whose scores are all equal (verl counts scores of 0)
+    close(our_advantages("gpg", scores, lengths), centred * 6 / 5, 1e-12)
+    right = np.abs(r)  # maxrl's paper: rewards of 0 and more
+    close(our_advantages("maxrl", torch.tensor(right), lengths)[3:], (right / right.mean(1, keepdims=True) - 1)[3:],
+          1e-12)
     per_token = np.repeat(centred.ravel(), n.ravel())
     white = (centred - per_token.mean()) / np.sqrt(max(per_token.var(), 1e-8))
     close(our_advantages("reinforce_baseline", scores, lengths), white, 1e-12)

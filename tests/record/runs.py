@@ -90,7 +90,7 @@ def in_two_parts(name, method, base, *changes):
 
 
 # --- estimators, objectives, reducers, corrections -------------------------------------------------
-for estimator in ("group_norm", "dr_grpo", "rloo", "reinforce_baseline"):
+for estimator in ("group_norm", "dr_grpo", "rloo", "reinforce_baseline", "maxrl", "opo", "gpg"):
     ppo(f"estimator.{estimator}", {"algo.advantage.estimator": estimator}, KL)
 ppo("estimator.grpo_is_group_norm", {"algo.advantage.estimator": "grpo"}, KL,
     like="estimator.group_norm")
@@ -298,6 +298,9 @@ CHAT_PAIRS = {"data.dataset": "inputs/data/chat_pairs.jsonl"}
 supervised("dpo.chats_and_nll", "dpo", CHAT_PAIRS, {"dpo.beta": 0.3, "dpo.nll_loss_coef": 0.2})
 supervised("dpo.other_reference", "dpo", PAIRS, {"ref.model_name_or_path": "inputs/other"})
 supervised("ipo.length_mean", "ipo", PAIRS, {"dpo.length_mean": True})
+for method in ("orpo", "simpo", "cpo"):
+    supervised(f"{method}.plain", method, PAIRS)
+supervised("dpo.aot", "dpo", PAIRS, {"dpo.loss": "aot"})
 supervised("cdpo.smoothing", "cdpo", PAIRS, {"dpo.label_smoothing": 0.3})
 supervised("kto.weights", "kto", RATED, {"kto.beta": 0.5, "kto.desirable_weight": 1.25,
                                          "kto.undesirable_weight": 0.75,
@@ -320,6 +323,8 @@ in_two_parts("resume.lora", "ppo", PPO, FLAT, {"actor.lora.rank": 4})
 in_two_parts("resume.processes", "ppo", PPO, FLAT, CRITIC, CAF, {"rollout.generators": 2})
 for method, rows in WITH.items():
     in_two_parts(f"resume.{method}", method, SUPERVISED, FLAT_SUPERVISED, rows)
+in_two_parts("resume.bco", "bco", SUPERVISED, FLAT_SUPERVISED, RATED)
+in_two_parts("resume.advantage_file", "ppo", PPO, FLAT, {"algo.advantage_file": "inputs/data/advantage.py"})
 LONG = {"train.max_steps": 8, "ckpt.save_steps": 1}
 ppo("killed.grpo.whole", LONG, KL, {"ckpt.save_steps": 0})
 ppo("killed.grpo", LONG, KL, kill=True, like="killed.grpo.whole")
@@ -362,9 +367,10 @@ add("recipe.reinforce_pp", ["train", "ppo", "configs/reinforce_pp.yaml",
 for recipe in ("ppo_openrlhf", "ppo_paper"):
     add(f"recipe.{recipe}", ["train", "ppo", f"configs/{recipe}.yaml",
                              *words({**RECIPE_PPO, **ONE, "reward.model_name_or_path": "inputs/rm-a"})])
-RECIPES = ("cdpo", "cispo", "dapo", "decoupled_async", "demo_arithmetic", "dpo", "dr_grpo",
-           "grpo_paper", "gspo", "ipo", "kto", "online_dpo", "ppo_openrlhf", "ppo_paper", "pretrain",
-           "reinforce_pp", "reinforce_pp_baseline", "rloo_paper", "rm", "sft", "vtrace_async")
+RECIPES = ("bco", "cdpo", "cispo", "cpo", "dapo", "decoupled_async", "demo_arithmetic", "dpo", "dpo_aot",
+           "dpo_robust", "dr_grpo", "gpg", "grpo_paper", "gspo", "ipo", "kto", "maxrl", "online_dpo", "opo", "orpo",
+           "ppo_openrlhf", "ppo_paper", "pretrain", "reinforce_pp", "reinforce_pp_baseline", "rloo_paper", "rm",
+           "sft", "simpo", "vtrace_async")
 add("recipe.values", *[["config", "show", f"configs/{recipe}.yaml"] for recipe in RECIPES])
 
 # --- programs that work on files ---------------------------------------------------------------------------------

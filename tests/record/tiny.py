@@ -198,6 +198,14 @@ PLAIN_REWARD = '''def reward_func(queries, prompts, labels):
 
 # Holds the first group back until the samples of the next update are made too: the groups of update 1
 # are scored one after the other, and those of update 2 take milliseconds.
+ADVANTAGE = '''import random
+
+
+def advantage(advantages, logprobs, lengths, seed, update):
+    draw = random.Random(1000 * seed + update)
+    return {"advantages": [a * (1 - l / 4) for a, l in zip(advantages, logprobs)],
+            "weights": [w for n in lengths for w in [0.5 + draw.random()] * int(n)]}
+'''
 LATE_REWARD = '''import time
 
 calls = 0
@@ -266,6 +274,7 @@ def write_data(folder):
     (folder / "reward.py").write_text(REWARD)
     (folder / "plain_reward.py").write_text(PLAIN_REWARD)
     (folder / "late_reward.py").write_text(LATE_REWARD)
+    (folder / "advantage.py").write_text(ADVANTAGE)
 
 
 def write_inputs(folder):

@@ -92,6 +92,7 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   TROUPE_TRY(add_files(all, "data.prompt_dataset", config.data.prompt_dataset));
   TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
   TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
+  TROUPE_TRY(add_files(all, "algo.advantage_file", config.algo.advantage_file, true));
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include "actors/gang/leading_trainers.hpp"
 #include "actors/generator/generator_role.hpp"
 #include "actors/policy/policy_role.hpp"
+#include "actors/policy/python_advantage.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "actors/reference/reference_role.hpp"
 #include "actors/reward/http_reward.hpp"
@@ -74,6 +75,19 @@ Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
     warn(text);
   }
   return {};
+}
+
+// The source of a user's own advantages; null without one.
+Result<std::shared_ptr<learn::AdvantageSource>> make_advantage(const config::TrainConfig& config) {
+  if (config.algo.advantage_file.empty()) return std::shared_ptr<learn::AdvantageSource>();
+  actors::AdvantageOptions options;
+  options.file = config.algo.advantage_file;
+  options.deadline = seconds_of(config.algo.advantage_deadline_s);
+  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  options.has_reference = has_reference(config);
+  options.has_critic = has_critic(config);
+  options.note = &warn;
+  return actors::make_python_advantage(std::move(options));
 }
 
 }  // namespace
@@ -203,6 +217,9 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
+  if (order.spawn.rank == 0) {
+    TROUPE_TRY_SET(settings.advantage, make_advantage(config));
+  }
   const auto read = elements_to_read(order.spawn, config, settings.optim, *team);
   auto params = std::move(shared_.params);
   if (!params) {

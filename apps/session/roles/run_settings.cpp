@@ -48,6 +48,7 @@ void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo)
   algo.vtrace_rho_max = config.algo.advantage.rho_max;
   algo.vtrace_c_max = config.algo.advantage.c_max;
   algo.whiten_std = !config.algo.advantage.no_std_norm;
+  algo.own_advantage = !config.algo.advantage_file.empty();
   algo.shaping.normalise_running = config.reward.normalize == config::Normalize::kRunning;
   algo.shaping.overlong_tokens = config.reward.overlong_buffer_len;
   algo.shaping.overlong_factor = config.reward.overlong_penalty_factor;
@@ -66,21 +67,43 @@ learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
   return algo;
 }
 
+double beta_of(const config::TrainConfig& config) {
+  switch (config.method) {
+    case config::kKto:
+      return config.kto.beta;
+    case config::kOrpo:
+      return config.orpo.beta;
+    case config::kSimpo:
+      return config.simpo.beta;
+    case config::kCpo:
+      return config.cpo.beta;
+    case config::kBco:
+      return config.bco.beta;
+    default:
+      return config.dpo.beta;
+  }
+}
+
 learn::LossSettings loss_settings(const config::TrainConfig& config) {
   learn::LossSettings loss;
   loss.method = config::method_names(config.method);
-  loss.beta = loss.method->rated() ? config.kto.beta : config.dpo.beta;
+  loss.beta = beta_of(config);
+  if (config.method == config::kDpo) loss.pair_loss = config.dpo.loss;
   loss.label_smoothing = config.dpo.label_smoothing;
-  loss.nll_coef = config.dpo.nll_loss_coef;
+  loss.nll_coef = config.method == config::kSimpo ? config.simpo.nll_loss_coef
+                  : config.method == config::kCpo ? config.cpo.nll_loss_coef
+                                                  : config.dpo.nll_loss_coef;
   loss.length_mean = config.dpo.length_mean;
+  loss.simpo_gamma = config.simpo.gamma;
+  loss.discopop_tau = config.dpo.discopop_tau;
   loss.desirable_weight = config.kto.desirable_weight;
   loss.undesirable_weight = config.kto.undesirable_weight;
   return loss;
 }
 
-std::optional<core::Refusal> algo_refusal(const config::TrainConfig& config) {
-  if (config.method != config::kPpo) return std::nullopt;
-  return learn::refusal(algo_settings(config));
+std::optional<core::Refusal> learning_refusal(const config::TrainConfig& config) {
+  return config.method == config::kPpo ? learn::refusal(algo_settings(config))
+                                       : learn::refusal(loss_settings(config));
 }
 
 std::optional<core::Refusal> groups_refusal(const config::TrainConfig& config) {
@@ -97,7 +120,7 @@ std::optional<core::Refusal> groups_refusal(const config::TrainConfig& config) {
 }  // namespace
 
 const config::Table& run_table() {
-  static const config::Table table({learn::choice_tables(), {algo_refusal, groups_refusal}});
+  static const config::Table table({learn::choice_tables(), {learning_refusal, groups_refusal}});
   return table;
 }
 

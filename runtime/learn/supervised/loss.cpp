@@ -2,6 +2,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/learn/supervised/method_rows.hpp"
+#include "runtime/learn/supervised/pair_loss_rows.hpp"
 #include "runtime/learn/tensors.hpp"
 
 #include <c10/core/GradMode.h>
@@ -14,6 +15,18 @@ namespace {
 
 // The rows with their `formula`, which calls LibTorch; Method::all() has them without it.
 constexpr auto kMethodRows = method_rows();
+constexpr auto kPairLossRows = pair_loss_rows();
+
+// A log-prob nearer to 0 than this counts as this, so that the odds stay finite.
+constexpr double kLogProb_max = -1e-12;
+
+using Formula = at::Tensor (*)(const RowTerms& terms);
+
+Formula formula_of(const LossSettings& s) {
+  const PairLoss* const row = s.pair_row();
+  if (row == nullptr) return kMethodRows[s.method.index()].formula;
+  return kPairLossRows[Chosen<PairLoss>(*row).index()].formula;
+}
 
 // The divisor of a mean over `tokens` tokens: at least 1, so that an answer that was cut to no
 // token has the mean 0.
@@ -24,19 +37,24 @@ double at_least_one(double tokens) {
   return std::max(tokens, 1.0);
 }
 
-// beta (l - l_ref) of each row's answers, or their scores by a reward model; [rows].
+// beta (l - l_ref) of each row's answers, beta l without a reference, or their scores by a reward
+// model; [rows].
 struct Rewards {
   at::Tensor chosen, rejected;
 };
 
-Rewards implicit_rewards(const LossSettings& s,
-                         const RowFacts& facts,
-                         const at::Tensor& first,
-                         const at::Tensor& second) {
-  TROUPE_CHECK(facts.reference_first.size() == facts.size(), "one reference log-prob per answer");
-  Rewards out{first - tensor_of(facts.reference_first), {}};
-  if (second.defined()) out.rejected = second - tensor_of(facts.reference_second);
-  if (s.length_mean) {
+Rewards rewards_of(const LossSettings& s,
+                   const RowFacts& facts,
+                   const at::Tensor& first,
+                   const at::Tensor& second) {
+  Rewards out{first, second};
+  if (s.method->scores) return out;
+  if (s.method->reference) {
+    TROUPE_CHECK(facts.reference_first.size() == facts.size(), "one reference log-prob per answer");
+    out.chosen = first - tensor_of(facts.reference_first);
+    if (second.defined()) out.rejected = second - tensor_of(facts.reference_second);
+  }
+  if (s.takes_means()) {
     out.chosen = out.chosen / at_least_one(facts.first_tokens);
     out.rejected = out.rejected / at_least_one(facts.second_tokens);
   }
@@ -77,19 +95,6 @@ at::Tensor score_comparison(const RowTerms& t) {
   return -at::log_sigmoid(t.chosen - t.rejected - tensor_of(t.facts.margin));
 }
 
-at::Tensor dpo_rows(const RowTerms& t) {
-  const LossSettings& s = t.settings;
-  const auto h = t.chosen - t.rejected;  // beta times the h of docs/algorithms.md
-  auto loss = -(1 - s.label_smoothing) * at::log_sigmoid(h);
-  if (s.label_smoothing > 0) loss = loss - s.label_smoothing * at::log_sigmoid(-h);
-  return loss;
-}
-
-at::Tensor ipo_rows(const RowTerms& t) {
-  const auto h = (t.chosen - t.rejected) / t.settings.beta;
-  return at::square(h - 1 / (2 * t.settings.beta));
-}
-
 at::Tensor kto_rows(const RowTerms& t) {
   const LossSettings& s = t.settings;
   const auto good = tensor_of(t.facts.desirable);
@@ -97,6 +102,29 @@ at::Tensor kto_rows(const RowTerms& t) {
   const auto gain = s.desirable_weight * (1 - at::sigmoid(t.chosen - z));
   const auto cost = s.undesirable_weight * (1 - at::sigmoid(z - t.chosen));
   return good * gain + (1 - good) * cost;
+}
+
+at::Tensor orpo_rows(const RowTerms& t) {
+  const double beta = t.settings.beta;
+  const auto log_odds = [&](const at::Tensor& reward) {
+    const auto mean = at::clamp_max(reward / beta, kLogProb_max);
+    return mean - at::log(-at::expm1(mean));
+  };
+  return -beta * at::log_sigmoid(log_odds(t.chosen) - log_odds(t.rejected));
+}
+
+at::Tensor simpo_rows(const RowTerms& t) {
+  return -at::log_sigmoid(t.chosen - t.rejected - t.settings.simpo_gamma);
+}
+
+at::Tensor cpo_rows(const RowTerms& t) {
+  return -at::log_sigmoid(t.chosen - t.rejected);
+}
+
+at::Tensor bco_rows(const RowTerms& t) {
+  const auto good = tensor_of(t.facts.desirable);
+  const auto lead = t.chosen - t.settings.beta * t.totals.z;
+  return -good * at::log_sigmoid(lead) - (1 - good) * at::log_sigmoid(-lead);
 }
 
 double sum_of(std::span<const double> values) {
@@ -131,14 +159,14 @@ at::Tensor supervised_loss(const LossSettings& s,
   own.rows = static_cast<double>(facts.size());
   own.first_tokens = sum_of(facts.first_tokens);
   at::Tensor loss;
-  const auto formula = kMethodRows[s.method.index()].formula;
+  const Formula formula = formula_of(s);
   if (formula == nullptr) {
     loss = -first.sum() / at_least_one(totals.first_tokens);
   } else {
-    const Rewards rewards =
-        s.method->reference ? implicit_rewards(s, facts, first, second) : Rewards{first, second};
+    const Rewards rewards = rewards_of(s, facts, first, second);
     loss = formula({s, facts, totals, rewards.chosen, rewards.rejected}).sum() / totals.rows;
-    if (s.nll_coef != 0) loss = loss - s.nll_coef * first.sum() / at_least_one(totals.first_tokens);
+    const double nll = s.nll_weight();
+    if (nll != 0) loss = loss - nll * first.sum() / at_least_one(totals.first_tokens);
     note_rewards(s, facts, totals, rewards, own);
   }
   if (!s.method->scores) {
@@ -181,12 +209,13 @@ Metrics row_metrics(const LossSettings& s, const RowFigures& f, double z) {
     rows.emplace_back("rewards/margins", chosen - rejected);
   }
   rows.emplace_back("rewards/accuracies", mean(f.correct, f.rows));
-  if (s.method->rated()) rows.emplace_back("kl/z", z);
-  if (s.method->pairs() && s.method->reference) {
+  if (s.step_wide() == StepWide::kMismatchedKl) rows.emplace_back("kl/z", z);
+  if (s.step_wide() == StepWide::kRunningMean) rows.emplace_back("rewards/delta", s.beta * z);
+  if (s.method->pairs() && !s.method->scores) {
     rows.emplace_back("logps/chosen", mean(f.chosen_logprobs, f.rows));
     rows.emplace_back("logps/rejected", mean(f.rejected_logprobs, f.rows));
   }
-  if (s.nll_coef != 0) rows.emplace_back("policy/nll", mean(f.nll, f.first_tokens));
+  if (s.nll_weight() != 0) rows.emplace_back("policy/nll", mean(f.nll, f.first_tokens));
   return rows;
 }
 

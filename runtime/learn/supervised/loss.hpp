@@ -25,7 +25,10 @@ struct RowFacts {
   std::vector<double> first_tokens, second_tokens;        // number of target tokens
   std::vector<double> reference_first, reference_second;  // sums of the reference's log-probs
   std::vector<double> margin;                             // of rm
-  std::vector<double> desirable;                          // of kto: 1 for a good answer, else 0
+  std::vector<double> desirable;                          // of rated rows: 1 for good, else 0
+  // aot: of the pairs in ascending order of the model's log-ratios, the k-th has the k-th smallest
+  // log-ratio of the reference; [rows].
+  std::vector<double> matched = {};
 
   std::size_t size() const { return first_tokens.size(); }
 };
@@ -34,7 +37,9 @@ struct RowFacts {
 struct StepTotals {
   double rows = 0;
   double first_tokens = 0;  // target tokens of sequences or of first answers
-  double z = 0;             // of kto: max(0, mean of sum(l - l_ref) over mismatched pairs)
+  // What kto and bco compare g = sum(l - l_ref) of an answer with: max(0, its mean over mismatched
+  // pairs); its mean over all rows of the run so far.
+  double z = 0;
 };
 
 // Sums over rows, for metrics.
@@ -57,7 +62,8 @@ struct RowTerms {
   const LossSettings& settings;
   const RowFacts& facts;
   const StepTotals& totals;
-  const at::Tensor& chosen;    // of first answers: beta (l - l_ref), or a reward model's scores
+  // Of first answers: beta (l - l_ref), beta l without a reference, or a reward model's scores.
+  const at::Tensor& chosen;
   const at::Tensor& rejected;  // the same of second answers; undefined without pairs
 };
 

@@ -10,9 +10,11 @@ namespace troupe::learn {
 
 // The methods' loss functions (loss.cpp): one loss per row of data.
 at::Tensor score_comparison(const RowTerms& terms);
-at::Tensor dpo_rows(const RowTerms& terms);
-at::Tensor ipo_rows(const RowTerms& terms);
 at::Tensor kto_rows(const RowTerms& terms);
+at::Tensor orpo_rows(const RowTerms& terms);
+at::Tensor simpo_rows(const RowTerms& terms);
+at::Tensor cpo_rows(const RowTerms& terms);
+at::Tensor bco_rows(const RowTerms& terms);
 
 consteval auto method_rows() {
   using data::RowKind;
@@ -29,25 +31,51 @@ consteval auto method_rows() {
              .rows = RowKind::kPair,
              .reference = true,
              .beta = "dpo.beta",
-             .formula = dpo_rows},
+             .pair_loss = "sigmoid"},
       Method{.name = "ipo",
              .help = "as dpo, towards a fixed distance between the answers",
              .rows = RowKind::kPair,
              .reference = true,
              .beta = "dpo.beta",
-             .formula = ipo_rows},
+             .pair_loss = "ipo"},
       Method{.name = "cdpo",
              .help = "dpo with a share of pairs taken to be labelled the wrong way round",
              .rows = RowKind::kPair,
              .reference = true,
              .beta = "dpo.beta",
-             .formula = dpo_rows},
+             .pair_loss = "sigmoid"},
       Method{.name = "kto",
              .help = "single answers that are labelled good or bad, against a reference",
              .rows = RowKind::kRated,
              .reference = true,
              .beta = "kto.beta",
+             .step_wide = StepWide::kMismatchedKl,
              .formula = kto_rows},
+      Method{.name = "orpo",
+             .help = "next token of better answers and their odds over the worse; no reference",
+             .rows = RowKind::kPair,
+             .beta = "orpo.beta",
+             .length_mean = true,
+             .nll = 1,
+             .formula = orpo_rows},
+      Method{.name = "simpo",
+             .help = "mean log-prob of the better answer over the worse by a margin; no reference",
+             .rows = RowKind::kPair,
+             .beta = "simpo.beta",
+             .length_mean = true,
+             .formula = simpo_rows},
+      Method{.name = "cpo",
+             .help = "dpo without its reference, and the next token of better answers",
+             .rows = RowKind::kPair,
+             .beta = "cpo.beta",
+             .formula = cpo_rows},
+      Method{.name = "bco",
+             .help = "single answers, classified as good or bad against a reference",
+             .rows = RowKind::kRated,
+             .reference = true,
+             .beta = "bco.beta",
+             .step_wide = StepWide::kRunningMean,
+             .formula = bco_rows},
   };
 }
 

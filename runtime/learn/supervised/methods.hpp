@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/data/supervised_dataset.hpp"
+#include "runtime/learn/supervised/pair_losses.hpp"
 
 #include <span>
 #include <string_view>
@@ -22,7 +23,12 @@ struct Method {
   data::RowKind rows = data::RowKind::kAnswer;
   bool scores = false;         // trains a model with a score head; else a language model
   bool reference = false;      // compares with a frozen model
-  std::string_view beta = {};  // configuration key of beta, the strength of that comparison
+  std::string_view beta = {};  // configuration key of beta, the scale of what is compared
+  // Row of the table of losses that the method is a preset of; "": it has a `formula` of its own.
+  std::string_view pair_loss = {};
+  bool length_mean = false;  // compares an answer's mean log-prob, not the sum
+  double nll = 0;            // weight of the next-token loss of better answers that belongs to it
+  StepWide step_wide = StepWide::kNothing;
   // The losses of the data rows, [rows]; null without LibTorch, and for the next-token loss, which
   // is a mean over tokens.
   at::Tensor (*formula)(const RowTerms& terms) = nullptr;

@@ -7,19 +7,33 @@
 #include "runtime/model/params.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace troupe::learn {
 
 struct LossSettings {
   Chosen<Method> method = "sft";
+  std::optional<Chosen<PairLoss>> pair_loss;  // in place of the method's own row of that table
   double beta = 0.1;
-  double label_smoothing = 0;   // cdpo: share of pairs taken to be labelled the wrong way round
+  double label_smoothing = 0;   // share of pairs taken to be labelled the wrong way round
   double nll_coef = 0;          // weight of the next-token loss of better answers, per token
   bool length_mean = false;     // an answer's mean log-prob in place of the sum
+  double simpo_gamma = 1;       // margin by which the better answer should lead
+  double discopop_tau = 0.05;   // temperature of discopop's mixture
   double desirable_weight = 1;  // kto: weights of good and of bad answers
   double undesirable_weight = 1;
+
+  // The row of the table of losses of a pair; null: the method has a formula of its own.
+  const PairLoss* pair_row() const;
+  StepWide step_wide() const;
+  bool takes_means() const { return length_mean || method->length_mean; }
+  double nll_weight() const { return nll_coef + method->nll; }
 };
+
+// The first rule that a combination of these settings breaks, or nothing. The configuration and the
+// trainer both call it.
+std::optional<core::Refusal> refusal(const LossSettings& loss);
 
 struct SupervisedSettings {
   LossSettings loss;

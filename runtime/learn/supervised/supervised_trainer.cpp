@@ -7,6 +7,7 @@
 #include "runtime/learn/supervised/packing.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
+#include "runtime/learn/supervised/step_wide.hpp"
 #include "runtime/learn/trainable_model.hpp"
 
 #include <algorithm>
@@ -35,7 +36,8 @@ RowFacts chosen(const RowFacts& all, const std::vector<std::size_t>& indices) {
     return from.empty() ? from : picked(from, indices);
   };
   return {pick(all.first_tokens),     pick(all.second_tokens), pick(all.reference_first),
-          pick(all.reference_second), pick(all.margin),        pick(all.desirable)};
+          pick(all.reference_second), pick(all.margin),        pick(all.desirable),
+          pick(all.matched)};
 }
 
 // What a micro-batch tells about itself.
@@ -65,7 +67,9 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       TROUPE_TRY(ranks->all_same(given.value()));
     }
     TROUPE_TRY_ASSIGN(all, facts(rows, kept_));
-    TROUPE_TRY_ASSIGN(total, totals(all, rows));
+    StepTotals total = totals(all, rows);
+    RunningMoments moments = moments_;
+    TROUPE_TRY(read_step(rows, all, total, moments));
     const auto micro_batches = pack(rows, model_->lanes());
     RowFigures figures;
     double aux = 0;
@@ -96,6 +100,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       return "rows " + first + (rows.size() > 1 ? " to " + last : "");
     };
     TROUPE_TRY_ASSIGN(report, model_->step(accumulate, describe));
+    if (report.applied) moments_ = moments;
     SupervisedStep out;
     out.version = model_->version();
     out.applied = report.applied;
@@ -121,9 +126,23 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   Result<SupervisedEvaluation> evaluate(std::span<const data::SupervisedRow> rows) override {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
     TROUPE_TRY_ASSIGN(all, facts(rows, kept_held_out_));
-    TROUPE_TRY_ASSIGN(total, totals(all, rows));
+    StepTotals total = totals(all, rows);
     const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
+    switch (settings_.loss.step_wide()) {
+      case StepWide::kMismatchedKl: {
+        TROUPE_TRY_SET(total.z, mismatched_kl(rows));
+        break;
+      }
+      case StepWide::kRunningMean:
+        total.z = moments_.mean;
+        break;
+      case StepWide::kSorted:
+        all.matched = matched_ratios(all, values.first, values.second);
+        break;
+      case StepWide::kNothing:
+        break;
+    }
     const SupervisedGradient result =
         supervised_gradient(settings_.loss, all, total, values.first, values.second);
     const RowFigures& f = result.figures;
@@ -161,10 +180,18 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
         [&] { return model_->save_adapter(folder.parent_path() / "adapter", settings_.model); });
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
-    return model_->save_state(folder);
+    TROUPE_TRY(model_->save_state(folder));
+    if (settings_.loss.step_wide() != StepWide::kRunningMean) return {};
+    return model_->write_once([&] { return save_rewards(folder, moments_); });
   }
   core::Result<void> load_state(const std::filesystem::path& folder) override {
-    return model_->load_state(folder);
+    RunningMoments moments;
+    if (settings_.loss.step_wide() == StepWide::kRunningMean) {
+      TROUPE_TRY_SET(moments, load_rewards(folder));
+    }
+    TROUPE_TRY(model_->load_state(folder));
+    moments_ = moments;
+    return {};
   }
 
  private:
@@ -226,18 +253,38 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  Result<StepTotals> totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) {
+  static StepTotals totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) {
     StepTotals out;
     out.rows = static_cast<double>(rows.size());
     out.first_tokens = sum_of(facts.first_tokens);
-    if (settings_.loss.method->rated()) {
-      TROUPE_TRY_ASSIGN(mean, mismatched_kl(rows));
-      out.z = mean < 0 ? 0 : mean;  // a NaN stays one
-    }
     return out;
   }
 
-  // The mean of sum(l - l_ref) over mismatched pairs, from which KTO's z is made: each prompt with
+  // What the loss reads of the whole step, under the weights that the step starts from. Without
+  // gradients. Adds the step to `moments` where the loss reads them.
+  Result<void> read_step(std::span<const data::SupervisedRow> rows,
+                         RowFacts& all,
+                         StepTotals& total,
+                         RunningMoments& moments) {
+    const StepWide reads = settings_.loss.step_wide();
+    if (reads == StepWide::kNothing) return {};
+    if (reads == StepWide::kMismatchedKl) {
+      TROUPE_TRY_SET(total.z, mismatched_kl(rows));
+      return {};
+    }
+    const auto weights = model_->pass_weights();
+    TROUPE_TRY_ASSIGN(values, score(*weights, rows));
+    if (reads == StepWide::kSorted) {
+      all.matched = matched_ratios(all, values.first, values.second);
+      return {};
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      moments.add(values.first[i] - all.reference_first[i]);
+    total.z = moments.mean;
+    return {};
+  }
+
+  // KTO's z: the mean of sum(l - l_ref) over mismatched pairs, at least 0. A pair is a prompt with
   // the next row's answer, cut to what a micro-batch and the context hold. Without gradients.
   Result<double> mismatched_kl(std::span<const data::SupervisedRow> rows) {
     const std::int64_t longest = std::min(settings_.micro_tokens_max, model_->spec().context);
@@ -258,7 +305,8 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     double sum = 0;
     for (std::size_t i = 0; i < pairs.size(); ++i)
       sum += policy.first[i] - reference.first[i];
-    return sum / static_cast<double>(pairs.size());
+    const double mean = sum / static_cast<double>(pairs.size());
+    return mean < 0 ? 0 : mean;  // a NaN stays one
   }
 
   std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows,
@@ -281,6 +329,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   RowRunner runner_;
   std::shared_ptr<const model::PackedWeights> reference_;  // null: the method has none
   KeptRows kept_, kept_held_out_;
+  RunningMoments moments_;  // of g over all rows of the steps taken; empty unless the loss reads it
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The trainer of sft, pretrain, rm, dpo, ipo, cdpo and kto: takes optimiser steps over chosen rows
+// The trainer of sft, pretrain, rm, dpo, kto and the like: takes optimiser steps over chosen rows
 // of a dataset, and evaluates the same losses on held-out rows. Rows are packed into micro-batches
 // of at most micro_tokens_max tokens. The loss is normalised over the whole step, so packing has no
 // effect beyond rounding (except on the load-balancing loss of experts); one plan gives the same

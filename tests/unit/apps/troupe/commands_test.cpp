@@ -55,6 +55,8 @@ TEST(Commands, NamesThatAreNearAreProposed) {
   EXPECT_EQ(refusal({"train", "gpro"}),
             "there is no `train gpro`; grpo is `train ppo` with --algo.advantage.estimator "
             "group_norm, docs/recipes.md");
+  EXPECT_EQ(refusal({"train", "hinge"}),
+            "there is no `train hinge`; it is `train dpo` with --dpo.loss hinge, docs/recipes.md");
   EXPECT_EQ(refusal({"train", "stf"}), "there is no `train stf`; did you mean `train sft`?");
 }
 

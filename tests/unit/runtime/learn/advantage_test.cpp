@@ -14,7 +14,8 @@ namespace {
 using Values = std::vector<double>;
 
 Values advantages(Chosen<Estimator> kind, const Values& scores) {
-  auto result = group_advantages(kind, scores, "update 0, slot 0");
+  const Values tokens(scores.size(), 5);
+  auto result = group_advantages(kind, {scores, tokens}, "update 0, slot 0");
   EXPECT_TRUE(result.has_value());
   return result ? *result : Values{};
 }
@@ -29,6 +30,9 @@ TEST(GroupAdvantages, EachEstimatorHasHandWorkedValues) {
       {"group_norm", {-2 / scale, -1 / scale, 3 / scale}},
       {"dr_grpo", centred},
       {"reinforce_baseline", centred},
+      {"maxrl", {-2.0 / 3, -1.0 / 3, 1}},
+      {"opo", centred},  // all of one length
+      {"gpg", centred},
       {"rloo", {-3, -1.5, 4.5}},  // 1 - 4, 2 - 3.5, 6 - 1.5
       {"reinforce", scores},
       {"gae", scores},
@@ -47,16 +51,40 @@ TEST(GroupAdvantages, EqualScoresGiveExactZeros) {
   // The mean of three 0.1 is not 0.1 in binary: the rounding must not become an advantage.
   for (const Estimator& kind : Estimator::all()) {
     if (!kind.compares_samples()) continue;
-    for (const double value : {0.1, 0.7, -3.3, 1e-9}) {
+    for (const double value : {0.1, 0.7, -3.3, 1e-9, 0.0}) {
+      if (kind.divides_by_mean && value < 0) continue;
       EXPECT_EQ(advantages(kind, {value, value, value}), (Values{0, 0, 0}));
     }
   }
 }
 
+// Lengths 1, 3 and 6: the baseline is (1 + 6 + 36) / 10 = 4.3.
+TEST(GroupAdvantages, OpoWeighsTheBaselineByLength) {
+  const Values scores = {1, 2, 6}, tokens = {1, 3, 6};
+  const auto got = group_advantages("opo", {scores, tokens}, "update 0, slot 0");
+  ASSERT_TRUE(got);
+  const Values worked = {-3.3, -2.3, 1.7};
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_NEAR((*got)[i], worked[i], 1e-12);
+}
+
+// One of four right: its advantage is 3, that of the others -1, whatever the scale of the scores.
+TEST(GroupAdvantages, MaxrlTakesNoScoreBelowZero) {
+  EXPECT_EQ(advantages("maxrl", {0, 2, 0, 0}), (Values{-1, 3, -1, -1}));
+  EXPECT_EQ(advantages("maxrl", {0, 0}), (Values{0, 0}));
+  const Values scores = {1, -0.5}, tokens = {1, 1};
+  const auto refused = group_advantages("maxrl", {scores, tokens}, "update 0, slot 3");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::ErrorCode::kNumeric);
+  EXPECT_NE(refused.error().message.find("sample 1 in the group of update 0, slot 3 is -0.5"),
+            std::string::npos)
+      << refused.error().message;
+}
+
 TEST(GroupAdvantages, RefusesAGroupOfOneAndNamesIt) {
   for (const Estimator& kind : Estimator::all()) {
     if (!kind.compares_samples()) continue;
-    const auto result = group_advantages(kind, Values{1}, "update 4, slot 9");
+    const auto result = group_advantages(kind, {Values{1}, Values{2}}, "update 4, slot 9");
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().code, core::ErrorCode::kInvalidArgument);
     EXPECT_NE(result.error().message.find("update 4, slot 9"), std::string::npos);
@@ -65,7 +93,8 @@ TEST(GroupAdvantages, RefusesAGroupOfOneAndNamesIt) {
 
 TEST(GroupAdvantages, RefusesAScoreThatIsNotFinite) {
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
-    const auto result = group_advantages("group_norm", Values{1, bad}, "update 0, slot 1");
+    const auto result =
+        group_advantages("group_norm", {Values{1, bad}, Values{2, 2}}, "update 0, slot 1");
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().code, core::ErrorCode::kNumeric);
   }

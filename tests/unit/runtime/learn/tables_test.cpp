@@ -75,6 +75,7 @@ TEST(Tables, EveryRowIsDocumented) {
   expect_documented<Estimator>(true);
   expect_documented<Correction>(true);
   expect_documented<Method>(true);
+  expect_documented<PairLoss>(true);
   expect_documented<Reducer>(false);
   expect_documented<KlEstimator>(false);
   expect_documented<ClipOrder>(false);

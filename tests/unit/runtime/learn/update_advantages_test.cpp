@@ -85,6 +85,16 @@ TEST(UpdateAdvantages, WhitensReinforceBaselineOverTheTokensOfTheUpdate) {
   EXPECT_NEAR(got.tokens[1][1][1], 0.25 * scale, 1e-14);
 }
 
+// Five samples, two of them in a group of equal scores: the others' advantages grow by 5/3.
+TEST(UpdateAdvantages, GpgTakesTheShareOfGroupsWithoutAGradient) {
+  const auto got = run(estimator_settings("gpg"),
+                       {group_of(0, {0, 3, 0}, {2, 1, 1}), group_of(1, {1, 1}, {2, 2})});
+  EXPECT_EQ(got.tokens[0], (Rows{{-5.0 / 3, -5.0 / 3}, {10.0 / 3}, {-5.0 / 3}}));
+  EXPECT_EQ(got.tokens[1], (Rows{{0, 0}, {0, 0}}));
+  EXPECT_EQ(run(estimator_settings("gpg"), {group_of(0, {1, 1}, {1, 1})}).tokens[0],
+            (Rows{{0}, {0}}));
+}
+
 TEST(UpdateAdvantages, TakesTheKlOffTheRewardOfEachToken) {
   auto algo = estimator_settings("dr_grpo");
   algo.kl_coef = 0.5;

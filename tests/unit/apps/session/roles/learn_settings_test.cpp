@@ -44,6 +44,12 @@ TEST(LearnTables, TheirRuleReadsTheConfiguration) {
   const auto refused = rules[0](config);
   ASSERT_TRUE(refused.has_value());
   EXPECT_EQ(refused->key, "rollout.n_samples_per_prompt");
+  config.method = config::kDpo;
+  EXPECT_FALSE(rules[0](config).has_value());
+  config.dpo.loss = "robust";
+  EXPECT_EQ(rules[0](config)->key, "dpo.label_smoothing");
+  config.method = config::kIpo;
+  EXPECT_FALSE(rules[0](config).has_value()) << "dpo.loss is read by dpo alone";
 }
 
 TEST(TrainerSettings, LanesReachEveryTrainer) {

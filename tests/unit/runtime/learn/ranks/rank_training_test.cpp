@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -143,6 +144,35 @@ TEST(RankTraining, WhatIsComputedOverTheWholeUpdateToo) {
   expect_no_change(run, {3});
 }
 
+// Rank 0 asks for a user's own advantages once an update, and all ranks learn from them.
+TEST(RankTraining, OwnAdvantagesAndWeightsToo) {
+  class Squares final : public AdvantageSource {
+   public:
+    core::Result<TokenNumbers> compute(const UpdateArrays& update) override {
+      ++asked;
+      TokenNumbers numbers;
+      for (std::size_t t = 0; t < update.advantages.size(); ++t) {
+        numbers.advantages.push_back(update.logprobs[t] * update.advantages[t]);
+        numbers.weights.push_back(static_cast<double>(t % 3));
+      }
+      return numbers;
+    }
+    std::atomic<int> asked = 0;
+  };
+  auto run = policy_run();
+  run.stale = true;
+  run.settings.algo.own_advantage = true;
+  const auto source = std::make_shared<Squares>();
+  run.settings.advantage = source;
+  const Leavings alone = test::run_alone(run);
+  EXPECT_EQ(source->asked, 2) << "once an update";
+  for (const Leavings& one : test::run_on_ranks(run, 3, 1))
+    expect_same(one, alone, "own advantages");
+  EXPECT_EQ(source->asked, 4);
+  run.settings.algo.own_advantage = false;
+  EXPECT_NE(test::run_alone(run).weights, alone.weights);
+}
+
 // All ranks stop together: kl_stop reads a sum over the tokens of all.
 TEST(RankTraining, AnUpdateEndsEarlyOnAllRanks) {
   auto run = policy_run();
@@ -166,7 +196,7 @@ TEST(RankTraining, ACriticIsThatOfOneProcess) {
 }
 
 TEST(RankTraining, SupervisedMethodsToo) {
-  for (const char* method : {"sft", "rm", "dpo", "kto"}) {
+  for (const char* method : {"sft", "rm", "dpo", "kto", "bco"}) {
     SCOPED_TRACE(method);
     test::SupervisedRun run;
     run.settings.loss.method = Chosen<Method>(method);
@@ -176,6 +206,13 @@ TEST(RankTraining, SupervisedMethodsToo) {
     if (std::string(method) == "dpo") run.settings.optim.trained.lora.rank = 4;
     expect_no_change(run, {2, 3, 8});
   }
+  test::SupervisedRun sorted;
+  sorted.settings.loss.method = Chosen<Method>("dpo");
+  sorted.settings.loss.pair_loss = Chosen<PairLoss>("aot");
+  sorted.settings.optim = eight_lanes();
+  sorted.settings.micro_tokens_max = 48;
+  sorted.settings.total_steps = 10;
+  expect_no_change(sorted, {2, 3});
   test::SupervisedRun experts;
   experts.spec = tiny_moe_spec();
   experts.settings.optim = eight_lanes();

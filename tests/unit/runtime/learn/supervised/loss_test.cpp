@@ -1,61 +1,12 @@
 // Hand-worked losses and gradients against finite differences in f64. Conventions: sums of
 // log-probs over answer tokens, means over the rows of the whole step, h and g as in
 // docs/algorithms.md, "Supervised and preference losses".
-#include "runtime/learn/supervised/loss.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
+#include "tests/unit/runtime/learn/supervised/pairs_fixture.hpp"
 
 namespace troupe::learn {
 namespace {
 
-using Values = std::vector<double>;
-
-LossSettings of_kind(Chosen<Method> method) {
-  LossSettings settings;
-  settings.method = method;
-  settings.beta = 0.5;
-  return settings;
-}
-
-double softplus(double x) {
-  return std::log1p(std::exp(x));
-}
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-// Two pairs whose reference sums are -3, -4 and -5, -2; answers of 2, 4 and 5, 1 tokens.
-RowFacts two_pairs() {
-  return {.first_tokens = {2, 5},
-          .second_tokens = {4, 1},
-          .reference_first = {-3, -5},
-          .reference_second = {-4, -2},
-          .margin = {0, 0.7},
-          .desirable = {1, 0}};
-}
-const Values kFirst = {-2.5, -5.5}, kSecond = {-4.25, -1.0};
-// Implicit log-ratios: 0.5, -0.5 (better) and -0.25, 1 (worse): h = 0.75 and -1.5.
-
-void expect_finite_differences(const LossSettings& settings, double z = 0) {
-  const StepTotals totals{.rows = 3, .first_tokens = 9, .z = z};
-  const Values second = settings.method->pairs() ? kSecond : Values();
-  const auto got = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
-  const double step = 1e-6;
-  for (std::size_t i = 0; i < 2; ++i) {
-    for (const bool of_first : {true, false}) {
-      if (!of_first && second.empty()) continue;
-      const auto at = [&](double shift) {
-        Values a = kFirst, b = second;
-        (of_first ? a : b)[i] += shift;
-        return supervised_gradient(settings, two_pairs(), totals, a, b).loss;
-      };
-      const double slope = (at(step) - at(-step)) / (2 * step);
-      EXPECT_NEAR((of_first ? got.first : got.second)[i], slope, 1e-8) << i << of_first;
-    }
-  }
-}
+using namespace test;
 
 TEST(SupervisedLoss, AnswerLossIsTheMeanOverTheTokensOfTheWholeStep) {
   const auto settings = of_kind("sft");
@@ -175,25 +126,35 @@ TEST(SupervisedLoss, KtoWeighsGoodAndBadAnswersAroundZ) {
   expect_finite_differences(settings, 0.4);
 }
 
+void expect_parts_add_up(const LossSettings& settings) {
+  const StepTotals totals{.rows = 2, .first_tokens = 7, .z = 0.2};
+  const Values second = settings.method->pairs() ? kSecond : Values();
+  const auto whole = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
+  double loss = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const RowFacts all = two_pairs();
+    const RowFacts one{{all.first_tokens[i]},     {all.second_tokens[i]}, {all.reference_first[i]},
+                       {all.reference_second[i]}, {all.margin[i]},        {all.desirable[i]},
+                       {all.matched[i]}};
+    const Values b = second.empty() ? Values() : Values{second[i]};
+    const auto part = supervised_gradient(settings, one, totals, {kFirst[i]}, b);
+    loss += part.loss;
+    EXPECT_NEAR(part.first[0], whole.first[i], 1e-15);
+  }
+  EXPECT_NEAR(loss, whole.loss, 1e-14);
+}
+
 TEST(SupervisedLoss, MicroBatchesAddUpToTheBigBatch) {
   for (const Method& method : Method::all()) {
     auto settings = of_kind(method);
-    settings.nll_coef = method.pairs() && method.reference ? 0.5 : 0;
-    const StepTotals totals{.rows = 2, .first_tokens = 7, .z = 0.2};
-    const Values second = settings.method->pairs() ? kSecond : Values();
-    const auto whole = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
-    double loss = 0;
-    for (std::size_t i = 0; i < 2; ++i) {
-      const RowFacts all = two_pairs();
-      const RowFacts one{{all.first_tokens[i]},    {all.second_tokens[i]},
-                         {all.reference_first[i]}, {all.reference_second[i]},
-                         {all.margin[i]},          {all.desirable[i]}};
-      const Values b = second.empty() ? Values() : Values{second[i]};
-      const auto part = supervised_gradient(settings, one, totals, {kFirst[i]}, b);
-      loss += part.loss;
-      EXPECT_NEAR(part.first[0], whole.first[i], 1e-15);
-    }
-    EXPECT_NEAR(loss, whole.loss, 1e-14);
+    settings.nll_coef = method.pairs() && !method.scores ? 0.5 : 0;
+    expect_parts_add_up(settings);
+  }
+  for (const PairLoss& loss : PairLoss::all()) {
+    auto settings = of_kind("dpo");
+    settings.pair_loss = loss;
+    settings.label_smoothing = loss.smoothing == Smoothing::kNone ? 0 : 0.2;
+    expect_parts_add_up(settings);
   }
 }
 

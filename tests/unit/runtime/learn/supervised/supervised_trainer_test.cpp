@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <optional>
 
 namespace troupe::learn {
 namespace {
@@ -44,7 +45,23 @@ text::Tokenizer letters() {
   return *tokenizer;
 }
 
-class SupervisedTrainerTest : public testing::TestWithParam<Chosen<Method>> {
+// A method, or one with a loss of the table.
+struct Kind {
+  Chosen<Method> method;
+  std::optional<Chosen<PairLoss>> loss = {};
+
+  Kind(Chosen<Method> of) : method(of) {}
+  Kind(const char* of) : method(of) {}
+  Kind(Chosen<Method> of, Chosen<PairLoss> with) : method(of), loss(with) {}
+  const Method* operator->() const { return &*method; }
+  void set(LossSettings& to) const {
+    to.method = method;
+    to.pair_loss = loss;
+    if (loss && (*loss)->smoothing == Smoothing::kNeeded) to.label_smoothing = 0.1;
+  }
+};
+
+class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
  protected:
   SupervisedTrainerTest()
       : folder_(fs::temp_directory_path() / ("troupe_supervised_" + std::to_string(::getpid()))) {
@@ -52,7 +69,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<Chosen<Method>> {
   }
   ~SupervisedTrainerTest() override { fs::remove_all(folder_); }
 
-  data::SupervisedDataset rows(Chosen<Method> method) {
+  data::SupervisedDataset rows(const Kind& method) {
     std::ofstream out(folder_ / "rows.jsonl");
     core::Rng rng(4);
     const auto word = [&](std::uint64_t length) {
@@ -78,7 +95,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<Chosen<Method>> {
     return std::move(*loaded);
   }
 
-  static std::unique_ptr<model::ParamStore> params(Chosen<Method> method) {
+  static std::unique_ptr<model::ParamStore> params(const Kind& method) {
     model::ModelSpec spec = tiny_spec(false);
     if (method->scores) spec.head = model::HeadKind::kScore;
     auto store = std::make_unique<model::ParamStore>(spec);
@@ -86,13 +103,13 @@ class SupervisedTrainerTest : public testing::TestWithParam<Chosen<Method>> {
     return store;
   }
 
-  static std::unique_ptr<SupervisedTrainer> trainer(Chosen<Method> method,
+  static std::unique_ptr<SupervisedTrainer> trainer(const Kind& method,
                                                     core::TeamRunner& team,
                                                     std::int64_t micro = 2048,
                                                     std::int64_t lora_rank = 0) {
     SupervisedSettings settings;
     settings.optim.trained.lora.rank = lora_rank;
-    settings.loss.method = method;
+    method.set(settings.loss);
     settings.optim.lr = 1e-3;
     settings.optim.eps = 1e-4;
     settings.optim.nonfinite_steps_max = 1;
@@ -140,7 +157,7 @@ TEST_P(SupervisedTrainerTest, ExpertsAreBalancedBesideTheLoss) {
     auto store = std::make_unique<model::ParamStore>(spec);
     model::randomise(*store, 9, 0.2f);
     SupervisedSettings settings;
-    settings.loss.method = GetParam();
+    GetParam().set(settings.loss);
     settings.optim.aux_loss_coef = coef;
     settings.optim.lr = 1e-3;
     settings.micro_tokens_max = micro;
@@ -226,13 +243,19 @@ TEST_P(SupervisedTrainerTest, TheLossFallsOnTheRowsItLearns) {
   EXPECT_LT(after->metrics[0].second, before->metrics[0].second);
 }
 
-std::vector<Chosen<Method>> all_methods() {
-  return {Method::all().begin(), Method::all().end()};
+std::vector<Kind> all_kinds() {
+  std::vector<Kind> kinds(Method::all().begin(), Method::all().end());
+  for (const PairLoss& loss : PairLoss::all())
+    if (loss.name != "sigmoid" && loss.name != "ipo") kinds.emplace_back("dpo", loss);
+  return kinds;
 }
 INSTANTIATE_TEST_SUITE_P(Methods,
                          SupervisedTrainerTest,
-                         testing::ValuesIn(all_methods()),
-                         [](const auto& test) { return std::string(test.param->name); });
+                         testing::ValuesIn(all_kinds()),
+                         [](const auto& test) {
+                           const Kind& kind = test.param;
+                           return std::string(kind.loss ? (*kind.loss)->name : kind->name);
+                         });
 
 using SupervisedSteps = SupervisedTrainerTest;
 
