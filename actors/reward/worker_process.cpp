@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace troupe::actors {
 namespace {
@@ -118,6 +119,10 @@ core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
       return core::fail(ErrorCode::kDeadline, "the reward worker did not answer in time");
     }
   }
+}
+
+WorkerProcess::Streams WorkerProcess::take_streams() {
+  return {std::move(in_), std::move(out_), std::exchange(pending_, {})};
 }
 
 core::Failure WorkerProcess::ended() {

@@ -1,8 +1,8 @@
 // A child process that answers lines with lines: requests come on its standard input, replies go
 // out on descriptor 3, so that text printed by the child cannot be taken for a reply. The child
 // leads a process group, dies with its owner, and gets resource limits and few environment
-// variables (PATH, HOME, LANG, LC_ALL, TMPDIR, VIRTUAL_ENV). Owned by one thread. Bound: each
-// call's deadline.
+// variables (PATH, HOME, LANG, LC_ALL, TMPDIR, VIRTUAL_ENV). Used by one thread at a time; the
+// child dies with the thread that started it. Bound: each call's deadline.
 #pragma once
 
 #include "runtime/core/child_process.hpp"
@@ -30,12 +30,19 @@ class WorkerProcess {
   core::Result<void> send_line(const std::string& line, core::Duration deadline);
   core::Result<std::string> read_line(core::Duration deadline);
 
+  // The ends of the two connections, for an owner that reads and writes lines by itself.
+  struct Streams {
+    net::OwnedFd requests, replies;
+    std::string read;  // what was read of the replies already
+  };
+  Streams take_streams();
+
   // Kills the whole process group by SIGKILL and reaps the child.
   void kill() noexcept;
-
- private:
+  // The same for a child that has closed its connection; kClosed, saying how it ended.
   core::Failure ended();
 
+ private:
   core::ChildProcess child_;
   net::OwnedFd in_;   // we write, the child's standard input
   net::OwnedFd out_;  // we read, the child's descriptor 3

@@ -82,9 +82,8 @@ class Look {
     if (!config_.reward.python.empty() && is_there("reward.python", config_.reward.python)) {
       seen_.push_back("reward.python: " + config_.reward.python + " is there; it was not run");
     }
-    if (!config_.reward.http.empty()) {
-      seen_.push_back("reward.http: " + config_.reward.http + " was not asked");
-    }
+    for (const std::string& url : config_.reward.http)
+      seen_.push_back("reward.http: " + url + " was not asked");
   }
 
   // Reads the rows as the run would.
