@@ -44,7 +44,7 @@ struct Scores {
   wanted @1 :RewardReads;  # instead of values: the reward reads this, and not all of it was sent
 }
 
-# One reward of a set: a sample's score is the sum of weight times score over the members.
+# One reward of a set. A sample's score is the set's formula of weight times score of the members.
 struct RewardMember {
   name @0 :Text;    # as the user calls it: "format"
   peer @1 :Text;    # role that gives it: "reward/format"
@@ -57,6 +57,7 @@ struct SetRewards {
   fromUpdate @1 :UInt64;
   members @2 :List(RewardMember);
   lost @3 :List(Text);  # rewards that will never answer; groups that wait for one fail
+  formula @4 :Text;     # how the members' scores become one; empty: their weighted sum
 }
 
 # drainReward (to the data role) is answered once no open group waits for the reward. detachReward
@@ -70,13 +71,15 @@ struct AttachReward {
   name @0 :Text;
   peer @1 :Text;  # role that gives it
   weight @2 :Float64;
+  formula @3 :Text;  # of the new set; empty: that of the set before
 }
 
-# To the controller: changes the weight of a reward.
+# To the controller: changes the weight of a reward, or how the rewards become one score.
 struct ReweightReward {
-  name @0 :Text;
+  name @0 :Text;     # empty: no weight changes
   obsolete1 @1 :Text;
   weight @2 :Float64;
+  formula @3 :Text;  # of the new set; empty: that of the set before
 }
 
 # The new set, and the first update whose groups it scores.

@@ -73,6 +73,7 @@ ControllerSnapshot Controller::snapshot() const {
   now.counts = run_.counts;
   now.reward_set = rewards_.board().set();
   now.rewards = rewards_.board().members();
+  now.formula = rewards_.board().formula();
   return now;
 }
 

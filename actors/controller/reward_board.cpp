@@ -1,5 +1,7 @@
 #include "actors/controller/reward_board.hpp"
 
+#include "actors/protocol/reward_formula.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -24,14 +26,17 @@ core::Result<void> check_weight(const std::string& name, double weight) {
 
 }  // namespace
 
-RewardBoard::RewardBoard(std::vector<RewardMember> own, const std::vector<SetRewards>& earlier)
-    : members_(std::move(own)) {
+RewardBoard::RewardBoard(std::vector<RewardMember> own,
+                         const std::vector<SetRewards>& earlier,
+                         std::string formula)
+    : members_(std::move(own)), formula_(std::move(formula)) {
   if (earlier.empty()) return;
   std::set<std::string> known;
   for (const auto& member : members_)
     known.insert(member.name + " " + member.peer);
   set_ = earlier.back().set;
   members_ = earlier.back().members;
+  formula_ = earlier.back().formula;
   for (const auto& member : members_) {
     if (!known.contains(member.name + " " + member.peer)) attached_.insert(member.name);
   }
@@ -52,6 +57,24 @@ core::Result<RewardMember*> RewardBoard::member(const std::string& name) {
   return refuse("there is no reward '" + name + "'; attached are: " + (all.empty() ? "none" : all));
 }
 
+bool RewardBoard::fits() const {
+  const auto formula = RewardFormula::parse(formula_);
+  return formula && formula->check(members_);
+}
+
+core::Result<std::string> RewardBoard::formula_for(const std::vector<RewardMember>& members,
+                                                   const std::string& wanted) const {
+  std::string formula = wanted.empty() ? formula_ : wanted;
+  TROUPE_TRY_ASSIGN(parsed, RewardFormula::parse(formula));
+  auto fit = parsed.check(members);
+  if (fit) return formula;
+  if (!wanted.empty()) return fit.failure();
+  return core::fail(core::ErrorCode::kConfig,
+                    fit.error().message +
+                        "; give one that fits with --formula, as in `troupe "
+                        "re-weight reward`");
+}
+
 core::Result<void> RewardBoard::attach(const AttachReward& request) {
   if (request.name.empty() || request.peer.empty()) {
     return refuse("a reward is attached with a name and the role that gives it");
@@ -67,16 +90,25 @@ core::Result<void> RewardBoard::attach(const AttachReward& request) {
                   "to answer, or choose another --name");
   }
   TROUPE_TRY(check_weight(request.name, request.weight));
-  members_.push_back({request.name, request.peer, request.weight});
+  std::vector<RewardMember> members = members_;
+  members.push_back({request.name, request.peer, request.weight});
+  TROUPE_TRY_SET(formula_, formula_for(members, request.formula));
+  members_ = std::move(members);
   attached_.insert(request.name);
   ++set_;
   return {};
 }
 
 core::Result<void> RewardBoard::reweight(const ReweightReward& request) {
-  TROUPE_TRY_ASSIGN(member, this->member(request.name));
-  TROUPE_TRY(check_weight(request.name, request.weight));
-  member->weight = request.weight;
+  RewardMember* changed = nullptr;
+  if (!request.name.empty()) {
+    TROUPE_TRY_SET(changed, member(request.name));
+    TROUPE_TRY(check_weight(request.name, request.weight));
+  } else if (request.formula.empty()) {
+    return refuse("nothing changes; give a reward and its weight, or a formula");
+  }
+  TROUPE_TRY_SET(formula_, formula_for(members_, request.formula));
+  if (changed != nullptr) changed->weight = request.weight;
   ++set_;
   return {};
 }
@@ -88,8 +120,11 @@ core::Result<void> RewardBoard::detach(const DetachReward& request) {
                   "' is the run's last reward; attach another one before it "
                   "is detached");
   }
+  std::vector<RewardMember> members = members_;
+  members.erase(members.begin() + (member - members_.data()));
+  TROUPE_TRY(formula_for(members));
   draining_.push_back(*member);
-  members_.erase(members_.begin() + (member - members_.data()));
+  members_ = std::move(members);
   ++set_;
   return {};
 }
@@ -133,7 +168,7 @@ void RewardBoard::forgo(const std::string& name) {
 }
 
 SetRewards RewardBoard::change(std::uint64_t from_update) const {
-  return {set_, from_update, members_, lost_};
+  return {set_, from_update, members_, lost_, formula_};
 }
 
 }  // namespace troupe::actors

@@ -15,11 +15,14 @@ namespace troupe::actors {
 
 class RewardBoard {
  public:
-  // `own`: set 0. `earlier`: the later sets of a checkpoint; their attached rewards are absent
-  // until they come back. The data role knows both from its start.
-  explicit RewardBoard(std::vector<RewardMember> own, const std::vector<SetRewards>& earlier = {});
+  // `own`: set 0, with its `formula`. `earlier`: the later sets of a checkpoint; their attached
+  // rewards are absent until they come back. The data role knows both from its start.
+  explicit RewardBoard(std::vector<RewardMember> own,
+                       const std::vector<SetRewards>& earlier = {},
+                       std::string formula = "");
 
-  // Errors: kInvalidArgument, saying what to do instead.
+  // Errors: kInvalidArgument, saying what to do instead; kConfig, a formula that is malformed or
+  // does not fit the rewards.
   core::Result<void> attach(const AttachReward& request);
   core::Result<void> reweight(const ReweightReward& request);
   core::Result<void> detach(const DetachReward& request);
@@ -44,18 +47,26 @@ class RewardBoard {
   SetRewards change(std::uint64_t from_update) const;
   void told() { lost_.clear(); }  // the data role has that message
 
-  // True when the last reward was lost: nothing can be scored until another is attached.
-  bool bereft() const noexcept { return members_.empty() && set_ > 0; }
+  // True when the last reward, or one that the formula names, was lost: nothing can be scored until
+  // it is attached again, another one is, or the formula is changed.
+  bool bereft() const { return set_ > 0 && (members_.empty() || !fits()); }
 
   std::uint64_t set() const noexcept { return set_; }
   const std::vector<RewardMember>& members() const noexcept { return members_; }
+  const std::string& formula() const noexcept { return formula_; }
 
  private:
+  bool fits() const;
+  // The formula of a request, or the one in force if that is empty. Error: it does not fit.
+  core::Result<std::string> formula_for(const std::vector<RewardMember>& members,
+                                        const std::string& wanted = "") const;
+
   // Error when there is no reward of that name.
   core::Result<RewardMember*> member(const std::string& name);
 
   std::uint64_t set_ = 0;
   std::vector<RewardMember> members_;
+  std::string formula_;             // reward_formula.hpp
   std::set<std::string> attached_;  // names
   std::set<std::string> absent_;    // those that have not come back since the run resumed
   std::vector<RewardMember> draining_;

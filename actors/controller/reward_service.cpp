@@ -8,6 +8,15 @@
 
 namespace troupe::actors {
 
+namespace {
+
+// What the listener hears of the rewards in force.
+SetRewards told(const RewardBoard& board, std::uint64_t from_update) {
+  return {board.set(), from_update, board.members(), {}, board.formula()};
+}
+
+}  // namespace
+
 // Marks a change as under way until the returned object is destroyed.
 auto RewardService::begin_change() {
   changing_ = true;
@@ -20,7 +29,7 @@ auto RewardService::begin_change() {
 RewardService::RewardService(RunState& run)
     : run_(run),
       away_max_(run.plan.reward_away),
-      board_(run.plan.rewards, run.plan.earlier_sets),
+      board_(run.plan.rewards, run.plan.earlier_sets, run.plan.reward_formula),
       from_update_(run.plan.earlier_sets.empty() ? 0 : run.plan.earlier_sets.back().from_update) {}
 
 std::string RewardService::waited() const {
@@ -31,8 +40,7 @@ std::string RewardService::waited() const {
 void RewardService::up(const std::string& peer) {
   for (const RewardMember& member : board_.members()) {
     if (member.peer != peer || !board_.came(member.name, peer)) continue;
-    run_.listener.on_rewards(board_.set(), std::max(from_update_, run_.next_issue),
-                             board_.members());
+    run_.listener.on_rewards(told(board_, std::max(from_update_, run_.next_issue)));
     run_.changed.notify_all();
     return;
   }
@@ -63,7 +71,7 @@ async::task<core::Result<RewardsChanged>> RewardService::tell(RewardBoard next) 
   next.told();
   board_ = std::move(next);
   from_update_ = reply.from_update;
-  run_.listener.on_rewards(reply.set, reply.from_update, board_.members());
+  run_.listener.on_rewards(told(board_, reply.from_update));
   co_return reply;
 }
 
@@ -130,9 +138,13 @@ async::task<core::Result<void>> RewardService::lose(std::string peer, std::strin
   const std::uint64_t set = board_.set();
   co_await async::sleep_for(*run_.context.timers, away_max_);
   if (!board_.bereft() || board_.set() != set) co_return core::Result<void>();
+  const std::string what = board_.members().empty()
+                               ? "the run's last reward, " + peer + ","
+                               : "reward " + peer + ", which the formula of the rewards names,";
+  const std::string wanted =
+      board_.members().empty() ? "none was attached" : "was not attached again";
   co_return core::fail(core::ErrorCode::kPeerLost,
-                       "the run's last reward, " + peer + ", is lost (" + cause +
-                           ") and none was attached within " + waited() +
+                       what + " is lost (" + cause + ") and " + wanted + " within " + waited() +
                            "; run the same command again and attach a reward to it");
 }
 

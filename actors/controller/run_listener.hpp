@@ -57,10 +57,8 @@ class RunListener {
   // Anything else the user should know: a scorer that is away, samples without a score, a generator
   // that is tried again. Called on the strand of the role that reports it.
   virtual void on_note(const std::string& /*text*/) {}
-  // These rewards score the groups of `from_update` and later updates.
-  virtual void on_rewards(std::uint64_t /*set*/,
-                          std::uint64_t /*from_update*/,
-                          const std::vector<RewardMember>& /*members*/) {}
+  // This set, which names no lost rewards, scores the groups of `from_update` and later updates.
+  virtual void on_rewards(const SetRewards& /*set*/) {}
   // The resumed run waits for these rewards, which were attached when it was saved.
   virtual void on_awaited_rewards(const std::set<std::string>& /*names*/) {}
   // While the run waits for groups, at each change; on the strand of data/0.

@@ -65,6 +65,7 @@ struct RunPlan {
   bool restarts = false;
   FailedUpdate failed;                   // in earlier sessions
   std::vector<RewardMember> rewards;     // the run's own: set 0 of the data role
+  std::string reward_formula;            // of set 0
   std::vector<SetRewards> earlier_sets;  // the sets of the checkpoint beyond set 0, by number
 
   // The n-th update, from 1: "update 3".

@@ -20,6 +20,7 @@ std::string snapshot_json(const ControllerSnapshot& snapshot) {
       {"generators", std::move(generators)}, {"staleness_tokens", snapshot.staleness},
       {"counts", snapshot.counts},           {"reward_set", snapshot.reward_set},
       {"rewards", snapshot.rewards}};
+  if (!snapshot.formula.empty()) object["formula"] = snapshot.formula;
   return object.dump();
 }
 

@@ -29,6 +29,7 @@ struct ControllerSnapshot {
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
   std::uint64_t reward_set = 0;
   std::vector<RewardMember> rewards;
+  std::string formula{};  // of the rewards; "": their weighted sum
 };
 
 // As one JSON object.

@@ -190,13 +190,14 @@ GroupTaken taken_of(const CborItem& object) {
 }
 
 void write(std::string& record, const GroupScored& event) {
-  Record out(record, "scored", event.ticket, 4);
+  Record out(record, "scored", event.ticket, event.row.empty() ? 4 : 5);
   out.number("member", event.member);
   out.list("scores", event.scores, [](auto& list, const std::optional<double>& score) {
     score ? list.real(*score) : list.null();
   });
   out.texts("causes", event.causes);
   out.texts("extras", event.extras);
+  if (!event.row.empty()) out.text("row", event.row);
 }
 
 GroupScored scored_of(const CborItem& object) {
@@ -205,6 +206,7 @@ GroupScored scored_of(const CborItem& object) {
     event.scores.push_back(score.is_null() ? std::nullopt : std::optional(score.real()));
   event.causes = texts_of(object.at("causes"));
   event.extras = texts_of(object.at("extras"));
+  if (const auto row = object.find("row")) event.row = row->text();
   return event;
 }
 
@@ -239,7 +241,8 @@ GroupFailed failed_of(const CborItem& object) {
 }
 
 void write(std::string& record, const SetChanged& event) {
-  Record out(record, "rewards", 5);
+  const bool formula = !event.set.formula.empty();
+  Record out(record, "rewards", formula ? 6 : 5);
   out.number("set", event.set.set);
   out.number("from_update", event.set.from_update);
   out.list("members", event.set.members, [](auto& list, const RewardMember& member) {
@@ -253,6 +256,7 @@ void write(std::string& record, const SetChanged& event) {
   });
   out.texts("lost", event.set.lost);
   out.number("committed", event.committed);
+  if (formula) out.text("formula", event.set.formula);
 }
 
 SetChanged changed_of(const CborItem& object) {
@@ -266,6 +270,7 @@ SetChanged changed_of(const CborItem& object) {
   }
   event.set.lost = texts_of(object.at("lost"));
   event.committed = object.at("committed").number();
+  if (const auto formula = object.find("formula")) event.set.formula = formula->text();
   return event;
 }
 

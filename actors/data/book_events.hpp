@@ -39,6 +39,7 @@ struct GroupScored {
   std::vector<std::optional<double>> scores;
   std::vector<std::string> causes;
   std::vector<std::string> extras;
+  std::string row{};
 };
 
 struct GroupReferenced {

@@ -81,6 +81,7 @@ struct BookGroup : SavedTicket {
   std::vector<experience::Trajectory> samples;
   std::vector<SampleScores> scores;  // one per sample
   std::vector<bool> scored;          // by member of `rewards`
+  std::string row;  // a JSON object: the columns of the prompt's row that the set's formula reads
   bool referenced = false;
   bool restored = false;           // loaded from a checkpoint and not issued again since
   std::string cause;               // of kFailed

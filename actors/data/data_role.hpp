@@ -2,8 +2,8 @@
 // scored by every reward of their set, and serves experience to the policy. TicketBook and
 // RewardSets make the decisions; this class sends and answers messages. Runs on its strand. Set 0,
 // the rewards that the run started with, scores all evaluations, so that accuracy stays comparable.
-// Bounds: the groups of the open updates; pages of kPage_bytes; kScorerCalls_max calls to one
-// scorer at a time; the patience with a scorer that is away, after which AwaitGroups fails.
+// Bounds: the groups of the open updates; pages of kPage_bytes; kRewardCalls_max calls to one
+// reward at a time; the patience with a scorer that is away, after which AwaitGroups fails.
 #pragma once
 
 #include "actors/data/data_state.hpp"
@@ -33,6 +33,7 @@ struct DataRoleOptions {
   std::int32_t samples = 1;  // of a training group
   std::uint64_t seed = 0;
   std::vector<RewardMember> rewards = {{"reward", "reward/0", 1}};  // set 0
+  std::string reward_formula;                                       // of set 0
   std::vector<SetRewards> earlier_sets;  // of the checkpoint and of the log
   std::uint64_t episodes = 0;            // passes over the prompts; 0 = no end
   std::optional<MeanRange> filter;       // of training groups; none: every group is kept

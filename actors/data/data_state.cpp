@@ -69,7 +69,9 @@ core::Result<SavedTicket> ticket_from(const json& object,
 }
 
 json json_of(const SetRewards& set) {
-  return {{"set", set.set}, {"from_update", set.from_update}, {"rewards", set.members}};
+  json object = {{"set", set.set}, {"from_update", set.from_update}, {"rewards", set.members}};
+  if (!set.formula.empty()) object["formula"] = set.formula;
+  return object;
 }
 
 core::Result<SetRewards> set_from(const json& object, const std::filesystem::path& path) {
@@ -87,6 +89,9 @@ core::Result<SetRewards> set_from(const json& object, const std::filesystem::pat
     }
     set.members.push_back(member.get<RewardMember>());
   }
+  const json formula = object.value("formula", json(""));
+  if (!formula.is_string()) return damaged(path, "a reward set whose formula is no text");
+  set.formula = formula.get<std::string>();
   return set;
 }
 

@@ -1,6 +1,7 @@
 #include "actors/data/group_scoring.hpp"
 
 #include "actors/limits.hpp"
+#include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/find_value.hpp"
 
 namespace troupe::actors {
@@ -34,8 +35,11 @@ void GroupScoring::begin(TicketBook& book, const experience::Ticket& ticket) {
 }
 
 Scorer& GroupScoring::scorer_of(const std::string& peer, const std::string& name) {
+  const std::size_t calls_max =
+      peer == options_.reference_peer ? limits::kScorerCalls_max : limits::kRewardCalls_max;
   return scorers_
-      .try_emplace(peer, name, options_.patience, *context_.timers, options_.note, changed_)
+      .try_emplace(peer, name, calls_max, options_.patience, *context_.timers, options_.note,
+                   changed_)
       .first->second;
 }
 
@@ -62,6 +66,18 @@ void GroupScoring::tell_unscored(const BookGroup& group) {
     unscored_note_(name_of(group.ticket) + ", sample " + std::to_string(unscored.sample + 1) +
                    " has no score: " + unscored.cause);
   }
+}
+
+// The columns that the formula of the group's set reads, as a JSON object; "" when it reads none.
+std::string GroupScoring::row_of_formula(const BookGroup& group) const {
+  if (group.rewards->formula.empty()) return {};
+  const auto formula = RewardFormula::parse(group.rewards->formula);
+  if (!formula || formula->columns().empty()) return {};
+  const auto prompt = prompt_of_(group);
+  if (!prompt) return {};
+  RewardReads reads;
+  reads.columns = formula->columns();
+  return row_with((*prompt)->columns, reads);
 }
 
 // Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;
@@ -115,9 +131,10 @@ async::task<void> GroupScoring::score(TicketBook* book,
     book->fail(ticket, FailureKind::kReward,
                name + ": it gave " + std::to_string(reply->values.size()) + " answers for " +
                    std::to_string(samples) + " samples");
-  } else {
+  } else if (book->waits_for(ticket, member)) {
+    const std::string row = row_of_formula(*book->find(ticket));
     const bool taken =
-        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras);
+        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras, row);
     if (taken) tell_unscored(*book->find(ticket));
   }
   changed_.notify_all();

@@ -1,8 +1,8 @@
 // Has the groups of the ticket books scored: asks each reward of a group's set for scores, and the
 // reference model for log-probs, patiently, and puts the answers into the book. Owned by the data
 // role, used on its strand; its coroutines are children of the role's scope. Bounds: one call for
-// each group and scorer; kScorerCalls_max calls to one scorer at a time; the patience with a scorer
-// that is away.
+// each group and scorer; kRewardCalls_max calls to a reward and kScorerCalls_max to the reference
+// at a time; the patience with a scorer that is away.
 #pragma once
 
 #include "actors/data/patient_ask.hpp"
@@ -51,6 +51,7 @@ class GroupScoring {
   Scorer& scorer_of(const std::string& peer, const std::string& name);
   bool needs_reference(const BookGroup& group) const;
   void tell_unscored(const BookGroup& group);
+  std::string row_of_formula(const BookGroup& group) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(TicketBook* book,
                                               experience::Ticket ticket,

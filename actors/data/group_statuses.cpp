@@ -53,8 +53,10 @@ void add_scores(const RewardSet& set,
                 const SampleScores& sample,
                 std::vector<Sum>& rewards,
                 std::vector<Sum>& extras) {
-  for (std::size_t m = 0; m < set.members.size(); ++m)  // a ready group has all components
-    add(rewards, set.members[m].name, sample.components[m].value_or(0.0));
+  for (std::size_t m = 0; m < set.members.size(); ++m) {
+    // A component that the formula of the set does not need may be missing.
+    if (sample.components[m]) add(rewards, set.members[m].name, *sample.components[m]);
+  }
   for (const SampleExtra& extra : sample.extras.all())
     if (extra.number) add(extras, extra.name, *extra.number);
 }

@@ -1,6 +1,7 @@
 #include "actors/data/reward_sets.hpp"
 
 #include "actors/limits.hpp"
+#include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/check.hpp"
 
 #include <cmath>
@@ -26,7 +27,8 @@ core::Result<void> check_members(const SetRewards& request) {
   for (const std::string& name : request.lost) {
     if (names.contains(name)) return refuse("holds reward " + name + ", which is lost");
   }
-  return {};
+  TROUPE_TRY_ASSIGN(formula, RewardFormula::parse(request.formula));
+  return formula.check(request.members);
 }
 
 }  // namespace
@@ -38,15 +40,16 @@ std::optional<std::size_t> RewardSet::member(const std::string& name) const {
   return std::nullopt;
 }
 
-RewardSets::RewardSets(std::vector<RewardMember> first)
-    : first_(std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first)})),
+RewardSets::RewardSets(std::vector<RewardMember> first, std::string formula)
+    : first_(
+          std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first), std::move(formula)})),
       sets_{{first_, false}} {
   TROUPE_CHECK(!first_->members.empty(), "a run has a reward");
 }
 
 core::Result<bool> RewardSets::add(const SetRewards& request) {
   TROUPE_TRY(check_members(request));
-  const RewardSet set{request.set, request.from_update, request.members};
+  const RewardSet set{request.set, request.from_update, request.members, request.formula};
   for (const Entry& known : sets_) {
     if (*known.set == set) return false;
   }
@@ -77,7 +80,8 @@ std::vector<SetRewards> RewardSets::added() const {
   std::vector<SetRewards> all;
   for (const Entry& entry : sets_) {
     if (entry.set == first_) continue;
-    all.push_back({entry.set->number, entry.set->from_update, entry.set->members, {}});
+    all.push_back(
+        {entry.set->number, entry.set->from_update, entry.set->members, {}, entry.set->formula});
   }
   return all;
 }

@@ -19,6 +19,7 @@ struct RewardSet {
   std::uint64_t number = 0;
   std::uint64_t from_update = 0;
   std::vector<RewardMember> members;
+  std::string formula{};  // of their scores (reward_formula.hpp); "": their weighted sum
 
   // Index of the reward in `members`; none when it is not in the set.
   std::optional<std::size_t> member(const std::string& name) const;
@@ -30,7 +31,7 @@ using RewardSetPtr = std::shared_ptr<const RewardSet>;
 class RewardSets {
  public:
   // `first` is set 0, which holds from the start and scores every evaluation.
-  explicit RewardSets(std::vector<RewardMember> first);
+  explicit RewardSets(std::vector<RewardMember> first, std::string formula = "");
 
   // Adds the sets that a checkpoint saved, in their order. Retires each set with a reward that the
   // newest lacks. Errors: those of `add`.
@@ -41,7 +42,8 @@ class RewardSets {
   // Adds a set: groups of updates from `from_update` on get it, unless a newer one holds for them.
   // False when it was added before (a message may come twice). Retires sets that need a lost
   // reward. Errors, kInvalidArgument: no member, a name twice, a weight that is not finite, a lost
-  // member, a number that is not the newest or belongs to a different set.
+  // member, a number that is not the newest or belongs to a different set; kConfig: a formula that
+  // does not fit the members.
   core::Result<bool> add(const SetRewards& request);
 
   // The set for a group that is issued now: the newest that holds for the update, or, if that one

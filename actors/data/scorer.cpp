@@ -15,14 +15,19 @@ std::string rounded_seconds(core::Duration span) {
 
 }  // namespace
 
-Scorer::Scorer(
-    std::string name, Patience patience, async::Timers& timers, Note note, async::Notifier& changed)
+Scorer::Scorer(std::string name,
+               std::size_t calls_max,
+               Patience patience,
+               async::Timers& timers,
+               Note note,
+               async::Notifier& changed)
     : name_(std::move(name)),
       patience_(patience),
       timers_(timers),
       note_(std::move(note)),
       changed_(changed),
-      back_(timers) {}
+      back_(timers),
+      gate_(calls_max) {}
 
 void Scorer::answered() {
   if (!since_) return;

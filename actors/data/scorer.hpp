@@ -8,16 +8,14 @@
 #pragma once
 
 #include "actors/limits.hpp"
+#include "actors/protocol/call_gate.hpp"
 #include "actors/protocol/reward_group.hpp"
-#include "runtime/async/event.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/error.hpp"
 
 #include <cstdint>
 #include <functional>
-#include <list>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -29,45 +27,14 @@ struct Patience {
   core::Duration away_max = limits::kRewardWait;  // --reward.away_s
 };
 
-// Limits the calls in flight to `calls_max`; further calls wait in order, so that many groups at
-// once do not fill the scorer's inbox. Bound of the waiting calls: one per group.
-class CallGate {
- public:
-  explicit CallGate(std::size_t calls_max) : calls_max_(calls_max) {}
-  CallGate(const CallGate&) = delete;
-  CallGate& operator=(const CallGate&) = delete;
-
-  // Waits for a free place; `leave` must follow.
-  async::task<void> enter() {
-    if (inside_ < calls_max_) {
-      ++inside_;
-      co_return;
-    }
-    auto turn = std::make_shared<async::Event>();
-    const async::Listed<async::Event> listed(waiting_, turn);
-    co_await async::Event::wait(turn);
-  }
-
-  // Frees the place, or hands it to the first call that still waits.
-  void leave() {
-    for (const auto& turn : waiting_) {
-      if (turn->fire()) return;
-    }
-    --inside_;
-  }
-
- private:
-  const std::size_t calls_max_;
-  std::size_t inside_ = 0;
-  std::list<std::shared_ptr<async::Event>> waiting_;
-};
-
 using Note = std::function<void(const std::string&)>;
 
 class Scorer {
  public:
-  // `name`: for messages, "reward format". Notifies `changed` when the scorer is `gone`.
+  // `name`: for messages, "reward format". `calls_max`: in flight. Notifies `changed` when the
+  // scorer is `gone`.
   Scorer(std::string name,
+         std::size_t calls_max,
          Patience patience,
          async::Timers& timers,
          Note note,
@@ -112,7 +79,7 @@ class Scorer {
   const Note note_;
   async::Notifier& changed_;
   async::Notifier back_;
-  CallGate gate_{limits::kScorerCalls_max};
+  CallGate gate_;
   std::size_t waiters_ = 0;
   std::optional<core::TimePoint> since_;  // the first failure after the last answer
   std::optional<core::TimePoint> told_;   // when the user was last told that it is away

@@ -1,5 +1,6 @@
 #include "actors/data/ticket_book.hpp"
 
+#include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/find_value.hpp"
 
 #include <algorithm>
@@ -34,15 +35,14 @@ bool waits(const BookGroup& group, const std::string& reward) {
   return open(group) && member && !group.scored[*member];
 }
 
-// The weighted sum of the components in the order of the set; none when one is missing.
-std::optional<double> add_up(SampleScores& scores, const RewardSet& set) {
-  double sum = 0;
-  for (std::size_t m = 0; m < set.members.size(); ++m) {
-    if (!scores.components[m]) return std::nullopt;
-    sum += set.members[m].weight * *scores.components[m];
-  }
-  if (std::isfinite(sum)) return sum;
-  scores.missing_cause = "the weighted sum of its rewards is not finite";
+// The score by the formula of the set; none, with the cause, when a component that it needs is
+// missing.
+std::optional<double> combined(SampleScores& scores, const RewardSet& set, const std::string& row) {
+  auto formula = RewardFormula::parse(set.formula);
+  auto value = formula ? formula->value(set.members, scores.components, row)
+                       : core::Result<double>(formula.failure());
+  if (value) return *value;
+  if (scores.missing_cause.empty()) scores.missing_cause = value.error().message;
   return std::nullopt;
 }
 
@@ -190,11 +190,13 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
                             std::size_t member,
                             const std::vector<std::optional<double>>& scores,
                             const std::vector<std::string>& causes,
-                            const std::vector<std::string>& extras) {
+                            const std::vector<std::string>& extras,
+                            const std::string& row) {
   if (!waits_for(ticket, member)) return false;
   BookGroup& group = *current(ticket);
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
-  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras});
+  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras, row});
+  if (!row.empty()) group.row = row;
   const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     SampleScores& sample = group.scores[i];
@@ -209,7 +211,7 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
   group.scored[member] = true;
   if (std::count(group.scored.begin(), group.scored.end(), false) == 0) {
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      group.samples[i].score = add_up(group.scores[i], *group.rewards);
+      group.samples[i].score = combined(group.scores[i], *group.rewards, group.row);
       if (!group.samples[i].score) group.unscored.push_back({i, group.scores[i].missing_cause});
     }
     group.missing += static_cast<std::uint32_t>(group.unscored.size());
@@ -406,7 +408,8 @@ void TicketBook::apply(BookEvent event, const SetOf& set_of) {
     const auto put = put_samples(taken->ticket, std::move(taken->samples), taken->cut);
     if (!put) group->restored = true;
   } else if (auto* const scored = std::get_if<GroupScored>(&event)) {
-    put_scores(scored->ticket, scored->member, scored->scores, scored->causes, scored->extras);
+    put_scores(scored->ticket, scored->member, scored->scores, scored->causes, scored->extras,
+               scored->row);
   } else if (auto* const referenced = std::get_if<GroupReferenced>(&event)) {
     put_reference(referenced->ticket, std::move(referenced->logprobs));
   } else if (auto* const failed = std::get_if<GroupFailed>(&event)) {

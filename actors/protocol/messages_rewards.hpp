@@ -38,7 +38,7 @@ inline core::Result<void> finite_weight(const std::string& name, double weight) 
   return core::fail(core::ErrorCode::kData, "the weight of reward " + name + " is not finite");
 }
 
-// One reward of a set. The score of a sample is the sum of weight times score over the members.
+// One reward of a set.
 struct RewardMember {
   std::string name;  // as the user calls it: "format"
   std::string peer;  // the role that gives it: "reward/format"
@@ -56,6 +56,7 @@ struct SetRewards {
   std::uint64_t from_update = 0;
   std::vector<RewardMember> members;
   std::vector<std::string> lost;
+  std::string formula{};  // RewardFormula of the members; "": their weighted sum
 };
 
 // Answers once no open group waits for the reward.
@@ -76,12 +77,14 @@ struct AttachReward {
   std::string name;
   std::string peer;
   double weight = 1;
+  std::string formula{};  // of the new set; "": that of the set before
   core::Result<void> check() const { return finite_weight(name, weight); }
 };
 struct ReweightReward {
   using Reply = RewardsChanged;
-  std::string name;
+  std::string name;  // "": no weight changes
   double weight = 1;
+  std::string formula{};  // of the new set; "": that of the set before
   core::Result<void> check() const { return finite_weight(name, weight); }
 };
 // Answers once the last group that needs the reward is scored.

@@ -1,94 +1,113 @@
 #include "actors/reward/http_reward.hpp"
 
+#include "actors/reward/busy_calls.hpp"
+#include "actors/reward/http_servers.hpp"
 #include "actors/reward/reward_json.hpp"
-#include "runtime/net/http_client.hpp"
 #include "runtime/net/url.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
 
 namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
 
-constexpr std::uint64_t kSilence_s_max = 60;  // most that one Retry-After may ask for
+bool is_answer(int status) {
+  return status >= 200 && status <= 299;
+}
 
-class HttpReward final : public RewardSource {
+class HttpReward final : public RewardCalls {
  public:
-  HttpReward(std::string url, std::string host) : url_(std::move(url)), host_(std::move(host)) {}
+  HttpReward(std::vector<std::string> urls, std::string name, RewardFormat format)
+      : servers_(std::move(urls)), name_(std::move(name)), format_(format) {}
 
-  std::string name() const override { return host_; }
+  std::string name() const override { return name_; }
+  wire::Amounts amounts() const override { return servers_.amounts(); }
 
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
-                                               core::Duration deadline) override {
-    const std::string where = "reward server " + url_;
-    TROUPE_TRY(respect_silence());
-    auto reply = net::http_post_json_blocking(url_, reward_request(groups), deadline,
-                                              {{kMissingHeader, "null"}});
-    if (!reply) return core::fail(no_reply(reply.error()));
-    if (reply->status < 200 || reply->status > 299) {
-      keep_silence(*reply);
-      return core::fail(code_of(reply->status), where + " answered with status " +
-                                                    std::to_string(reply->status) + ": '" +
-                                                    printed(reply->body) + "'");
+  void begin(const RoleContext& context) override {
+    context_ = context;
+    servers_.begin(context);
+  }
+
+  async::task<Answer> score(std::vector<RewardGroup> groups, core::Duration deadline) override {
+    const BusyCalls::Guard guard(busy_, context_.activity);
+    if (format_ == RewardFormat::kSample) {
+      co_return co_await score_samples(std::move(groups), deadline);
     }
-    auto scores = read_reward_reply(reply->body, samples_in(groups));
-    if (!scores) return core::fail(scores.error().within(where));
-    return scores;
+    const std::size_t count = samples_in(groups);
+    co_return co_await ask(reward_request(groups), count, deadline);
   }
 
  private:
-  // kPeerLost for a status that means the server is away; kData when it has judged the samples.
-  static ErrorCode code_of(int status) {
-    const bool away = status >= 500 || status == 408 || status == 429;
-    return away ? ErrorCode::kPeerLost : ErrorCode::kData;
-  }
-
-  static core::Error no_reply(const core::Error& error) {
-    const bool late = error.code == ErrorCode::kDeadline;
-    return {late ? ErrorCode::kPeerLost : error.code,
-            "reward server " + error.message + (late ? " (--reward.deadline_s)" : "")};
-  }
-
-  // Obeys a Retry-After in seconds: does not ask the server before then. Ignores other values.
-  void keep_silence(const net::HttpReply& reply) {
-    const std::string_view text = net::find_header(reply.headers, "retry-after");
-    std::uint64_t seconds = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return;
-    silent_until_ = clock_.now() + std::chrono::seconds(std::min(seconds, kSilence_s_max));
-    silence_cause_ = "reward server " + url_ + " answered with status " +
-                     std::to_string(reply.status) + " and asked not to be called for " +
-                     std::string(text) + " s";
-  }
-
-  core::Result<void> respect_silence() const {
-    if (clock_.now() >= silent_until_) return {};
-    return core::fail(ErrorCode::kPeerLost, silence_cause_);
-  }
-
-  static std::string printed(const std::string& body) {
-    std::string text = body.substr(0, kShown_bytes_max);
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = ' ';
+  async::task<Answer> ask(std::string body, std::size_t count, core::Duration deadline) {
+    TROUPE_CO_TRY_ASSIGN(reply, co_await servers_.post(std::move(body), deadline));
+    const std::string where = "reward server " + reply.url;
+    if (!is_answer(reply.http.status)) {
+      co_return core::fail(ErrorCode::kData, where + " answered with status " +
+                                                 std::to_string(reply.http.status) + ": '" +
+                                                 printed(reply.http.body) + "'");
     }
-    return text;
+    auto scores = format_ == RewardFormat::kSample ? read_sample_reply(reply.http.body)
+                                                   : read_reward_reply(reply.http.body, count);
+    if (!scores) co_return core::fail(scores.error().within(where));
+    co_return scores;
   }
 
-  const std::string url_;
-  const std::string host_;
-  const core::SteadyClock clock_;
-  core::TimePoint silent_until_{};
-  std::string silence_cause_;
+  // One request a sample. A sample that is refused has no score; without an answer to all, the
+  // batch has none.
+  async::task<Answer> score_samples(std::vector<RewardGroup> groups, core::Duration deadline) {
+    std::vector<Answer> answers(samples_in(groups), core::fail(ErrorCode::kInternal, ""));
+    std::vector<async::task<core::Result<void>>> asking;
+    for (const RewardGroup& group : groups) {
+      for (const RewardSample& sample : group.samples)
+        asking.push_back(
+            store(this, sample_request(group, sample), deadline, &answers[asking.size()]));
+    }
+    TROUPE_CO_TRY(co_await async::all(std::move(asking)));
+    std::vector<RewardScore> scores;
+    for (Answer& answer : answers) {
+      if (answer) {
+        scores.push_back(std::move(answer->front()));
+      } else if (answer.error().code == ErrorCode::kData) {
+        scores.push_back({std::nullopt, answer.error().message});
+      } else {
+        co_return answer.failure();
+      }
+    }
+    co_return scores;
+  }
+
+  static async::task<core::Result<void>> store(HttpReward* self,
+                                               std::string body,
+                                               core::Duration deadline,
+                                               Answer* out) {
+    auto answer = co_await self->ask(std::move(body), 1, deadline);
+    *out = std::move(answer);
+    co_return core::Result<void>();
+  }
+
+  HttpServers servers_;
+  const std::string name_;
+  const RewardFormat format_;
+  RoleContext context_;
+  BusyCalls busy_;
 };
 
 }  // namespace
 
-core::Result<std::unique_ptr<RewardSource>> make_http_reward(std::string url) {
-  TROUPE_TRY_ASSIGN(parsed, net::parse_url(url));
-  return {std::make_unique<HttpReward>(std::move(url), std::move(parsed.host))};
+core::Result<std::unique_ptr<RewardCalls>> make_http_reward(std::vector<std::string> urls,
+                                                            RewardFormat format) {
+  if (urls.empty()) return core::fail(ErrorCode::kConfig, "no URL of a reward server is given");
+  std::string name;
+  for (std::size_t i = 0; i < urls.size(); ++i) {
+    TROUPE_TRY_ASSIGN(parsed, net::parse_url(urls[i]));
+    if (i == 0) name = std::move(parsed.host);
+    if (std::count(urls.begin(), urls.end(), urls[i]) > 1) {
+      return core::fail(ErrorCode::kConfig, "the reward server " + urls[i] +
+                                                " is given twice; name each once (--reward.http)");
+    }
+  }
+  return {std::make_unique<HttpReward>(std::move(urls), std::move(name), format)};
 }
 
 }  // namespace troupe::actors

@@ -1,11 +1,12 @@
 #include "actors/reward/python_reward.hpp"
 
+#include "actors/reward/busy_calls.hpp"
+#include "actors/reward/python_messages.hpp"
+#include "actors/reward/python_worker.hpp"
 #include "actors/reward/python_worker_source.hpp"
-#include "actors/reward/reward_json.hpp"
-#include "actors/reward/worker_process.hpp"
 
-#include <nlohmann/json.hpp>
-#include <unistd.h>
+#include <algorithm>
+#include <list>
 
 namespace troupe::actors {
 namespace {
@@ -15,154 +16,224 @@ using nlohmann::json;
 
 constexpr core::Duration kStartDeadline = std::chrono::seconds(60);  // imports may be slow
 
-// Keeps the end of a traceback, where the exception is.
-std::string tail(const std::string& text) {
-  constexpr std::size_t kTail_bytes_max = 1200;
-  return text.size() <= kTail_bytes_max ? text : "..." + text.substr(text.size() - kTail_bytes_max);
+std::vector<std::string> worker_command(const std::filesystem::path& file) {
+  return {"python3", "-c", kPythonWorkerSource, file.string(), "3"};
 }
 
-class PythonReward final : public RewardSource {
+class PythonReward final : public RewardCalls {
  public:
-  PythonReward(std::filesystem::path file, std::uint64_t calls_max)
-      : file_(std::move(file)), calls_max_(calls_max) {}
+  PythonReward(PythonRewardOptions options,
+               std::unique_ptr<WorkerProcess> first,
+               PythonGreeting greeting)
+      : options_(std::move(options)),
+        first_(std::move(first)),
+        greeting_(std::move(greeting)),
+        slots_(options_.workers) {}
 
-  std::string name() const override { return file_.stem().string(); }
-  RewardReads reads() const override { return reads_; }
+  std::string name() const override { return options_.file.stem().string(); }
+  RewardReads reads() const override { return greeting_.reads; }
 
-  core::Result<void> ensure_started() {
-    if (worker_.running() && calls_ < calls_max_) return {};
-    calls_ = 0;
-    TROUPE_TRY(worker_.start({"python3", "-c", kPythonWorkerSource, file_.string(), "3"}));
-    auto line = worker_.read_line(kStartDeadline);
-    if (!line) return core::fail(line.error().within(where()));
-    const json ready = json::parse(*line, nullptr, false);
-    if (ready.is_object() && ready.value("ready", false)) {
-      reads_ = reads_of(ready);
-      return {};
-    }
-    worker_.kill();
-    return core::fail(
-        ErrorCode::kConfig,
-        where() + " does not load: " + tail(ready.is_object() ? ready.value("error", "") : *line));
+  void begin(const RoleContext& context) override {
+    context_ = context;
+    adopt(slots_.front(), std::make_shared<PythonWorker>(context_, std::move(first_), true));
+    fill();
   }
 
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
-                                               core::Duration deadline) override {
-    // The file loaded before, so this error may pass: the file is being edited, or memory is short.
-    if (auto started = ensure_started(); !started) {
-      return core::fail(ErrorCode::kPeerLost, started.error().message);
-    }
-    ++calls_;
-    auto reply = exchange(groups, deadline);
-    if (!reply) {
-      worker_.kill();
-      return core::fail(reply.error().within(where()));
-    }
-    if (reply->contains("error")) {
-      return core::fail(ErrorCode::kData,
-                        where() + " raised: " + tail((*reply)["error"].get<std::string>()));
-    }
-    std::vector<RewardScore> scores;
-    for (const auto& value : (*reply)["rewards"]) {
-      if (value.is_number()) {
-        scores.push_back({value.get<double>(), ""});
-      } else {
-        scores.push_back({std::nullopt, where() + " returned no finite number for the sample"});
+  async::task<Answer> score(std::vector<RewardGroup> groups, core::Duration deadline) override {
+    const BusyCalls::Guard guard(busy_, context_.activity);
+    const std::size_t count = samples_in(groups);
+    std::size_t company = limits::kRewardWorkerBatches_max;
+    for (;;) {
+      TROUPE_CO_TRY_ASSIGN(worker, co_await free_worker(company));
+      const std::uint64_t id = ++next_id_;
+      const auto batch = worker->give(id, python_request(id, groups),
+                                      greeting_.is_async ? company : std::size_t{1});
+      const async::Deadline until{batch->sent + deadline};
+      const core::Error late{ErrorCode::kDeadline, "the reward worker did not answer in time"};
+      auto reply = co_await async::take_until(*context_.timers, batch->answer, until, late);
+      if (!reply && reply.error().code == ErrorCode::kDeadline) {
+        worker->overdue(id, greeting_.is_async);
       }
+      if (reply) note_time(context_.timers->now() - batch->sent);
+      wake();
+      if (reply) co_return read_python_reply(*reply, count, where());
+      if (batch->bystander) continue;
+      if (reply.error().code == ErrorCode::kClosed && !batch->alone) {
+        company = std::max<std::size_t>(company / 4, 1);
+        continue;
+      }
+      co_return core::fail(reply.error().within(where()));
     }
-    if (auto added = add_extras(extras_of(*reply), scores); !added) {
-      return core::fail(added.error().within(where()));
-    }
-    return scores;
+  }
+
+  wire::Amounts amounts() const override {
+    return {{"workers", static_cast<double>(options_.workers)},
+            {"together", greeting_.is_async ? 1.0 : 0.0},
+            {"starts", static_cast<double>(starts_)},
+            {"timed_calls", static_cast<double>(timed_)},
+            {"call_s", timed_ == 0 ? 0.0 : timed_s_ / static_cast<double>(timed_)}};
   }
 
  private:
-  // Reads `columns` of the worker's first line: null for all columns, else a list of names.
-  static RewardReads reads_of(const json& ready) {
-    RewardReads reads;
-    const json columns = ready.value("columns", json());
-    reads.all_columns = !columns.is_array();
-    if (columns.is_array()) reads.columns = columns.get<std::vector<std::string>>();
-    reads.messages = ready.value("messages", false);
-    reads.tokens = ready.value("tokens", false);
-    return reads;
+  struct Slot {
+    std::shared_ptr<PythonWorker> worker;
+    bool starting = false;
+    core::TimePoint retry{};  // after a start that failed
+  };
+
+  std::string where() const { return "reward function " + options_.file.string(); }
+
+  void note_time(core::Duration took) {
+    ++timed_;
+    timed_s_ += std::chrono::duration<double>(took).count();
   }
 
-  static std::vector<std::string> extras_of(const json& reply) {
-    std::vector<std::string> extras;
-    for (const json& extra : reply.value("extras", json::array()))
-      extras.push_back(extra.is_object() && !extra.empty() ? dump(extra) : std::string());
-    return extras;
+  void adopt(Slot& slot, std::shared_ptr<PythonWorker> worker) {
+    ++starts_;
+    slot.worker = std::move(worker);
+    slot.worker->run([this] { wake(); });
   }
 
-  static std::string dump(const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  // Starts workers in the empty slots, and in those of workers that have had their calls.
+  void fill() {
+    const core::TimePoint now = context_.timers->now();
+    for (Slot& slot : slots_) {
+      if (slot.starting) continue;
+      const bool done = slot.worker && slot.worker->given() >= options_.calls_max;
+      if (done && slot.worker->alive() && slot.worker->load() == 0) slot.worker->end();
+      if (slot.worker && slot.worker->alive()) continue;
+      if (now < slot.retry && any_alive()) continue;
+      slot.starting = true;
+      context_.scope->spawn("start a reward worker", start(&slot));
+    }
   }
 
-  std::string where() const { return "reward function " + file_.string(); }
+  bool any_alive() const {
+    return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+      return slot.starting || (slot.worker && slot.worker->alive());
+    });
+  }
 
-  core::Result<json> exchange(const std::vector<RewardGroup>& groups, core::Duration deadline) {
-    const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
-    const std::uint64_t id = ++next_id_;
-    TROUPE_TRY(worker_.send_line(request_line(id, groups), deadline));
+  async::task<void> start(Slot* slot) {
+    auto job = [command = worker_command(options_.file)]()
+        -> core::Result<std::shared_ptr<std::unique_ptr<WorkerProcess>>> {
+      auto process = std::make_unique<WorkerProcess>();
+      TROUPE_TRY(process->start(command));
+      return std::make_shared<std::unique_ptr<WorkerProcess>>(std::move(process));
+    };
+    auto process = co_await context_.device->run(std::move(job), async::DeviceQueue::kWait);
+    std::optional<core::Error> failed;
+    if (process) {
+      auto worker = std::make_shared<PythonWorker>(context_, std::move(**process), false);
+      worker->run([this] { wake(); });
+      const auto until = async::Deadline::after(*context_.timers, kStartDeadline);
+      const core::Error late{ErrorCode::kDeadline, "it did not load within 60 s"};
+      auto line = co_await async::take_until(*context_.timers, worker->greeting(), until, late);
+      core::Result<PythonGreeting> greeting = core::fail(ErrorCode::kInternal, "");
+      if (line) {
+        greeting = read_greeting(*line, where());
+      } else {
+        greeting = core::fail(line.error().within(where()));
+      }
+      if (greeting) {
+        ++starts_;
+        greeting_ = std::move(*greeting);
+        slot->worker = std::move(worker);
+      } else {
+        failed = greeting.error();
+        if (worker->alive()) worker->end();
+      }
+    } else {
+      failed = process.error();
+    }
+    slot->starting = false;
+    if (failed) {
+      ++failed_starts_;
+      start_error_ = failed->message;
+      slot->retry = context_.timers->now() + limits::kScorerPause_max;
+    }
+    wake();
+  }
+
+  // The worker with the fewest batches that may have one more; null: none.
+  std::shared_ptr<PythonWorker> pick(std::size_t company) const {
+    std::shared_ptr<PythonWorker> best;
+    for (const Slot& slot : slots_) {
+      const auto& worker = slot.worker;
+      if (!worker || !worker->alive() || worker->given() >= options_.calls_max) continue;
+      const std::size_t room = greeting_.is_async ? std::min(company, worker->company()) : 1;
+      if (worker->load() >= room) continue;
+      if (!best || worker->load() < best->load()) best = worker;
+    }
+    return best;
+  }
+
+  // Waits in line for a worker. kPeerLost: none runs, and none can be started. The file loaded
+  // before, so that may pass: it is being edited, or memory is short.
+  async::task<core::Result<std::shared_ptr<PythonWorker>>> free_worker(std::size_t company) {
+    const std::uint64_t failed_before = failed_starts_;
+    auto turn = std::make_shared<std::shared_ptr<async::Event>>();
+    const async::Listed<std::shared_ptr<async::Event>> listed(line_, turn);
     for (;;) {
-      const core::Duration left = until - core::TimePoint(std::chrono::steady_clock::now());
-      TROUPE_TRY_ASSIGN(line, worker_.read_line(left));
-      json reply = json::parse(line, nullptr, false);
-      if (!reply.is_object() || !reply.contains("id")) {
-        return core::fail(ErrorCode::kData, "the worker's reply is not a JSON object");
+      if (!any_alive() && failed_starts_ > failed_before) {
+        co_return core::fail(ErrorCode::kPeerLost, start_error_);
       }
-      if (reply["id"] != id) continue;
-      const bool whole = reply.contains("error") || (reply.contains("rewards") &&
-                                                     reply["rewards"].size() == samples_in(groups));
-      if (!whole) return core::fail(ErrorCode::kData, "the reply has the wrong number of rewards");
-      return reply;
+      if (line_.front() == turn) {
+        fill();
+        if (auto worker = pick(company)) {
+          wake_after(turn);
+          co_return worker;
+        }
+      }
+      *turn = std::make_shared<async::Event>();
+      co_await async::Event::wait(*turn);
     }
   }
 
-  static std::string request_line(std::uint64_t id, const std::vector<RewardGroup>& groups) {
-    json request = {{"id", id},
-                    {"groups", json::array()},
-                    {"update", groups.empty() ? 0 : groups.front().update}};
-    for (const RewardGroup& group : groups) {
-      json columns = json::parse(group.columns.empty() ? "{}" : group.columns, nullptr, false);
-      json messages = json::parse(group.messages.empty() ? "null" : group.messages, nullptr, false);
-      json one = {{"prompt", group.prompt},
-                  {"label", group.label},
-                  {"columns", columns.is_object() ? std::move(columns) : json::object()},
-                  {"messages", messages.is_array() ? std::move(messages) : json()},
-                  {"responses", json::array()},
-                  {"tokens", json::array()}};
-      for (const RewardSample& sample : group.samples) {
-        one["responses"].push_back(sample.response);
-        one["tokens"].push_back(sample.tokens);
-      }
-      request["groups"].push_back(std::move(one));
+  void wake() {
+    for (const auto& turn : line_) {
+      if (*turn) (*turn)->fire();
+      if (any_alive()) return;  // the first is enough
     }
-    return dump(request);
+  }
+  // The next in line may find a worker, too.
+  void wake_after(const std::shared_ptr<std::shared_ptr<async::Event>>& turn) {
+    const auto next = std::next(std::find(line_.begin(), line_.end(), turn));
+    if (next != line_.end() && **next) (**next)->fire();
   }
 
-  const std::filesystem::path file_;
-  const std::uint64_t calls_max_;  // then the worker is replaced
-  WorkerProcess worker_;
-  RewardReads reads_;
-  std::uint64_t next_id_ = 0;
-  std::uint64_t calls_ = 0;
+  const PythonRewardOptions options_;
+  std::unique_ptr<WorkerProcess> first_;  // until `begin`
+  PythonGreeting greeting_;               // of the newest worker
+  RoleContext context_;
+  BusyCalls busy_;
+  std::vector<Slot> slots_;
+  std::list<std::shared_ptr<std::shared_ptr<async::Event>>> line_;
+  std::uint64_t next_id_ = 0, starts_ = 0, failed_starts_ = 0, timed_ = 0;
+  double timed_s_ = 0;
+  std::string start_error_;
 };
 
 }  // namespace
 
-core::Result<std::unique_ptr<RewardSource>> make_python_reward(std::filesystem::path file,
-                                                               std::uint64_t calls_max) {
+core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOptions options) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) {
-    return core::fail(ErrorCode::kConfig, "reward.python: there is no file " + file.string());
+  if (!std::filesystem::is_regular_file(options.file, error)) {
+    return core::fail(ErrorCode::kConfig,
+                      "reward.python: there is no file " + options.file.string());
   }
-  auto reward = std::make_unique<PythonReward>(std::move(file), calls_max);
-  if (auto started = reward->ensure_started(); !started) {
+  const std::string where = "reward function " + options.file.string();
+  auto process = std::make_unique<WorkerProcess>();
+  if (auto started = process->start(worker_command(options.file)); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }
-  return {std::unique_ptr<RewardSource>(std::move(reward))};
+  auto line = process->read_line(kStartDeadline);
+  if (!line) return core::fail(ErrorCode::kConfig, line.error().within(where).message);
+  json ready = json::parse(*line, nullptr, false);
+  if (!ready.is_object()) ready = {{"ready", false}, {"error", *line}};
+  TROUPE_TRY_ASSIGN(greeting, read_greeting(ready, where));
+  return {
+      std::make_unique<PythonReward>(std::move(options), std::move(process), std::move(greeting))};
 }
 
 }  // namespace troupe::actors

@@ -4,8 +4,10 @@ Accepted signatures, told apart by parameter names (docs/write_a_reward.md has t
   OpenRLHF  reward_func(queries, prompts, labels, **kwargs) -> list | tensor | {"rewards": ..., "extra_logs": ...}
   TRL       f(prompts, completions, **columns)              -> list of float | None
   verl      compute_score(data_source, solution_str, ground_truth, extra_info) -> float | {"score": ...}
-Each may be `async def`. The function is called `reward_func`, `compute_score`, or is the file's only public
-function. What it prints goes to standard error; the reply channel is a descriptor of its own.
+The function is called `reward_func`, `compute_score`, or is the file's only public function. Each may be
+`async def`; then the requests of many groups run at the same time, replies come in any order, and
+{"cancel": id} ends the one that takes too long. A plain function gets one request after another. What it
+prints goes to standard error; the reply channel is a descriptor of its own.
 """
 import asyncio
 import importlib.util
@@ -89,6 +91,10 @@ class Function:
         return {"columns": columns, "messages": trl,
                 "tokens": trl and (self.takes_rest or "completion_ids" in self.names)}
 
+    def is_async(self):
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
+            getattr(self.function, "__call__", None))
+
     def finished(self, result):
         """The value of a result that may be a coroutine. One event loop lives as long as the worker."""
         if not inspect.isawaitable(result):
@@ -105,6 +111,7 @@ class Function:
                                 {key: value for key, value in given.items() if key in self.names}))
 
     def score(self, request, extras):
+        """What the function returns; awaitable where it is async."""
         return getattr(self, "score_" + self.style)(request, extras)
 
     def score_verl(self, request, extras):
@@ -113,8 +120,8 @@ class Function:
                    for row, text, label in zip(request["columns"], request["responses"], request["labels"])]
         if any(inspect.isawaitable(result) for result in results):
             async def together():
-                return await asyncio.gather(*results)
-            return list(self.finished(together()))
+                return list(await asyncio.gather(*results))
+            return together()
         return results
 
     def score_trl(self, request, extras):
@@ -127,14 +134,14 @@ class Function:
         given = {**columns, "prompts": prompts, "completions": completions,
                  "completion_ids": request.get("tokens"), "trainer_state": TrainerState(request.get("update", 0)),
                  "log_extra": extras.add, "log_metric": extras.add}
-        return self.finished(self.with_known(given))
+        return self.with_known(given)
 
     def score_openrlhf(self, request, extras):
         prompts, labels = request["prompts"], request["labels"]
         queries = [p + r for p, r in zip(prompts, request["responses"])]
         if "queries" in self.names or self.takes_rest:
-            return self.finished(self.with_known({"queries": queries, "prompts": prompts, "labels": labels}))
-        return self.finished(self.function(queries, prompts, labels))
+            return self.with_known({"queries": queries, "prompts": prompts, "labels": labels})
+        return self.function(queries, prompts, labels)
 
 
 def to_number(value):
@@ -192,24 +199,81 @@ def trace(error):
     return "".join(told.format(chain=True))
 
 
+class Replies:
+    """Writes one reply a line."""
+
+    def __init__(self, descriptor):
+        self.out = os.fdopen(descriptor, "w", buffering=1)
+
+    def write(self, reply):
+        self.out.write(json.dumps(reply) + "\n")
+
+    def scores(self, request, result, extras):
+        try:
+            rewards = to_list(result, extras)
+            self.write({"id": request["id"], "rewards": rewards, "extras": extras.of_sample})
+        except Exception as error:
+            self.failed(request, error)
+
+    def failed(self, request, error):
+        self.write({"id": request["id"], "error": trace(error)})
+
+
+def serve(function, replies):
+    """One request after another."""
+    for line in sys.stdin:
+        given = json.loads(line)
+        if "cancel" in given:
+            continue  # of a function that has ended
+        request = by_sample(given)
+        extras = Extras(len(request["prompts"]))
+        try:
+            result = function.finished(function.score(request, extras))
+        except Exception as error:
+            replies.failed(request, error)
+            continue
+        replies.scores(request, result, extras)
+
+
+async def serve_together(function, replies):
+    """All requests at the same time."""
+    async def answer(request):
+        extras = Extras(len(request["prompts"]))
+        try:
+            result = function.score(request, extras)
+            if inspect.isawaitable(result):
+                result = await result
+        except Exception as error:
+            return replies.failed(request, error)
+        replies.scores(request, result, extras)
+
+    lines = asyncio.StreamReader(limit=1 << 30)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    tasks = {}
+    while line := await lines.readline():
+        given = json.loads(line)
+        if "cancel" in given:
+            if given["cancel"] in tasks:
+                tasks[given["cancel"]].cancel()
+            continue
+        tasks[given["id"]] = task = asyncio.ensure_future(answer(by_sample(given)))
+        task.add_done_callback(lambda _, done=given["id"]: tasks.pop(done))
+
+
 def main():
     path, reply_fd = sys.argv[1], int(sys.argv[2])
-    replies = os.fdopen(reply_fd, "w", buffering=1)
+    replies = Replies(reply_fd)
     try:
         function = Function(find_function(path))
     except BaseException as error:
-        replies.write(json.dumps({"ready": False, "error": trace(error)}) + "\n")
+        replies.write({"ready": False, "error": trace(error)})
         return 1
-    replies.write(json.dumps({"ready": True, **function.wishes()}) + "\n")
-    for line in sys.stdin:
-        request = by_sample(json.loads(line))
-        extras = Extras(len(request["prompts"]))
-        try:
-            rewards = to_list(function.score(request, extras), extras)
-            reply = {"id": request["id"], "rewards": rewards, "extras": extras.of_sample}
-        except Exception as error:
-            reply = {"id": request["id"], "error": trace(error)}
-        replies.write(json.dumps(reply) + "\n")
+    replies.write({"ready": True, "async": function.is_async(), **function.wishes()})
+    if function.is_async():
+        asyncio.run(serve_together(function, replies))
+    else:
+        serve(function, replies)
     return 0
 
 

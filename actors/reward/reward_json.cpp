@@ -120,6 +120,38 @@ void take_off(std::string& response, const std::vector<std::string>& endings) {
     continue;
 }
 
+// A request with "prompt", "response" and "label", each a text or a list of them.
+core::Result<RewardRequest> sample_groups(const json& request,
+                                          const std::vector<std::string>& endings) {
+  RewardRequest read;
+  const json& given = request["response"];
+  read.shape = given.is_array() ? RequestShape::kSamples : RequestShape::kSample;
+  const auto list_of = [&](const char* name) -> json {
+    const json value = request.value(name, json());
+    if (given.is_array()) return value.is_null() ? json(given.size(), json()) : value;
+    return json::array({value});
+  };
+  const json responses = list_of("response"), prompts = list_of("prompt"),
+             labels = list_of("label");
+  for (const auto& [name, list] : {std::pair{"prompt", &prompts}, {"label", &labels}}) {
+    if (list->is_array() && list->size() == responses.size()) continue;
+    return core::fail(ErrorCode::kData, std::string("\"") + name + "\" is not a list as long as " +
+                                            "\"response\" (" + std::to_string(responses.size()) +
+                                            ")");
+  }
+  for (std::size_t i = 0; i < responses.size(); ++i) {
+    if (!responses[i].is_string()) {
+      return core::fail(ErrorCode::kData, "sample " + std::to_string(i) + " is no text");
+    }
+    RewardGroup& group = read.groups.emplace_back();
+    group.prompt = text_of(prompts[i]);
+    group.label = text_of(labels[i]);
+    group.samples.push_back({responses[i].get<std::string>()});
+    take_off(group.samples[0].response, endings);
+  }
+  return read;
+}
+
 }  // namespace
 
 std::string reward_request(const std::vector<RewardGroup>& groups) {
@@ -163,12 +195,43 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
   return scores;
 }
 
-core::Result<std::vector<RewardGroup>> read_reward_request(
-    const std::string& text, const std::vector<std::string>& endings) {
+std::string sample_request(const RewardGroup& group, const RewardSample& sample) {
+  return dump({{"prompt", group.prompt}, {"response", sample.response}, {"label", group.label}});
+}
+
+core::Result<std::vector<RewardScore>> read_sample_reply(const std::string& text) {
+  TROUPE_TRY_ASSIGN(reply, parsed(text));
+  json extra = json::object();
+  json value = reply;
+  if (reply.is_object()) {
+    const char* const names[] = {"reward", "score", "rewards", "scores"};
+    const auto found = std::find_if(std::begin(names), std::end(names),
+                                    [&reply](const char* name) { return reply.contains(name); });
+    if (found == std::end(names)) {
+      return core::fail(ErrorCode::kData, "the reply holds no \"reward\": '" + shown(text) + "'");
+    }
+    value = reply[*found];
+    for (const auto& [name, one] : reply.items()) {
+      const bool score = std::any_of(std::begin(names), std::end(names),
+                                     [&name](const char* known) { return name == known; });
+      if (!score && !one.is_structured()) extra[name] = one;
+    }
+  }
+  std::vector<RewardScore> scores(1, score_of(value));
+  TROUPE_TRY(add_extras({extra.empty() ? std::string() : dump(extra)}, scores));
+  return scores;
+}
+
+core::Result<RewardRequest> read_reward_request(const std::string& text,
+                                                const std::vector<std::string>& endings) {
   TROUPE_TRY_ASSIGN(request, parsed(text));
+  if (request.is_object() && !request.contains("query") && request.contains("response")) {
+    return sample_groups(request, endings);
+  }
   if (!request.is_object() || !request.contains("query") || !request["query"].is_array()) {
     return core::fail(ErrorCode::kData,
-                      "the request holds no list \"query\" of texts (prompt and response)");
+                      "the request holds neither a list \"query\" of texts (prompt and response) "
+                      "nor a \"response\"");
   }
   const json& queries = request["query"];
   const json prompts = request.value("prompts", json());
@@ -191,7 +254,17 @@ core::Result<std::vector<RewardGroup>> read_reward_request(
     if (!labels.is_null()) group.label = text_of(labels[i]);
     groups.push_back(std::move(group));
   }
-  return groups;
+  return RewardRequest{RequestShape::kQueries, std::move(groups)};
+}
+
+std::string reward_reply(const std::vector<RewardScore>& scores, RequestShape shape) {
+  if (shape == RequestShape::kQueries) return reward_reply(scores);
+  json values = json::array();
+  for (const RewardScore& score : scores) {
+    const bool good = score.value && std::isfinite(*score.value);
+    values.push_back(good ? json(*score.value) : json());
+  }
+  return dump(shape == RequestShape::kSample && values.size() == 1 ? values[0] : values);
 }
 
 std::string reward_reply(const std::vector<RewardScore>& scores) {

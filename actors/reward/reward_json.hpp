@@ -1,7 +1,8 @@
-// Reads and writes OpenRLHF's remote reward protocol: the request {"query", "prompts", "labels"}
-// and the reply {"rewards"} (also "scores", or a bare list). Pure; any thread. JSON from the
-// network is read to a depth of kJsonDepth_max and checked: a score that is no finite number is
-// missing.
+// Reads and writes two remote reward protocols: OpenRLHF's, with the request {"query", "prompts",
+// "labels"} and the reply {"rewards"} (also "scores", or a bare list), and that of slime and AReaL,
+// with the request {"prompt", "response", "label"} and a number as the reply. Pure; any thread.
+// JSON from the network is read to a depth of kJsonDepth_max and checked: a score that is no finite
+// number is missing.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
@@ -23,13 +24,34 @@ std::string reward_request(const std::vector<RewardGroup>& groups);
 core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
                                                          std::size_t count);
 
+// {"prompt", "response", "label"} of one sample.
+std::string sample_request(const RewardGroup& group, const RewardSample& sample);
+
+// The score of one sample: a number, or an object with "reward" or "score", whose other values are
+// kept beside the score. Errors as for read_reward_reply.
+core::Result<std::vector<RewardScore>> read_sample_reply(const std::string& text);
+
 // ---- for the side that answers
 
-// One group with one sample for each query. Prompts and labels may be missing. The response is the
-// part of the query after the prompt; `endings` (such as "<|im_end|>") are stripped from its end
-// repeatedly. Errors (kData): not JSON, no list of texts, lists of different lengths.
-core::Result<std::vector<RewardGroup>> read_reward_request(const std::string& text,
-                                                           const std::vector<std::string>& endings);
+enum class RequestShape {
+  kQueries,  // OpenRLHF's lists
+  kSample,   // one {"prompt", "response", "label"}
+  kSamples,  // the same with lists
+};
+struct RewardRequest {
+  RequestShape shape = RequestShape::kQueries;
+  std::vector<RewardGroup> groups;  // one with one sample for each query
+};
+
+// Prompts and labels may be missing. With queries the response is the part of the query after the
+// prompt; `endings` (such as "<|im_end|>") are stripped from its end repeatedly. Errors (kData):
+// not JSON, no list of texts, lists of different lengths.
+core::Result<RewardRequest> read_reward_request(const std::string& text,
+                                                const std::vector<std::string>& endings);
+
+// The reply in the shape of the request: for kSample a number, for kSamples a list of them. There a
+// missing score is null, without its cause.
+std::string reward_reply(const std::vector<RewardScore>& scores, RequestShape shape);
 
 // {"rewards": [...], "scores": [...], "extra_logs": {NAME: [...]}}; a missing score is null, and
 // then "causes" says why. Sends only extra values that every sample has as a number, because

@@ -16,38 +16,76 @@ std::string seconds_of(core::Duration span) {
   return text + " s";
 }
 
+// The tries of one batch.
+class BatchTries {
+ public:
+  BatchTries(std::string name, std::size_t samples, core::Duration deadline, RewardTries& tries)
+      : name_(std::move(name)), samples_(samples), deadline_(deadline), tries_(tries) {}
+
+  // What the batch gets after this try; none: it is tried again.
+  std::optional<RewardCalls::Answer> judge(RewardCalls::Answer scores) {
+    ++tries_.calls;
+    if (scores && scores->size() != samples_) {
+      return core::fail(ErrorCode::kData, "reward " + name_ + " gave " +
+                                              std::to_string(scores->size()) + " scores for " +
+                                              std::to_string(samples_) + " samples");
+    }
+    if (scores) return scores;
+    const ErrorCode code = scores.error().code;
+    if (code == ErrorCode::kDeadline) {
+      ++tries_.hangs;
+      if (++hangs_ < kHangs_max) return std::nullopt;
+      return core::fail(code, scores.error().message + " (" + std::to_string(hangs_) +
+                                  " tries of " + seconds_of(deadline_) +
+                                  "; --reward.deadline_s allows more)");
+    }
+    if (code == ErrorCode::kPeerLost) ++tries_.away;
+    if (code != ErrorCode::kClosed) return scores;
+    ++tries_.deaths;
+    if (++deaths_ < kDeaths_max) return std::nullopt;
+    // The batch kills every worker: a final error, so that nobody waits for another one.
+    return core::fail(ErrorCode::kData,
+                      scores.error().message + " (" + std::to_string(deaths_) + " tries)");
+  }
+
+ private:
+  static constexpr std::uint64_t kHangs_max = 2;
+  static constexpr std::uint64_t kDeaths_max = limits::kRewardRetries_max + 1;
+  const std::string name_;
+  const std::size_t samples_;
+  const core::Duration deadline_;
+  RewardTries& tries_;
+  std::uint64_t hangs_ = 0, deaths_ = 0;
+};
+
 }  // namespace
+
+void RewardTries::add(const RewardTries& other) {
+  calls += other.calls;
+  hangs += other.hangs;
+  deaths += other.deaths;
+  away += other.away;
+}
 
 core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
                                                           const std::vector<RewardGroup>& groups,
                                                           core::Duration deadline,
                                                           RewardTries& tries) {
-  constexpr std::uint64_t kHangs_max = 2;
-  constexpr std::uint64_t kDeaths_max = limits::kRewardRetries_max + 1;
-  for (std::uint64_t hangs = 0, deaths = 0;;) {
-    ++tries.calls;
-    auto scores = source.score(groups, deadline);
-    if (scores && scores->size() != samples_in(groups)) {
-      return core::fail(ErrorCode::kData, "reward " + source.name() + " gave " +
-                                              std::to_string(scores->size()) + " scores for " +
-                                              std::to_string(samples_in(groups)) + " samples");
-    }
-    if (scores) return scores;
-    const ErrorCode code = scores.error().code;
-    if (code == ErrorCode::kDeadline) {
-      ++tries.hangs;
-      if (++hangs < kHangs_max) continue;
-      return core::fail(code, scores.error().message + " (" + std::to_string(hangs) + " tries of " +
-                                  seconds_of(deadline) + "; --reward.deadline_s allows more)");
-    }
-    if (code == ErrorCode::kPeerLost) ++tries.away;
-    if (code != ErrorCode::kClosed) return scores;
-    ++tries.deaths;
-    if (++deaths >= kDeaths_max) {
-      // The batch kills every worker: a final error, so that nobody waits for another one.
-      return core::fail(ErrorCode::kData,
-                        scores.error().message + " (" + std::to_string(deaths) + " tries)");
-    }
+  BatchTries batch(source.name(), samples_in(groups), deadline, tries);
+  for (;;) {
+    if (auto answer = batch.judge(source.score(groups, deadline))) return std::move(*answer);
+  }
+}
+
+async::task<RewardCalls::Answer> score_with_retries(RewardCalls* calls,
+                                                    std::vector<RewardGroup> groups,
+                                                    core::Duration deadline,
+                                                    std::shared_ptr<RewardTries> tries) {
+  BatchTries batch(calls->name(), samples_in(groups), deadline, *tries);
+  for (;;) {
+    std::vector<RewardGroup> copy = groups;
+    auto scores = co_await calls->score(std::move(copy), deadline);
+    if (auto answer = batch.judge(std::move(scores))) co_return std::move(*answer);
   }
 }
 

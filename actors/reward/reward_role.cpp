@@ -1,31 +1,39 @@
 #include "actors/reward/reward_role.hpp"
 
+#include "actors/reward/queued_reward.hpp"
+#include "runtime/core/at_exit.hpp"
+
 namespace troupe::actors {
 
+RewardRole::RewardRole(RoleContext context,
+                       std::unique_ptr<RewardCalls> calls,
+                       core::Duration deadline)
+    : context_(std::move(context)), calls_(std::move(calls)), deadline_(deadline) {
+  calls_->begin(context_);
+}
+
+RewardRole::RewardRole(RoleContext context,
+                       std::unique_ptr<RewardSource> source,
+                       core::Duration deadline)
+    : RewardRole(std::move(context), make_queued_reward(std::move(source)), deadline) {}
+
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
-  const auto wanted = std::make_shared<RewardReads>();
+  Scores reply;
+  if (RewardReads wanted = calls_->reads(); !request.sent.cover(wanted)) {
+    reply.wanted = std::move(wanted);
+    co_return reply;
+  }
   const auto tries = std::make_shared<RewardTries>();
-  const RewardReads sent = request.sent;
-  auto job = [source = source_, request = std::move(request), tries, wanted, deadline = deadline_,
-              activity = context_.activity]() -> core::Result<std::vector<RewardScore>> {
-    const core::Activity::Busy guard(activity, "score");
-    *wanted = source->reads();
-    if (!request.sent.cover(*wanted)) return std::vector<RewardScore>();
-    return score_with_retries(*source, {request.group}, deadline, *tries);
-  };
-  auto scores = co_await context_.device->run(std::move(job));
-  tries_.calls += tries->calls;
-  tries_.hangs += tries->hangs;
-  tries_.deaths += tries->deaths;
-  tries_.away += tries->away;
+  ++open_;
+  const core::AtExit count([this, tries] {
+    --open_;
+    tries_.add(*tries);
+  });
+  std::vector<RewardGroup> groups(1, std::move(request.group));
+  auto scores = co_await score_with_retries(calls_.get(), std::move(groups), deadline_, tries);
   if (!scores) {
     if (scores.error().code != core::ErrorCode::kPeerLost) ++failed_batches_;
     co_return scores.failure();
-  }
-  Scores reply;
-  if (!sent.cover(*wanted)) {
-    reply.wanted = *wanted;
-    co_return reply;
   }
   for (RewardScore& score : *scores) {
     ++(score.value ? scored_ : missing_);
@@ -37,13 +45,17 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
 }
 
 wire::Amounts RewardRole::amounts() const {
-  return {{"scored", static_cast<double>(scored_)},
-          {"missing", static_cast<double>(missing_)},
-          {"failed_batches", static_cast<double>(failed_batches_)},
-          {"calls", static_cast<double>(tries_.calls)},
-          {"hangs", static_cast<double>(tries_.hangs)},
-          {"worker_deaths", static_cast<double>(tries_.deaths)},
-          {"away", static_cast<double>(tries_.away)}};
+  wire::Amounts amounts = {{"scored", static_cast<double>(scored_)},
+                           {"missing", static_cast<double>(missing_)},
+                           {"open", static_cast<double>(open_)},
+                           {"failed_batches", static_cast<double>(failed_batches_)},
+                           {"calls", static_cast<double>(tries_.calls)},
+                           {"hangs", static_cast<double>(tries_.hangs)},
+                           {"worker_deaths", static_cast<double>(tries_.deaths)},
+                           {"away", static_cast<double>(tries_.away)}};
+  for (auto& amount : calls_->amounts())
+    amounts.push_back(std::move(amount));
+  return amounts;
 }
 
 }  // namespace troupe::actors

@@ -6,7 +6,7 @@
 //   kClosed     the worker ended while it scored these samples; it is replaced by the next call
 //   kDeadline   the function did not answer in time; its worker is replaced by the next call
 //   others      the samples are at fault, or the source is set up wrongly: a retry would not help
-// One source is used from one thread at a time (the reward role's own).
+// One source is used from one thread at a time; reward_calls.hpp is for those that need none.
 #pragma once
 
 #include "actors/protocol/reward_group.hpp"

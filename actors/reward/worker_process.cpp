@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace troupe::actors {
 namespace {
@@ -136,6 +137,10 @@ core::Result<void> WorkerProcess::read_some(core::TimePoint until) {
       return core::fail(ErrorCode::kDeadline, "the " + name_ + " did not answer in time");
     }
   }
+}
+
+WorkerProcess::Streams WorkerProcess::take_streams() {
+  return {std::move(in_), std::move(out_), std::exchange(pending_, {})};
 }
 
 core::Failure WorkerProcess::ended() {

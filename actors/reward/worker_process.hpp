@@ -2,8 +2,8 @@
 // out on descriptor 3, so that text printed by the child cannot be taken for a reply. Bytes of a
 // length that the line says may follow a line. The child
 // leads a process group, dies with its owner, and gets resource limits and few environment
-// variables (PATH, HOME, LANG, LC_ALL, TMPDIR, VIRTUAL_ENV). Owned by one thread. Bound: each
-// call's deadline.
+// variables (PATH, HOME, LANG, LC_ALL, TMPDIR, VIRTUAL_ENV). Used by one thread at a time; the
+// child dies with the thread that started it. Bound: each call's deadline.
 #pragma once
 
 #include "runtime/core/child_process.hpp"
@@ -36,11 +36,19 @@ class WorkerProcess {
   core::Result<void> send_bytes(std::string_view bytes, core::Duration deadline);
   core::Result<std::string> read_bytes(std::size_t count, core::Duration deadline);
 
+  // The ends of the two connections, for an owner that reads and writes lines by itself.
+  struct Streams {
+    net::OwnedFd requests, replies;
+    std::string read;  // what was read of the replies already
+  };
+  Streams take_streams();
+
   // Kills the whole process group by SIGKILL and reaps the child.
   void kill() noexcept;
+  // The same for a child that has closed its connection; kClosed, saying how it ended.
+  core::Failure ended();
 
  private:
-  core::Failure ended();
   // Appends what can be read now to pending_; waits for it until `until`.
   core::Result<void> read_some(core::TimePoint until);
 

@@ -86,9 +86,8 @@ class Look {
     if (!advantage.empty() && is_there("algo.advantage_file", advantage)) {
       seen_.push_back("algo.advantage_file: " + advantage + " is there; it was not run");
     }
-    if (!config_.reward.http.empty()) {
-      seen_.push_back("reward.http: " + config_.reward.http + " was not asked");
-    }
+    for (const std::string& url : config_.reward.http)
+      seen_.push_back("reward.http: " + url + " was not asked");
   }
 
   // Reads the rows as the run would.

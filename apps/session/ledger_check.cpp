@@ -1,5 +1,6 @@
 #include "apps/session/ledger_check.hpp"
 
+#include "actors/protocol/reward_formula.hpp"
 #include "runtime/store/ledger.hpp"
 #include "runtime/store/run_folder.hpp"
 
@@ -23,6 +24,7 @@ struct GroupRecord {
   std::uint64_t update = 0, slot = 0, step = 0, samples = 0, set = 0;
   std::vector<std::uint64_t> positions;  // of the group and of those it replaced
   json rewards;                          // weight by name; null in ledgers of older programs
+  std::string formula;                   // of the rewards; "": their weighted sum
 };
 
 core::Result<std::vector<GroupRecord>> read_groups(const std::filesystem::path& file) {
@@ -39,6 +41,7 @@ core::Result<std::vector<GroupRecord>> read_groups(const std::filesystem::path& 
       group.positions.push_back(record.at("position").get<std::uint64_t>());
       group.set = record.value("set", std::uint64_t{0});
       group.rewards = record.value("rewards", json());
+      group.formula = record.value("formula", "");
     } catch (const json::exception& thrown) {
       return core::fail(core::ErrorCode::kData,
                         file.string() + ":" + std::to_string(line + 1) +
@@ -83,13 +86,34 @@ void check_sets(const std::vector<GroupRecord>& groups, LedgerCheck& check) {
   std::map<std::uint64_t, std::set<std::string>> meanings;
   for (const GroupRecord& group : groups) {
     check.samples_by_set[group.set] += group.samples;
-    if (!group.rewards.is_null()) meanings[group.set].insert(group.rewards.dump());
+    if (!group.rewards.is_null()) {
+      meanings[group.set].insert(group.rewards.dump() + group.formula);
+    }
   }
   for (const auto& [set, seen] : meanings)
     check.unclear_sets += seen.size() > 1 ? 1 : 0;
 }
 
-// True when the line names the record's set and rewards, and its reward is their weighted sum.
+// True when the line's reward is the formula of its scores.
+bool by_formula(const json& line, const GroupRecord& group) {
+  const auto formula = actors::RewardFormula::parse(group.formula);
+  if (!formula) return false;
+  std::vector<actors::RewardMember> members;
+  std::vector<std::optional<double>> scores;
+  for (const auto& [name, weight] : group.rewards.items()) {
+    const json score = line["rewards"].value(name, json());
+    if (!weight.is_number()) return false;
+    members.push_back({name, "", weight.get<double>()});
+    scores.push_back(score.is_number() ? std::optional(score.get<double>()) : std::nullopt);
+  }
+  const auto value = formula->value(members, scores, line.value("row", json::object()).dump());
+  const double total = line["reward"].get<double>();
+  // Names are sorted here, so the order of `rest` may differ from the run's.
+  return value && std::abs(*value - total) <= 1e-9 * std::max(1.0, std::abs(total));
+}
+
+// True when the line names the record's set and rewards, and its reward is their weighted sum, or
+// what the formula makes of them.
 bool scored_by(const json& line, const GroupRecord& group) {
   if (group.rewards.is_null()) return true;
   const json scores = line.value("rewards", json());
@@ -98,6 +122,7 @@ bool scored_by(const json& line, const GroupRecord& group) {
       scores.size() != group.rewards.size() || !total.is_number()) {
     return false;
   }
+  if (!group.formula.empty()) return by_formula(line, group);
   double sum = 0, size = 0;
   for (const auto& [name, weight] : group.rewards.items()) {
     if (!weight.is_number() || !scores.contains(name) || !scores[name].is_number()) return false;

@@ -20,7 +20,7 @@ constexpr core::RunId kRun{1};  // any number will do: no other run is on this n
 // one thread.
 OneProcess shared_by_roles(const config::TrainConfig& config,
                            std::unique_ptr<model::ParamStore> params,
-                           std::unique_ptr<actors::RewardSource> reward) {
+                           std::unique_ptr<actors::RewardCalls> reward) {
   OneProcess shared;
   shared.config = config;
   shared.params = std::move(params);
@@ -46,7 +46,7 @@ OneProcess shared_by_roles(const config::TrainConfig& config,
 LoopbackPlane::LoopbackPlane(config::TrainConfig config,
                              std::uint64_t updates,
                              std::unique_ptr<model::ParamStore> params,
-                             std::unique_ptr<actors::RewardSource> reward)
+                             std::unique_ptr<actors::RewardCalls> reward)
     : config_(std::move(config)),
       updates_(updates),
       loader_(shared_by_roles(config_, std::move(params), std::move(reward))),

@@ -27,7 +27,7 @@ class LoopbackPlane final : public ControlPlane {
   LoopbackPlane(config::TrainConfig config,
                 std::uint64_t updates,
                 std::unique_ptr<model::ParamStore> params,
-                std::unique_ptr<actors::RewardSource> reward);
+                std::unique_ptr<actors::RewardCalls> reward);
   ~LoopbackPlane() override;
 
   async::IoThreads& io() override { return io_; }

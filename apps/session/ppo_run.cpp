@@ -38,7 +38,7 @@ cluster::RoleHost::Factory data_role(DataParts parts) {
 
 // Attached rewards come through the gateway, which a run in one process does not have.
 Result<void> check_none_attached(const actors::RunPlan& plan) {
-  const actors::RewardBoard board(plan.rewards, plan.earlier_sets);
+  const actors::RewardBoard board(plan.rewards, plan.earlier_sets, plan.reward_formula);
   if (board.absent().empty()) return {};
   return core::fail(core::ErrorCode::kConfig,
                     "reward " + *board.absent().begin() +
@@ -123,7 +123,7 @@ class PpoRun final : public RunLife {
     for (const auto& set : logged) {
       if (found.empty() || set.set > found.back().set) found.push_back(set);
     }
-    actors::RewardSets sets(data_options(config_).rewards);
+    actors::RewardSets sets(data_options(config_).rewards, config_.reward.formula);
     TROUPE_TRY(sets.restore(found));  // in order
     for (auto& set : found)
       reward_sets_.emplace(set.set, std::move(set));

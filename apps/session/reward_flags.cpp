@@ -1,5 +1,6 @@
 #include "apps/session/reward_flags.hpp"
 
+#include "actors/reward/blocking_reward.hpp"
 #include "actors/reward/reward_retries.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/part_file.hpp"
@@ -36,7 +37,10 @@ void RewardFlags::add_to(std::vector<Flag>& flags) {
   flags.push_back({"--rule", &rule, "score against the label: exact, last_number or regex"});
   flags.push_back({"--pattern", &pattern, "regular expression of --rule regex (ECMAScript)"});
   flags.push_back({"--python", &python, "file with reward_func, run in a worker process"});
-  flags.push_back({"--http", &http, "URL of a reward server that speaks OpenRLHF's JSON"});
+  flags.push_back({"--workers", &workers, "processes that run --python", false, 1, 256});
+  flags.push_back({"--http", &http, "URL of a reward server; repeated, they share the requests"});
+  flags.push_back({"--http-format", &http_format,
+                   "of --http: openrlhf (lists), or sample ({prompt, response, label})"});
   flags.push_back({"--deadline", &deadline_s, "longest wait for one batch of scores, seconds",
                    false, 0.001, 86400});
 }
@@ -49,6 +53,11 @@ core::Result<void> RewardFlags::check_label(const std::string& label_key) const 
 }
 
 core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const {
+  TROUPE_TRY_ASSIGN(made, calls());
+  return actors::make_blocking_reward(std::move(made));
+}
+
+core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
   if (!rule.empty() + !python.empty() + !http.empty() != 1) {
     return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python and --http");
   }
@@ -59,11 +68,17 @@ core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const 
   if (rule == "regex" && pattern.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
   }
+  if (http_format != "openrlhf" && http_format != "sample") {
+    return core::fail(core::ErrorCode::kConfig, "--http-format: there is no format '" +
+                                                    http_format + "'; expected openrlhf or sample");
+  }
   config::TrainConfig config;
   config.reward.rule = rule;
   config.reward.rule_pattern = pattern;
   config.reward.python = python;
+  config.reward.workers = workers;
   config.reward.http = http;
+  config.reward.http_format = http_format;
   return make_reward(config);
 }
 
@@ -72,8 +87,13 @@ core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::sett
   if (!python.empty()) {
     TROUPE_TRY_SET(code, file_identity(python));
   }
-  return std::vector<std::pair<std::string, std::string>>{
-      {"--rule", rule}, {"--pattern", pattern}, {"--python", code}, {"--http", http}};
+  std::string urls;
+  for (const std::string& url : http)
+    urls += (urls.empty() ? "" : ",") + url;
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"--rule", rule}, {"--pattern", pattern}, {"--python", code}, {"--http", urls}};
+  if (http_format != "openrlhf") all.emplace_back("--http-format", http_format);
+  return all;
 }
 
 core::Result<std::vector<actors::RewardScore>> score_items(

@@ -3,6 +3,7 @@
 // functions.
 #pragma once
 
+#include "actors/reward/reward_calls.hpp"
 #include "actors/reward/reward_source.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -16,7 +17,9 @@
 namespace troupe::app {
 
 struct RewardFlags {
-  std::string rule, pattern, python, http;
+  std::string rule, pattern, python, http_format = "openrlhf";
+  std::vector<std::string> http;
+  std::int64_t workers = 1;
   double deadline_s = 30;
 
   // Appends flags that fill this object when they are parsed; it must live until then.
@@ -25,7 +28,10 @@ struct RewardFlags {
   bool given() const { return !rule.empty() || !python.empty() || !http.empty(); }
   // Error (kConfig): the rule compares with a label, and `label_key` names no column for it.
   core::Result<void> check_label(const std::string& label_key) const;
-  // Errors (kConfig): several or none given, an unknown rule, a bad file, pattern or address.
+  // Errors (kConfig): several or none given, an unknown rule or format, a bad file, pattern or
+  // address.
+  core::Result<std::unique_ptr<actors::RewardCalls>> calls() const;
+  // The same, for commands that score batch by batch.
   core::Result<std::unique_ptr<actors::RewardSource>> source() const;
   core::Duration deadline() const { return seconds_of(deadline_s); }
 

@@ -60,8 +60,9 @@ std::string scores_text(const actors::SampleScores& sample, const GroupTexts& te
   std::string scores = "{";
   for (std::size_t m = 0; m < texts.rewards.size(); ++m) {
     if (m > 0) scores += ',';
-    // Committed: none is missing.
-    scores += texts.rewards[m] + text_of(sample.components[m].value_or(0.0));
+    // Committed: only one that the formula does not need may be missing.
+    const auto& score = sample.components[m];
+    scores += texts.rewards[m] + (score ? text_of(*score) : "null");
   }
   return scores + "}";
 }
@@ -93,6 +94,7 @@ void add_sample(std::string& lines,
   line.add("reward", text_of(sample.score.value_or(0.0)));
   line.number("reward_set", committed.group->rewards->number);
   line.add("rewards", scores_text(scores, texts));
+  if (!committed.group->row.empty()) line.add("row", committed.group->row);
   line.add("finish_reason", text_of(experience::finish_name(sample.finish)));
   line.add("truncated", sample.truncated() ? "true" : "false");
   line.number("version_min", sample.versions.oldest());
@@ -112,12 +114,14 @@ ordered_json ledger_json(const actors::CommittedGroup& committed) {
   ordered_json weights = ordered_json::object();
   for (const auto& member : group.rewards->members)
     weights[member.name] = member.weight;
-  return {{"update", group.ticket.update},   {"slot", group.ticket.slot},
-          {"attempt", group.ticket.attempt}, {"position", group.prompt},
-          {"replaced", group.replaced},      {"prompt_id", committed.prompt->row},
-          {"samples", group.samples.size()}, {"set", group.rewards->number},
-          {"rewards", std::move(weights)},   {"version_min", oldest},
-          {"version_max", newest},           {"outcome", "trained"}};
+  ordered_json record = {{"update", group.ticket.update},   {"slot", group.ticket.slot},
+                         {"attempt", group.ticket.attempt}, {"position", group.prompt},
+                         {"replaced", group.replaced},      {"prompt_id", committed.prompt->row},
+                         {"samples", group.samples.size()}, {"set", group.rewards->number},
+                         {"rewards", std::move(weights)},   {"version_min", oldest},
+                         {"version_max", newest},           {"outcome", "trained"}};
+  if (!group.rewards->formula.empty()) record["formula"] = group.rewards->formula;
+  return record;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "apps/session/run_inputs.hpp"
 
+#include "actors/protocol/reward_formula.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_loader.hpp"
@@ -29,6 +30,10 @@ actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
       read.messages = read.messages || own.messages;
     }
   }
+  if (const auto formula = actors::RewardFormula::parse(config.reward.formula)) {
+    for (const std::string& column : formula->columns())
+      read.columns.push_back(column);
+  }
   return read;
 }
 
@@ -51,6 +56,14 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   return actors::DatasetPrompts::load(options, tokenizer, chat);
+}
+
+core::Result<void> check_formula(const config::TrainConfig& config) {
+  auto formula = actors::RewardFormula::parse(config.reward.formula);
+  auto fit = formula ? formula->check(data_options(config).rewards) : formula.failure();
+  if (fit) return {};
+  return core::fail(ErrorCode::kConfig, "reward.formula: " + fit.error().message +
+                                            "; change --reward.formula (docs/algorithms.md)");
 }
 
 core::Result<void> check_lengths(const config::TrainConfig& config, const model::ModelSpec& spec) {
@@ -87,6 +100,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   TROUPE_TRY(check_lengths(config, spec));
   TROUPE_TRY(check_role_devices(config));
   TROUPE_TRY(check_model_roles(config));
+  TROUPE_TRY(check_formula(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;

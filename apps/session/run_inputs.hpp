@@ -4,7 +4,7 @@
 #pragma once
 
 #include "actors/data/dataset_prompts.hpp"
-#include "actors/reward/reward_source.hpp"
+#include "actors/reward/reward_calls.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/model/params.hpp"
 
@@ -19,7 +19,7 @@ struct RunInputs {
   std::vector<std::string> notes;                      // what the user should know
   // For roles of this process.
   std::unique_ptr<model::ParamStore> params;
-  std::unique_ptr<actors::RewardSource> reward;  // null without a rule, Python file or server
+  std::unique_ptr<actors::RewardCalls> reward;  // null without a rule, Python file or server
 };
 
 // `models`: load the policy's weights and the reward, too, for roles of this process; else both are

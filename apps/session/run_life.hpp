@@ -4,7 +4,7 @@
 // derives from it. Owned by the `train` command, whose thread `run` blocks.
 #pragma once
 
-#include "actors/reward/reward_source.hpp"
+#include "actors/reward/reward_calls.hpp"
 #include "apps/session/control_plane.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/run_reporter.hpp"
@@ -35,7 +35,7 @@ class RunLife {
   // What roles of this process are given. Both may be null.
   struct Preloaded {
     std::unique_ptr<model::ParamStore> params;
-    std::unique_ptr<actors::RewardSource> reward;
+    std::unique_ptr<actors::RewardCalls> reward;
   };
 
   // One session, from the last checkpoint to an outcome.

@@ -174,19 +174,18 @@ void RunReporter::on_peer(const std::string& name, bool up, const std::string& c
   files_.log.info(name + (up ? " is up" : ": " + cause));
 }
 
-void RunReporter::on_rewards(std::uint64_t set,
-                             std::uint64_t from_update,
-                             const std::vector<actors::RewardMember>& members) {
-  std::string text = "reward set " + std::to_string(set) + " from update " +
-                     std::to_string(from_update + 1) + " on:";
-  for (const actors::RewardMember& member : members) {
+void RunReporter::on_rewards(const actors::SetRewards& set) {
+  std::string text = "reward set " + std::to_string(set.set) + " from update " +
+                     std::to_string(set.from_update + 1) + " on:";
+  for (const actors::RewardMember& member : set.members) {
     char weight[32];
     std::snprintf(weight, sizeof weight, " x %g", member.weight);
     text += " " + member.name + weight;
   }
+  if (!set.formula.empty()) text += "; formula " + set.formula;
   on_note(text);
   const std::lock_guard lock(mutex_);
-  reward_sets_.try_emplace(set, actors::SetRewards{set, from_update, members, {}});
+  reward_sets_.try_emplace(set.set, set);
 }
 
 std::map<std::uint64_t, actors::SetRewards> RunReporter::reward_sets() const {

@@ -53,9 +53,7 @@ class RunReporter final : public actors::RunListener {
   // Prints a line above the progress display and writes it to troupe.log.
   void on_note(const std::string& text) override;
   void on_failed_update(const actors::FailedUpdate& failed) override;
-  void on_rewards(std::uint64_t set,
-                  std::uint64_t from_update,
-                  const std::vector<actors::RewardMember>& members) override;
+  void on_rewards(const actors::SetRewards& set) override;
   void on_awaited_rewards(const std::set<std::string>& names) override;
   void on_groups(const actors::GroupCounts& counts) override;
   core::Result<void> on_update(const actors::UpdateReport& report) override;

@@ -4,6 +4,8 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/session/limits.hpp"
 #include "apps/session/node/join_flags.hpp"
+#include "apps/session/reward_arithmetic.hpp"
+#include "runtime/config/method.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::app {
@@ -30,6 +32,16 @@ std::string who_waits(const std::map<std::string, wire::RoleReport>& roles) {
     text += (text.empty() ? "" : "; ") + name + " waits for " + report.waits_for;
   }
   return text.empty() ? "no role waits for another" : text;
+}
+
+std::uint64_t groups_of(const config::TrainConfig& config) {
+  const bool samples = config.method == config::kPpo;
+  return samples ? static_cast<std::uint64_t>(config.rollout.batch_size) : 0;
+}
+
+CallCosts call_costs(const wire::RoleReport& report) {
+  return {amount_of(report, "workers"), amount_of(report, "call_s"),
+          amount_of(report, "timed_calls"), amount_of(report, "together")};
 }
 
 // A role without requests of its own: it only asks others.
@@ -64,6 +76,7 @@ async::task<Result<void>> StatusService::watch() {
     view_ = std::move(view);
     co_await ask_all();
     watch_progress();
+    tell_costs();
   }
 }
 
@@ -128,6 +141,18 @@ void StatusService::watch_progress() {
   }
 }
 
+void StatusService::tell_costs() {
+  constexpr double kWorthTelling_s = 0.1;
+  for (const auto& [role, report] : newest(view_)) {
+    if (!role.starts_with("reward/") || costs_told_.contains(role)) continue;
+    const CallCosts costs = call_costs(report);
+    if (seconds_an_update(costs, groups_of(*parts_.config)) < kWorthTelling_s) continue;
+    costs_told_.insert(role);
+    parts_.note(role + ": " + call_arithmetic(costs, groups_of(*parts_.config)) +
+                " (more --reward.workers, or an async function, make it less)");
+  }
+}
+
 async::task<std::string> StatusService::controller_state() {
   actors::RoleContext quick = context_;
   quick.call_deadline = actors::limits::kSuspectAfter;
@@ -142,6 +167,7 @@ async::task<StatusFacts> StatusService::facts_of(actors::CompanyView view) {
   facts.controller = co_await controller_state();
   facts.roles = newest(view);
   facts.company = std::move(view);
+  facts.groups = groups_of(*parts_.config);
   const auto counters = parts_.exchange->counters();
   facts.frames = counters.frames_in + counters.frames_out;
   facts.bytes = counters.bytes_in + counters.bytes_out;

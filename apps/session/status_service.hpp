@@ -83,6 +83,8 @@ class StatusService {
   async::task<core::Result<void>> ask_one(std::string role, std::string node);
   RoleReports newest(const actors::CompanyView& view) const;
   void watch_progress();
+  // Says once of each plain Python reward what it costs an update.
+  void tell_costs();
   async::task<std::string> controller_state();
   async::task<StatusFacts> facts_of(actors::CompanyView view);
   async::task<StatusFacts> newest_facts_of(actors::CompanyView view);
@@ -110,7 +112,8 @@ class StatusService {
   std::map<std::string, core::TimePoint> at_;  // when, by role
   actors::CompanyView view_;                   // of this round
   double last_progress_ = -1;
-  core::TimePoint moved_{};  // time of the last progress, or of the last note about none
+  core::TimePoint moved_{};           // time of the last progress, or of the last note about none
+  std::set<std::string> costs_told_;  // of these rewards
   bool closed_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "apps/session/status_text.hpp"
 
+#include "apps/session/reward_arithmetic.hpp"
 #include "runtime/core/ids.hpp"
 
 #include <nlohmann/json.hpp>
@@ -153,6 +154,17 @@ void print_engines(std::string& page, const json& roles) {
   }
 }
 
+// What plain Python rewards cost an update.
+void print_costs(std::string& page, const json& roles, std::uint64_t groups) {
+  for (const json& role : roles) {
+    const json amounts = role.value("amounts", json::object());
+    const CallCosts costs{amounts.value("workers", 0.0), amounts.value("call_s", 0.0),
+                          amounts.value("timed_calls", 0.0), amounts.value("together", 0.0)};
+    const std::string words = call_arithmetic(costs, groups);
+    if (!words.empty()) page += "\n" + role.value("name", "") + ": " + words + "\n";
+  }
+}
+
 void print_lost(std::string& page, const json& lost) {
   for (const json& node : lost) {
     print(page, "\nlost %.1f s ago: %s (%s): ", node.value("ago_s", 0.0),
@@ -198,6 +210,7 @@ void print_run(std::string& page, const json& run) {
     print(page, "  %s x %g (%s)", member.value("name", "").c_str(), member.value("weight", 0.0),
           member.value("peer", "").c_str());
   }
+  if (run.contains("formula")) print(page, "  formula: %s", run.value("formula", "").c_str());
   page += "\n";
   print_counts(page, run);
 }
@@ -247,6 +260,7 @@ std::string status_json(const StatusFacts& facts) {
                    {"bytes", facts.bytes},
                    {"refused", facts.refused},
                    {"stray", facts.stray}}},
+                 {"groups_an_update", facts.groups},
                  {"watched_s", facts.watched_s},
                  {"busy_together_s", facts.busy_together_s}};
   if (!facts.controller.empty()) {
@@ -332,6 +346,7 @@ std::string status_page(const std::string& text) {
   page += "\n";
   print_roles(page, status["roles"]);
   print_engines(page, status["roles"]);
+  print_costs(page, status["roles"], status.value("groups_an_update", std::uint64_t{0}));
   if (status.contains("cast")) print_absent(page, status["cast"]);
   if (status.contains("lost")) print_lost(page, status["lost"]);
   if (status.contains("run")) print_run(page, status["run"]);

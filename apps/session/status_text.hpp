@@ -16,6 +16,7 @@ struct StatusFacts {
   std::string controller;      // its snapshot as JSON; "" when it did not answer
   double busy_together_s = 0;  // generators and policy busy at once, in all sessions so far
   double watched_s = 0;        // since the session began
+  std::uint64_t groups = 0;    // of an update; 0 in supervised runs
   std::uint64_t frames = 0, bytes = 0, refused = 0, stray = 0;
 };
 

@@ -1,5 +1,7 @@
 // `troupe attach reward`, `detach reward`, `re-weight reward`: change the rewards of a running run.
 // An attached reward runs in the command's process, or in a background one, until it is detached.
+#include "actors/protocol/reward_formula.hpp"
+#include "actors/reward/queued_reward.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/node/node_process.hpp"
@@ -29,8 +31,10 @@ using core::Result;
 
 struct AttachOptions {
   JoinFlags join;
-  std::string name, python, rule, pattern, http, model;
-  std::string normalize = "none", input_key = "input", log;
+  std::string name, python, rule, pattern, http_format = "openrlhf", model;
+  std::vector<std::string> http;
+  std::int64_t workers = 1;
+  std::string normalize = "none", input_key = "input", log, formula;
   std::string device = "cpu";  // where `model` computes
   bool chat = false, background = false;
   double weight = 1, deadline_s = 30;
@@ -55,15 +59,24 @@ Result<bool> read_flags(const char* command,
   flags.insert(flags.end(), own.begin(), own.end());
   TROUPE_TRY_ASSIGN(rest, after_kind(command, words));
   TROUPE_TRY_ASSIGN(outcome, parse_flags(title, flags, rest));
-  if (outcome == FlagsOutcome::kRun && options.name.empty()) {
-    return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
-  }
   return outcome == FlagsOutcome::kRun;
 }
 
+Result<void> check_name(const AttachOptions& options) {
+  if (!options.name.empty()) return {};
+  return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
+}
+
+// Refuses a malformed formula before the run is asked, which knows whether it fits its rewards.
+Result<void> check_formula(const AttachOptions& options) {
+  const auto formula = actors::RewardFormula::parse(options.formula);
+  if (formula) return {};
+  return core::fail(ErrorCode::kConfig, "--formula: " + formula.error().message);
+}
+
 // The source of scores that the flags name. `team`: computes the scores of --model.
-Result<std::unique_ptr<actors::RewardSource>> source_of(const AttachOptions& options,
-                                                        core::TeamRunner& team) {
+Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& options,
+                                                      core::TeamRunner& team) {
   const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
                     !options.model.empty();
   if (given != 1) {
@@ -80,11 +93,21 @@ Result<std::unique_ptr<actors::RewardSource>> source_of(const AttachOptions& opt
   if (options.normalize == "stored") config.reward.normalize = config::Normalize::kStored;
   config.data.apply_chat_template = options.chat;
   config.data.input_key = options.input_key;
-  if (!options.model.empty()) return make_model_reward(config, options.model, team);
+  if (!options.model.empty()) {
+    TROUPE_TRY_ASSIGN(source, make_model_reward(config, options.model, team));
+    return actors::make_queued_reward(std::move(source));
+  }
   config.reward.python = options.python;
   config.reward.rule = options.rule;
   config.reward.rule_pattern = options.pattern;
+  config.reward.workers = options.workers;
   config.reward.http = options.http;
+  config.reward.http_format = options.http_format;
+  if (options.http_format != "openrlhf" && options.http_format != "sample") {
+    return core::fail(ErrorCode::kConfig, "--http-format: there is no format '" +
+                                              options.http_format +
+                                              "'; expected openrlhf or sample");
+  }
   if (!options.rule.empty() && !actors::rule_kind(options.rule)) {
     return core::fail(ErrorCode::kConfig, "--rule: there is no rule '" + options.rule +
                                               "'; expected exact, last_number, regex");
@@ -105,7 +128,7 @@ Result<NodeEnd> stay(const AttachOptions& options,
                      const std::shared_ptr<actors::LogBacklog>& log,
                      const SayRunning& running,
                      bool& in) {
-  TROUPE_TRY_ASSIGN(source, source_of(options, team));
+  TROUPE_TRY_ASSIGN(reward, calls_of(options, team));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   async::IoThreads io(1);
   NodeSelf self;
@@ -117,10 +140,10 @@ Result<NodeEnd> stay(const AttachOptions& options,
   calls.note = say;
   calls.log = log;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
-    auto factory = reward_factory(std::move(source), seconds_of(options.deadline_s));
+    auto factory = reward_factory(std::move(reward), seconds_of(options.deadline_s));
     const std::string name = "reward/" + options.name;
     TROUPE_TRY_SET(role, guest.host(name, std::move(factory), &thread));
-    actors::AttachReward request{options.name, name, options.weight};
+    actors::AttachReward request{options.name, name, options.weight, options.formula};
     TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
     running("reward " + options.name + " scores from update " +
             std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
@@ -222,11 +245,15 @@ Result<void> run_attach(Words words) {
           "scores in this process until it is detached, the run ends or "
           "Ctrl-C, or behind it with --background",
           {{"--name", &options.name, "name of the reward in the run"},
-           {"--weight", &options.weight, "factor of its score in the sum"},
+           {"--weight", &options.weight, "factor of its score"},
+           {"--formula", &options.formula, "how the run's rewards become one score from then on"},
            {"--python", &options.python, "file with reward_func"},
            {"--rule", &options.rule, "exact, last_number or regex"},
            {"--pattern", &options.pattern, "regular expression of --rule regex"},
-           {"--http", &options.http, "URL of a reward server (OpenRLHF's JSON)"},
+           {"--workers", &options.workers, "of --python: processes that run it", false, 1, 256},
+           {"--http", &options.http, "URL of a reward server; repeated, they share the requests"},
+           {"--http-format", &options.http_format,
+            "of --http: openrlhf (lists), or sample ({prompt, response, label})"},
            {"--model", &options.model, "folder of a learned reward model"},
            {"--device", &options.device,
             "of --model: where it computes, on all cores of the cpu, or on cuda or cuda:N (GPU N)"},
@@ -243,11 +270,19 @@ Result<void> run_attach(Words words) {
             "of --background: its output; RUN/nodes/attach-NAME.log, else here"}},
           options, words));
   if (!runs) return {};
+  TROUPE_TRY(check_name(options));
+  TROUPE_TRY(check_formula(options));
   if (!std::isfinite(options.weight) || options.weight == 0) {
     return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
   }
   if (options.model.empty() && options.device != "cpu") {
     return core::fail(ErrorCode::kConfig, "--device is read with --model; leave it out");
+  }
+  if (options.workers != 1 && options.python.empty()) {
+    return core::fail(ErrorCode::kConfig, "--workers is read with --python; leave it out");
+  }
+  if (options.http_format != "openrlhf" && options.http.empty()) {
+    return core::fail(ErrorCode::kConfig, "--http-format is read with --http; leave it out");
   }
   if (options.background) return attach_behind(options);
   if (!options.log.empty()) {
@@ -264,6 +299,7 @@ Result<void> run_detach(Words words) {
                                "last group that needs it is scored",
                                {{"--name", &options.name, "name of the reward"}}, options, words));
   if (!runs) return {};
+  TROUPE_TRY(check_name(options));
   TROUPE_TRY_ASSIGN(changed, ask_company(options.join, actors::DetachReward{options.name},
                                          actors::limits::kSpawnDeadline));
   say("reward " + options.name + " scores no longer from update " +
@@ -273,17 +309,34 @@ Result<void> run_detach(Words words) {
 
 Result<void> run_reweight(Words words) {
   AttachOptions options;
+  options.weight = 0;  // not given
   TROUPE_TRY_ASSIGN(
-      runs, read_flags("re-weight", "troupe re-weight reward: changes the weight of a reward",
-                       {{"--name", &options.name, "name of the reward"},
-                        {"--weight", &options.weight, "new factor of its score in the sum", true}},
-                       options, words));
+      runs,
+      read_flags("re-weight",
+                 "troupe re-weight reward: changes the weight of a reward, or how the rewards "
+                 "become one score",
+                 {{"--name", &options.name, "name of the reward"},
+                  {"--weight", &options.weight, "new factor of its score"},
+                  {"--formula", &options.formula,
+                   "sum, min, product, gate, mean_minus_std and domain over the rewards' names; "
+                   "rest: the weighted sum of those not named"}},
+                 options, words));
   if (!runs) return {};
-  actors::ReweightReward request{options.name, options.weight};
+  if (options.formula.empty()) TROUPE_TRY(check_name(options));
+  TROUPE_TRY(check_formula(options));
+  if (options.name.empty() != (options.weight == 0)) {
+    return core::fail(ErrorCode::kConfig,
+                      "--name and --weight belong together; the weight is a number other than 0");
+  }
+  actors::ReweightReward request{options.name, options.name.empty() ? 1 : options.weight,
+                                 options.formula};
   TROUPE_TRY_ASSIGN(changed,
                     ask_company(options.join, std::move(request), async::limits::kCallDeadline));
-  say("reward " + options.name + " weighs " + number_text(options.weight) + " from update " +
-      std::to_string(changed.from_update + 1) + " on");
+  const std::string from = " from update " + std::to_string(changed.from_update + 1) + " on";
+  if (!options.name.empty()) {
+    say("reward " + options.name + " weighs " + number_text(options.weight) + from);
+  }
+  if (!options.formula.empty()) say("the rewards are combined by " + options.formula + from);
   return {};
 }
 

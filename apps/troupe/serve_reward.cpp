@@ -1,8 +1,9 @@
 // `troupe serve-reward`: serves a reward function or rule over HTTP to OpenRLHF's clients and to
-// Troupe's runs. The server runs on one io thread, the reward on a device thread, one request at a
-// time; the main thread waits for a signal. Bounds: those of HttpServer and DeviceThread; what
-// exceeds them gets 503.
+// Troupe's runs. Server and reward run on one io thread, many requests at a time as far as the
+// reward can; the main thread waits for a signal. Bounds: those of HttpServer; what exceeds them
+// gets 503.
 #include "actors/limits.hpp"
+#include "actors/reward/calls_host.hpp"
 #include "actors/reward/gist.hpp"
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/reward_json.hpp"
@@ -12,7 +13,6 @@
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/commands.hpp"
-#include "runtime/async/device_thread.hpp"
 #include "runtime/net/http_server.hpp"
 
 #include <poll.h>
@@ -87,12 +87,14 @@ net::HttpResponse failure(int status, const std::string& message) {
   return response;
 }
 
+// Answers requests. Everything runs on the one io thread.
 class Service {
  public:
-  Service(std::unique_ptr<actors::RewardSource> source, std::vector<std::string> endings)
-      : source_(std::move(source)), endings_(std::move(endings)) {}
+  Service(std::unique_ptr<actors::RewardCalls> calls, std::vector<std::string> endings)
+      : host_(std::move(calls)), endings_(std::move(endings)) {}
 
-  std::string name() const { return source_->name(); }
+  std::string name() { return host_.calls().name(); }
+  async::IoThreads& io() { return host_.io(); }
 
   static async::task<net::HttpResponse> respond(Service* self, net::HttpRequest request) {
     if (request.path == "/healthz" && request.method != "POST") {
@@ -108,44 +110,43 @@ class Service {
       refused.headers.emplace_back("Allow", "POST");
       co_return refused;
     }
-    auto groups = actors::read_reward_request(request.body, self->endings_);
-    if (!groups) co_return failure(400, groups.error().message);
+    auto read = actors::read_reward_request(request.body, self->endings_);
+    if (!read) co_return failure(400, read.error().message);
     const bool nulls = net::find_header(request.headers, actors::kMissingHeader) == "null";
-    auto response = co_await score(self, std::move(*groups), nulls);
+    auto response = co_await score(self, std::move(*read), nulls);
     co_return response;
   }
 
  private:
+  using Scores = std::vector<actors::RewardScore>;
+
   static async::task<net::HttpResponse> score(Service* self,
-                                              std::vector<actors::RewardGroup> groups,
+                                              actors::RewardRequest request,
                                               bool nulls) {
-    const std::size_t count = actors::samples_in(groups);
-    auto job = [self, batch = std::move(groups)] {
-      if (batch.empty()) return Result<std::vector<actors::RewardScore>>(Scores());
-      actors::RewardTries tries;
-      return actors::score_with_retries(*self->source_, batch, actors::limits::kRewardDeadline,
-                                        tries);
-    };
-    auto scores = co_await self->device_.run(std::move(job));
+    const std::size_t count = actors::samples_in(request.groups);
+    actors::RewardCalls::Answer scores = Scores();
+    if (count > 0) {
+      auto tries = std::make_shared<actors::RewardTries>();
+      auto answer = co_await actors::score_with_retries(
+          &self->host_.calls(), std::move(request.groups), actors::limits::kRewardDeadline, tries);
+      scores = std::move(answer);
+    }
     if (!scores && nulls && judged(scores.error().code)) {
       const actors::RewardScore missing{std::nullopt, actors::gist_of(scores.error().message)};
       scores = Scores(count, missing);
     }
     if (!scores) co_return failure(status_of(scores.error().code), scores.error().message);
-    if (scores->size() != count)
-      co_return failure(500, "the reward gave the wrong number of scores");
     net::HttpResponse response;
     for (const auto& one : *scores) {
       if (!one.value && !nulls) response.status = 422;  // this client does not understand null
     }
-    response.body = actors::reward_reply(*scores);
+    response.body = response.status == 422 ? actors::reward_reply(*scores)
+                                           : actors::reward_reply(*scores, request.shape);
     co_return response;
   }
 
-  using Scores = std::vector<actors::RewardScore>;
-  std::unique_ptr<actors::RewardSource> source_;
+  actors::CallsHost host_;
   const std::vector<std::string> endings_;
-  async::DeviceThread device_{"reward"};
 };
 
 }  // namespace
@@ -154,6 +155,7 @@ Result<void> run_serve_reward(Words words) {
   Flags flags;
   const std::vector<Flag> list = {
       {"--python", &flags.reward.python, "file with reward_func(queries, prompts, labels)"},
+      {"--workers", &flags.reward.workers, "processes that run --python", false, 1, 256},
       {"--rule", &flags.reward.rule, "exact, last_number or regex"},
       {"--pattern", &flags.reward.pattern, "regular expression of --rule regex"},
       {"--listen", &flags.listen, "HOST:PORT; port 0 takes a free one"},
@@ -162,20 +164,21 @@ Result<void> run_serve_reward(Words words) {
       {"--insecure", &flags.insecure, "listen beyond loopback, open to everybody there"}};
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe serve-reward: a reward over HTTP, in OpenRLHF's JSON", list, words));
+      parse_flags("troupe serve-reward: a reward over HTTP, in OpenRLHF's JSON or one sample's",
+                  list, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(options, listen_options(flags));
   if (flags.reward.python.empty() == flags.reward.rule.empty()) {
     return fail(ErrorCode::kConfig,
                 "troupe serve-reward: give either --python FILE or --rule KIND");
   }
-  TROUPE_TRY_ASSIGN(source, flags.reward.source());
-  Service service(std::move(source), flags.endings);
-  async::IoThreads io(1);
+  TROUPE_TRY_ASSIGN(calls, flags.reward.calls());
+  Service service(std::move(calls), flags.endings);
   const std::string host =
       options.host.find(':') == std::string::npos ? options.host : "[" + options.host + "]";
   TROUPE_TRY_ASSIGN(
-      server, net::HttpServer::open(io, std::move(options), [&service](net::HttpRequest request) {
+      server,
+      net::HttpServer::open(service.io(), std::move(options), [&service](net::HttpRequest request) {
         return Service::respond(&service, std::move(request));
       }));
   std::printf("serving the reward %s at http://%s:%u/get_reward\n", service.name().c_str(),

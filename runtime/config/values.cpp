@@ -92,7 +92,10 @@ class Parser {
   template <class Item>
   Result<void> assign(Access<std::vector<Item>> access, TrainConfig& config) const {
     std::vector<Item> items;
-    for (const std::string& written : setting_.values) {
+    // An empty text is an empty list: a key that once was a text may be written so.
+    const bool none = std::is_same_v<Item, Text> && !setting_.is_list &&
+                      setting_.values == std::vector<std::string>{""};
+    for (const std::string& written : none ? std::vector<std::string>() : setting_.values) {
       if (std::is_same_v<Item, Text> && written.empty()) return bad("an empty item means nothing");
       TROUPE_TRY(parse(written, items.emplace_back()));
     }

@@ -113,15 +113,24 @@ async::task<core::Result<HttpReply>> exchange_plain(Call* call) {
   co_return reply;
 }
 
+// The settings of all TLS connections, made once: reading the system's CAs takes a while.
+struct ClientTls {
+  ClientTls() {
+    SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    context.set_default_verify_paths(failed);
+    if (!failed) context.set_verify_mode(asio::ssl::verify_peer, failed);
+  }
+  asio::ssl::context context{asio::ssl::context::tls_client};
+  boost::system::error_code failed;
+};
+
 async::task<core::Result<HttpReply>> exchange_tls(Call* call) {
-  asio::ssl::context context(asio::ssl::context::tls_client);
-  boost::system::error_code code;
-  SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
-  context.set_default_verify_paths(code);
-  context.set_verify_mode(asio::ssl::verify_peer, code);
-  context.set_verify_callback(asio::ssl::host_name_verification(call->url.host), code);
+  static ClientTls tls;
+  boost::system::error_code code = tls.failed;
   if (code) co_return core::fail(ErrorCode::kResources, "cannot set TLS up: " + code.message());
-  beast::ssl_stream<beast::tcp_stream> stream(co_await asio::this_coro::executor, context);
+  beast::ssl_stream<beast::tcp_stream> stream(co_await asio::this_coro::executor, tls.context);
+  stream.set_verify_callback(asio::ssl::host_name_verification(call->url.host), code);
+  if (code) co_return core::fail(ErrorCode::kResources, "cannot set TLS up: " + code.message());
   SSL_set_tlsext_host_name(stream.native_handle(), call->url.host.c_str());
   TROUPE_CO_TRY(co_await connect(&beast::get_lowest_layer(stream), call));
   const auto [unshaken] = co_await stream.async_handshake(asio::ssl::stream_base::client, kToken);

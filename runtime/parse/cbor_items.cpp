@@ -143,14 +143,19 @@ std::span<const std::byte> CborItem::bytes() const {
 }
 
 CborItem CborItem::at(std::string_view key) const {
+  if (auto value = find(key)) return *value;
+  throw std::out_of_range("it has no " + std::string(key));
+}
+
+std::optional<CborItem> CborItem::find(std::string_view key) const {
   const CborItems::Entry& map = all_->entry(place_, CborItems::Kind::kMap);
   for (std::size_t place = place_ + 1; place < map.next;) {
     const CborItem name(*all_, place);
     const std::size_t value = all_->entries_[place].next;
-    if (name.text() == key) return {*all_, value};
+    if (name.text() == key) return CborItem(*all_, value);
     place = all_->entries_[value].next;
   }
-  throw std::out_of_range("it has no " + std::string(key));
+  return std::nullopt;
 }
 
 std::vector<CborItem> CborItem::items() const {

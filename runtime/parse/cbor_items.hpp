@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,7 +28,8 @@ class CborItem {
   std::string_view text() const;
   std::span<const std::byte> bytes() const;
   CborItem at(std::string_view key) const;  // of a map: the value of its first such key
-  std::vector<CborItem> items() const;      // of a list
+  std::optional<CborItem> find(std::string_view key) const;  // the same; none without the key
+  std::vector<CborItem> items() const;                       // of a list
 
  private:
   friend class CborItems;

@@ -158,6 +158,17 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   expect(attach + Words{"x", "--rule", "nonsense"}, 2, {"--rule", "nonsense"});
   expect(attach + Words{"x", "--python", "/no/such.py"}, 2, {"/no/such.py"});
   expect(attach + Words{"x", "--rule", "exact", "--weight", "nan"}, 2, {"--weight"});
+  expect(attach + Words{"x", "--rule", "exact", "--formula", "min(x"}, 2, {"--formula", "')'"});
+  expect(attach + Words{"x", "--rule", "exact", "--formula", "min(x, y)"}, 2,
+         {"'y'", "rewards are"});
+  expect(attach + Words{"x", "--rule", "exact", "--workers", "2"}, 2, {"--workers", "--python"});
+  expect(attach + Words{"x", "--http", "http://a/", "--http-format", "xml"}, 2, {"xml", "sample"});
+  expect(attach + Words{"x", "--http", "http://a/", "--http", "http://a/"}, 2, {"given twice"});
+  const Words combine = {"re-weight", "reward", "--join", folder};
+  expect(combine, 2, {"--name is not set"});
+  expect(combine + Words{"--weight", "2", "--formula", "rest"}, 2, {"belong together"});
+  expect(combine + Words{"--name", "x", "--formula", "rest"}, 2, {"belong together"});
+  expect(combine + Words{"--formula", "gate(rest, 1, x)"}, 2, {"'rest'"});
   expect(attach + Words{"regex", "--rule", "exact"}, 2, {"regex"});
   expect(detach + Words{"nobody"}, 2, {"nobody"});
   expect(detach + Words{"regex"}, 2, {"regex"});

@@ -71,5 +71,54 @@ TEST_F(AttachedRewards, ComeBackWhenARunGoesOnOrAreDetached) {
   expect_clean_ledger("run");
 }
 
+// A formula that comes with an attached reward, and one that is given later, hold for the tickets
+// that are issued from then on, and still hold when the run is stopped and goes on.
+TEST_F(AttachedRewards, TheirFormulaIsPartOfTheRun) {
+  const Words endless = {"--train.max_steps",    "100000", "--ckpt.save_steps",   "100000",
+                         "--rollout.generators", "1",      "--algo.kl.init_coef", "0"};
+  const std::string folder = (files_ / "run").string();
+  const auto formulas = [this] {
+    std::set<std::string> seen;
+    std::ifstream in(files_ / "run" / "ledger.log");
+    for (std::string line; std::getline(in, line);) {
+      const auto record = nlohmann::json::parse(line.substr(line.find('{')), nullptr, false);
+      if (record.is_object()) seen.insert(record.value("formula", ""));
+    }
+    return seen;
+  };
+  const std::string gate = "gate(more, 0.5, rest)", least = "min(more, 2 * rest)";
+  Background more;
+  std::uint64_t stopped_after = 0;
+  {
+    Background run = head("run", endless);
+    ASSERT_TRUE(within(30, [&] { return updates_of("run") > 1; })) << run.text();
+    more = start({"attach", "reward", "--join", folder, "--name", "more", "--rule", "regex",
+                  "--pattern", "[a-z]", "--formula", gate},
+                 "more");
+    ASSERT_TRUE(within(30, [&] { return formulas().contains(gate); })) << run.text() << more.text();
+    for (const auto& [formula, part] : {std::pair<std::string, std::string>{"min(more", "')'"},
+                                        {"min(more, x)", "its rewards are: "}}) {
+      const Ended refused = ends({"re-weight", "reward", "--join", folder, "--formula", formula});
+      EXPECT_EQ(refused.status, 2) << refused.text;
+      EXPECT_NE(refused.text.find(part), std::string::npos) << refused.text;
+    }
+    const Ended bound = ends({"detach", "reward", "--join", folder, "--name", "more"});
+    EXPECT_EQ(bound.status, 2) << bound.text;
+    const Ended changed = ends({"re-weight", "reward", "--join", folder, "--formula", least});
+    EXPECT_EQ(changed.status, 0) << changed.text;
+    ASSERT_TRUE(within(30, [&] { return formulas().contains(least); })) << run.text();
+    run.signal(SIGINT);
+    ASSERT_EQ(run.wait(30), 130) << run.text();
+    stopped_after = updates_of("run");
+  }
+  Background run = head("run", endless);
+  ASSERT_TRUE(within(60, [&] { return updates_of("run") > stopped_after + 1; }))
+      << run.text() << more.text();
+  EXPECT_EQ(formulas(), (std::set<std::string>{"", gate, least}));
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(30), 130) << run.text();
+  expect_clean_ledger("run");
+}
+
 }  // namespace
 }  // namespace troupe::test

@@ -3,6 +3,7 @@ against the real `troupe serve-reward`, and a server written like its own agains
 (tests/oracle/reward_driver.cpp). OpenRLHF's files: openrlhf/utils/agent.py
 (SingleTurnAgentExecutor._fetch_rewards_via_http), openrlhf/utils/remote_rm_utils.py of older releases,
 openrlhf/cli/serve_rm.py, openrlhf/trainer/ppo_utils/samples_generator.py, examples/python/reward_func.py.
+The format of one sample a request is that of slime (2026-10), slime/rollout/rm_hub/__init__.py (remote_rm).
 Only the HTTP libraries differ: the standard library instead of aiohttp, requests and FastAPI.
 """
 
@@ -89,6 +90,39 @@ def test_openrlhf_client_gets_its_rewards(python_server, path):
     assert reward.tolist() == [1.5] and score.tolist() == [1.5]
     reward, _ = fetch_like_openrlhf(python_server + path, "2 + 2 = 5", "2 + 2 =", "4")
     assert reward.tolist() == [-0.5]
+
+
+def fetch_like_slime(url, prompt, response, label):
+    """remote_rm: what the server sends is the reward, or a dictionary of which `reward_key` is."""
+    return post(url, {"prompt": prompt, "response": response, "label": label})
+
+
+def test_slime_client_gets_its_reward(python_server):
+    assert fetch_like_slime(python_server, "2 + 2 =", " 4", "4") == 1.5
+    assert fetch_like_slime(python_server, "2 + 2 =", " 5", "4") == -0.5
+    assert fetch_like_slime(python_server, "Ü =", " ß", "ß") == 1.5
+    assert post(python_server, {"prompt": ["a", "b"], "response": [" c", " d"], "label": ["c", "x"]}) == [1.5, -0.5]
+
+
+def test_slime_client_sees_a_sample_without_a_score_as_an_error(tmp_path):
+    (tmp_path / "reward.py").write_text("def reward_func(queries, prompts, labels):\n    return [None]\n")
+    with serve_reward("--python", str(tmp_path / "reward.py")) as url:
+        with pytest.raises(urllib.error.HTTPError, match="422"):
+            fetch_like_slime(url, "p", "r", "l")
+
+
+def test_async_rewards_of_many_clients_run_together(tmp_path):
+    """Each client's answer waits until all clients are there."""
+    (tmp_path / "reward.py").write_text(
+        "import asyncio\nthere = []\n"
+        "async def reward_func(queries, prompts, labels):\n"
+        "    there.append(prompts[0])\n"
+        "    while len(there) < 20: await asyncio.sleep(0.001)\n"
+        "    return [float(p) for p in prompts]\n")
+    with serve_reward("--python", str(tmp_path / "reward.py")) as url:
+        with concurrent.futures.ThreadPoolExecutor(20) as clients:
+            answers = list(clients.map(lambda i: fetch_like_slime(url, str(i), "", ""), range(20)))
+    assert answers == list(range(20))
 
 
 def test_queries_arrive_unchanged(python_server):
@@ -210,9 +244,9 @@ def openrlhf_server():
     server.server_close()
 
 
-def role_scores(url, *batches):
+def role_scores(url, *batches, flags=()):
     lines = "".join(json.dumps(batch) + "\n" for batch in batches)
-    done = subprocess.run([BUILD / "bin" / "reward_driver", url], input=lines, text=True, check=True,
+    done = subprocess.run([BUILD / "bin" / "reward_driver", *flags, url], input=lines, text=True, check=True,
                           capture_output=True, timeout=PATIENCE_S)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -224,6 +258,36 @@ def test_the_role_sends_what_openrlhf_sends(openrlhf_server):
     assert role_scores(openrlhf_server, BATCH) == [{"values": [1.25, 1.75], "causes": ["", ""]}]
     assert ServeRm.seen == [("/get_reward", {"query": ["2+Ü=4", "2+Ü=ber"], "prompts": ["2+Ü=", "2+Ü="],
                                              "labels": ["4", "4"]})]
+
+
+class SlimeRm(ServeRm):
+    """A server of slime's users: a number, or a dictionary."""
+
+    def do_POST(self):
+        data = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.seen.append(data)
+        reward = float(data["response"] == data["label"])
+        content = json.dumps(reward if reward else {"reward": reward, "why": "wrong"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def test_the_role_sends_what_slime_sends():
+    SlimeRm.seen = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SlimeRm)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/"
+        assert role_scores(url, BATCH, flags=["--sample"]) == [{"values": [1.0, 0.0], "causes": ["", ""]}]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert sorted(SlimeRm.seen, key=lambda data: data["response"]) == [
+        {"prompt": "2+Ü=", "response": response, "label": "4"} for response in ("4", "ber")]
 
 
 def test_a_failing_server_is_away_and_left_to_who_can_wait(openrlhf_server):

@@ -9,6 +9,7 @@
 #include "actors/reference/reference_role.hpp"
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/python_reward.hpp"
+#include "actors/reward/queued_reward.hpp"
 #include "actors/reward/reward_role.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "actors/supervised/supervised_role.hpp"
@@ -374,24 +375,33 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
     }
     TROUPE_TRY_ASSIGN(team, team_of(order));
     TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, *team));
-    return RoleRecipe{reward_factory(std::move(source), deadline), &compute_, team};
+    auto queued = actors::make_queued_reward(std::move(source));
+    return RoleRecipe{reward_factory(std::move(queued), deadline), &compute_, team};
   }
   return core::fail(ErrorCode::kUnsupported, "the run's configuration has no " + order.spawn.name);
 }
 
-RoleFactory reward_factory(std::unique_ptr<actors::RewardSource> source, core::Duration deadline) {
-  return actors::factory_of<actors::RewardRole>([source = std::move(source),
-                                                 deadline](RoleContext context) mutable {
-    return std::make_shared<actors::RewardRole>(std::move(context), std::move(source), deadline);
-  });
+RoleFactory reward_factory(std::unique_ptr<actors::RewardCalls> calls, core::Duration deadline) {
+  return actors::factory_of<actors::RewardRole>(
+      [calls = std::move(calls), deadline](RoleContext context) mutable {
+        return std::make_shared<actors::RewardRole>(std::move(context), std::move(calls), deadline);
+      });
 }
 
-Result<std::unique_ptr<actors::RewardSource>> make_reward(const config::TrainConfig& config) {
-  if (!config.reward.http.empty()) return actors::make_http_reward(config.reward.http);
-  if (!config.reward.python.empty()) return actors::make_python_reward(config.reward.python);
+Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConfig& config) {
+  if (!config.reward.http.empty()) {
+    const bool samples = config.reward.http_format == "sample";
+    return actors::make_http_reward(config.reward.http, samples ? actors::RewardFormat::kSample
+                                                                : actors::RewardFormat::kOpenRlhf);
+  }
+  if (!config.reward.python.empty()) {
+    return actors::make_python_reward(
+        {config.reward.python, static_cast<std::size_t>(config.reward.workers)});
+  }
   const auto kind = actors::rule_kind(config.reward.rule);
   TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
-  return actors::make_rule_reward(*kind, config.reward.rule_pattern);
+  TROUPE_TRY_ASSIGN(rule, actors::make_rule_reward(*kind, config.reward.rule_pattern));
+  return actors::make_queued_reward(std::move(rule));
 }
 
 }  // namespace troupe::app

@@ -7,7 +7,7 @@
 #include "actors/gang/follower_role.hpp"
 #include "actors/generator/tokenizer_text.hpp"
 #include "actors/node/node_role.hpp"
-#include "actors/reward/reward_source.hpp"
+#include "actors/reward/reward_calls.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/roles/fault_plan.hpp"
 #include "apps/session/roles/gang_ranks.hpp"
@@ -28,9 +28,9 @@ namespace troupe::app {
 
 // What the roles of a run in one process share.
 struct OneProcess {
-  std::optional<config::TrainConfig> config;     // in place of what a Spawn carries
-  std::unique_ptr<model::ParamStore> params;     // of the policy, loaded already
-  std::unique_ptr<actors::RewardSource> reward;  // the rule, file or server; null without
+  std::optional<config::TrainConfig> config;    // in place of what a Spawn carries
+  std::unique_ptr<model::ParamStore> params;    // of the policy, loaded already
+  std::unique_ptr<actors::RewardCalls> reward;  // the rule, file or servers; null without
   std::shared_ptr<weights::WeightPublisher> publisher;
   std::shared_ptr<weights::WeightSubscriber> subscriber;
   bool generator_threads = false;  // each generator has a thread of its own beside the trainer's
@@ -102,16 +102,16 @@ class RoleLoader final : public actors::RoleMaker {
   Teams teams_;  // of `compute_`; made when the first role computes
   std::map<std::string, Teams> generator_teams_;  // of generators with threads of their own
   async::DeviceThread compute_;
-  async::DeviceThread blocking_;  // rule, file and server rewards block here
+  async::DeviceThread blocking_;  // rules score here; workers start and end
   // Threads where generators wait for weights, or compute if they have threads of their own.
   std::map<std::string, std::unique_ptr<async::DeviceThread>> threads_;
 };
 
-// The rule, Python function or server that reward.* names. Errors: kConfig naming file or key.
-core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const config::TrainConfig& config);
+// The rule, Python function or servers that reward.* names. Errors: kConfig naming file or key.
+core::Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConfig& config);
 
 // Makes the role of a reward that is already loaded.
-cluster::RoleHost::Factory reward_factory(std::unique_ptr<actors::RewardSource> source,
+cluster::RoleHost::Factory reward_factory(std::unique_ptr<actors::RewardCalls> calls,
                                           core::Duration deadline);
 
 }  // namespace troupe::app

@@ -254,6 +254,7 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   options.rewards.clear();
   for (const RewardPart& part : reward_parts(config))
     options.rewards.push_back({part.name, part.role, part.weight});
+  options.reward_formula = config.reward.formula;
   if (config.algo.dynamic_filtering_enable) {
     options.filter = actors::MeanRange{config.algo.dynamic_filtering_range[0],
                                        config.algo.dynamic_filtering_range[1]};
@@ -295,6 +296,7 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
   const actors::DataRoleOptions data = data_options(config);
   plan.rewards = data.rewards;
+  plan.reward_formula = data.reward_formula;
   plan.reward_away = data.scoring.patience.away_max;
   plan.filters = config.algo.dynamic_filtering_enable;
   plan.has_critic = has_critic(config);

@@ -83,11 +83,9 @@ class FakeListener : public actors::RunListener {
     truth_.census.count("event", "update failed");
     if (failed_update) failed_update(failed);
   }
-  void on_rewards(std::uint64_t set,
-                  std::uint64_t from_update,
-                  const std::vector<actors::RewardMember>& members) override {
+  void on_rewards(const actors::SetRewards& set) override {
     truth_.census.count("event", "reward set");
-    if (rewards) rewards({set, from_update, members, {}});
+    if (rewards) rewards(set);
   }
   core::Result<void> on_update(const actors::UpdateReport& report) override;
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;

@@ -234,4 +234,39 @@ TEST(RewardChange, AResumedRunWaitsForWhatWasAttached) {
   }
 }
 
+TEST(RewardBoard, AFormulaHoldsForTheNextSetAndFitsItsRewards) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}}, {}, "2 * rule");
+  EXPECT_EQ(board.change(1).formula, "2 * rule");
+  EXPECT_EQ(code_of(board.attach({"safe", "reward/safe", 1.0, "gate(safe, 0.5, rest)"})), "");
+  EXPECT_EQ(board.change(1).formula, "gate(safe, 0.5, rest)");
+  const auto unknown = board.reweight({"", 1.0, "min(rule, other)"});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message,
+            "the formula names reward 'other', which the run does not have; its rewards are: rule, "
+            "safe");
+  EXPECT_EQ(code_of(board.reweight({"", 1.0, ""})), "invalid argument");
+  const auto named = board.detach({"safe"});
+  ASSERT_FALSE(named);
+  EXPECT_NE(named.error().message.find("give one that fits with --formula"), std::string::npos);
+  EXPECT_FALSE(board.attach({"x", "reward/x", 1.0, "min(x"}));
+  EXPECT_EQ(board.members().size(), 2u) << "a refused change changes nothing";
+  EXPECT_EQ(board.set(), 1u);
+  EXPECT_EQ(code_of(board.reweight({"rule", 0.5, "min(rule, safe)"})), "");
+  EXPECT_EQ(board.members()[0].weight, 0.5);
+  EXPECT_EQ(board.formula(), "min(rule, safe)");
+}
+
+TEST(RewardBoard, ALostRewardThatTheFormulaNamesIsWaitedFor) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}});
+  ASSERT_TRUE(board.attach({"safe", "reward/safe", 1.0, "gate(safe, 0.5, rest)"}));
+  ASSERT_TRUE(board.lose("reward/safe"));
+  EXPECT_TRUE(board.bereft()) << "a gate that is lost does not open";
+  RewardBoard changed = board;
+  ASSERT_TRUE(changed.reweight({"", 1.0, "rest"}));
+  EXPECT_FALSE(changed.bereft());
+  EXPECT_EQ(changed.change(3).lost, std::vector<std::string>{"safe"});
+  ASSERT_TRUE(board.attach({"safe", "reward/safe-2", 1.0}));
+  EXPECT_FALSE(board.bereft());
+}
+
 }  // namespace troupe::actors

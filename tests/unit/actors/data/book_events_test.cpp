@@ -65,6 +65,8 @@ TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
   EXPECT_EQ(scored.scores, (std::vector<std::optional<double>>{third, std::nullopt, -2}));
   EXPECT_EQ(scored.causes, (std::vector<std::string>{"", "late", ""}));
   EXPECT_EQ(scored.extras, (std::vector<std::string>{"{}", "", ""}));
+  EXPECT_EQ(scored.row, "");
+  EXPECT_EQ(again(GroupScored{kTicket, 1, {third}, {""}, {""}, "{\"a\":1}"}).row, "{\"a\":1}");
 
   const GroupReferenced referenced = again(GroupReferenced{kTicket, {{-1, -2}, {}, {-3}}});
   EXPECT_EQ(referenced.logprobs, (std::vector<std::vector<float>>{{-1, -2}, {}, {-3}}));
@@ -77,6 +79,8 @@ TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
   EXPECT_EQ(begun.update, (std::uint64_t{1} << 63) + 19);
   EXPECT_EQ(begun.settings, "24");
 
+  EXPECT_EQ(again(SetChanged{{2, 30, {{"a", "reward/a", 1}}, {}, "2 * a"}, 29}).set.formula,
+            "2 * a");
   const SetChanged changed = again(SetChanged{{2, 30, {{"a", "reward/a", 0.1}}, {"b"}}, 29});
   EXPECT_EQ(changed.committed, 29u);
   EXPECT_EQ(changed.set.set, 2u);

@@ -251,14 +251,14 @@ TEST(DataRole, AScorerIsAskedForSoManyGroupsAtATime) {
   DataStage stage(options_of({kRight}));
   const auto right = stage.reward("reward/right", numbers_times(1));
   right->delay = 10ms;
-  const auto tickets = stage.issue(0, 100);
+  const auto tickets = stage.issue(0, 300);
   for (const auto& ticket : tickets)
     stage.begin(delivery(ticket, 2));
   const auto statuses = stage.ask(await(0));
   ASSERT_TRUE(statuses);
-  EXPECT_EQ(states_of(*statuses), States(100, "ready"));
-  EXPECT_EQ(right->most_inside, static_cast<int>(limits::kScorerCalls_max));
-  EXPECT_EQ(right->calls.size(), 100u);
+  EXPECT_EQ(states_of(*statuses), States(300, "ready"));
+  EXPECT_EQ(right->most_inside, static_cast<int>(limits::kRewardCalls_max));
+  EXPECT_EQ(right->calls.size(), 300u);
 }
 
 TEST(DataRole, DoubledAndLateDeliveriesAreAcknowledgedAndScoredOnce) {

@@ -60,6 +60,7 @@ TEST_F(DataStateFile, PromptsInUseAboveAFreeOneComeBack) {
 TEST_F(DataStateFile, RewardSetsComeBack) {
   DataState saved;
   saved.reward_sets = {change(4, 17, {{"rule", "reward/0", 1}, {"length", "reward/length", 0.1}})};
+  saved.reward_sets[0].formula = "min(rule, length)";
   ASSERT_TRUE(write_state(saved, folder_));
   const auto state = read_state(folder_);
   ASSERT_TRUE(state) << state.error().message;
@@ -68,6 +69,7 @@ TEST_F(DataStateFile, RewardSetsComeBack) {
   EXPECT_EQ(set.set, 4u);
   EXPECT_EQ(set.from_update, 17u);
   EXPECT_EQ(set.members, saved.reward_sets[0].members);
+  EXPECT_EQ(set.formula, "min(rule, length)");
 }
 
 TEST_F(DataStateFile, AnOldFileHasNoOpenTickets) {

@@ -337,4 +337,28 @@ TEST(TicketBook, EveryPromptIsUsedOnceUnderRandomEvents) {
   }
 }
 
+TEST(TicketBook, TheFormulaOfTheSetMakesTheScoreAndKnowsTheRow) {
+  RewardSet made{3, 0, {{"right", "reward/r", 2}, {"safe", "reward/s", 1}}};
+  made.formula = "domain(source, chat: gate(safe, 0.5, right), other: right)";
+  const auto set = std::make_shared<const RewardSet>(std::move(made));
+  TicketBook book(4, false);
+  const auto tickets = book.issue({0, 2}, set);
+  for (const std::size_t t : {0, 1}) {
+    const std::string row = t == 0 ? R"({"source":"chat"})" : R"({"source":"math"})";
+    ASSERT_TRUE(book.put_samples(tickets[t], samples(4), false));
+    book.put_scores(tickets[t], 0, {1.0, 1.0, 0.25, 3.0}, {}, {}, row);
+    book.put_scores(tickets[t], 1, {0.5, 0.25, 0.25, std::nullopt}, {"", "", "", "none"}, {}, row);
+  }
+  const auto scores_of = [&](std::size_t t) {
+    std::vector<double> scores;
+    for (const auto& sample : book.find(tickets[t])->samples)
+      scores.push_back(*sample.score);
+    return scores;
+  };
+  EXPECT_EQ(scores_of(0), (std::vector<double>{2, 0.25, 0.25}))
+      << "open; capped at 0.25; capped below 0.5; without its gate a sample has no score";
+  EXPECT_EQ(book.find(tickets[0])->unscored.front().cause, "reward safe: none");
+  EXPECT_EQ(scores_of(1), (std::vector<double>{2, 2, 0.5, 6})) << "math does not need the gate";
+}
+
 }  // namespace troupe::actors

@@ -2,6 +2,7 @@
 // do, no sample gets a 0 that the server did not give.
 #include "actors/reward/http_reward.hpp"
 
+#include "actors/reward/blocking_reward.hpp"
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/http_server.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
@@ -26,10 +27,10 @@ class HttpReward : public ::testing::Test {
     auto server = net::HttpServer::open(io_, {}, std::move(handler));
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
-    auto source =
-        make_http_reward("http://127.0.0.1:" + std::to_string(server_->port()) + "/get_reward");
-    ASSERT_TRUE(source) << source.error().message;
-    source_ = std::move(*source);
+    auto reward =
+        make_http_reward({"http://127.0.0.1:" + std::to_string(server_->port()) + "/get_reward"});
+    ASSERT_TRUE(reward) << reward.error().message;
+    source_ = make_blocking_reward(std::move(*reward));
   }
   static async::task<net::HttpResponse> ready(net::HttpResponse response) { co_return response; }
   static async::task<net::HttpResponse> never(async::Timers* timers) {
@@ -150,7 +151,7 @@ TEST_F(HttpReward, AServerMayComeBack) {
 
 TEST_F(HttpReward, AnUnusableUrlIsAConfigurationError) {
   for (const char* url : {"", "reward.py", "host:5000", "http://", "http://u:p@host/"}) {
-    EXPECT_EQ(make_http_reward(url).error().code, core::ErrorCode::kConfig) << url;
+    EXPECT_EQ(make_http_reward({url}).error().code, core::ErrorCode::kConfig) << url;
   }
 }
 

@@ -2,11 +2,13 @@
 // bits in any batch, and a cause instead of a score where there can be none.
 #include "actors/reward/model_reward.hpp"
 
+#include "actors/reward/queued_reward.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
+#include "tests/unit/actors/reward/calls_stage.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 #include "tests/unit/runtime/text/byte_tokenizer.hpp"
 
@@ -111,6 +113,21 @@ TEST_F(ModelReward, HasTheSameBitsInAnyBatch) {
       EXPECT_EQ(alone->front().value, (*together)[i].value) << i;
     }
   }
+}
+
+TEST_F(ModelReward, CallsThatWaitAreOnePassWithTheSameBits) {
+  const auto together = make()->score(items(), {});
+  ASSERT_TRUE(together);
+  CallsStage stage(make_queued_reward(make()));
+  std::vector<RewardGroup> calls;
+  for (int i = 0; i < 20; ++i)
+    calls.push_back(items()[static_cast<std::size_t>(i) % 4]);
+  const auto answers = stage.score(calls, std::chrono::minutes(1));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_TRUE(answers[i]);
+    EXPECT_EQ(answers[i]->front().value, (*together)[i % 4].value) << i;
+  }
+  EXPECT_LE(stage.amount("jobs"), 3) << "the first call may go alone";
 }
 
 TEST_F(ModelReward, ATextBeyondTheContextHasACauseAndNoScore) {

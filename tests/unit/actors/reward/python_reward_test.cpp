@@ -1,6 +1,7 @@
 // Real worker processes: the three signatures, and functions that raise, hang, lie or look around.
 #include "actors/reward/python_reward.hpp"
 
+#include "actors/reward/blocking_reward.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ class PythonReward : public ::testing::Test {
                                                    std::uint64_t calls_max = 1000) {
     const auto file = folder_ / "reward.py";
     std::ofstream(file) << code;
-    return make_python_reward(file, calls_max);
+    TROUPE_TRY_ASSIGN(reward, make_python_reward({file, 1, calls_max}));
+    return make_blocking_reward(std::move(reward));
   }
   core::Result<std::vector<RewardScore>> run(RewardSource& source,
                                              core::Duration deadline = std::chrono::seconds(30)) {
@@ -297,7 +299,7 @@ TEST_F(PythonReward, FilesThatDoNotLoadAreConfigErrors) {
   auto none = make("x = 1\n");
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("reward_func"), std::string::npos);
-  EXPECT_EQ(make_python_reward("/nonexistent/reward.py").error().code, core::ErrorCode::kConfig);
+  EXPECT_EQ(make_python_reward({"/nonexistent/reward.py"}).error().code, core::ErrorCode::kConfig);
 }
 
 }  // namespace troupe::actors

@@ -88,10 +88,12 @@ TEST(RewardJson, DeepNestingIsRefused) {
 }
 
 TEST(RewardJson, TakesRequestsApart) {
-  auto items = read_reward_request(
+  auto read_request = read_reward_request(
       R"({"query":["2+2=4<|im_end|>","<s>a b","x"],"prompts":["2+2=","a","y"],"labels":["4",7,null]})",
       {"<|im_end|>"});
-  ASSERT_TRUE(items) << items.error().message;
+  ASSERT_TRUE(read_request) << read_request.error().message;
+  EXPECT_EQ(read_request->shape, RequestShape::kQueries);
+  const auto* items = &read_request->groups;
   EXPECT_EQ((*items)[0].prompt, "2+2=");
   EXPECT_EQ((*items)[0].samples[0].response, "4");
   EXPECT_EQ((*items)[0].label, "4");
@@ -104,11 +106,12 @@ TEST(RewardJson, TakesRequestsApart) {
 }
 
 TEST(RewardJson, TakesRequestsOfQueriesAlone) {
-  auto items = read_reward_request(R"({"query":["a","b"]})", {});
-  ASSERT_TRUE(items) << items.error().message;
+  auto read_request = read_reward_request(R"({"query":["a","b"]})", {});
+  ASSERT_TRUE(read_request) << read_request.error().message;
+  const auto* items = &read_request->groups;
   EXPECT_EQ(items->size(), 2u);
   EXPECT_EQ((*items)[1].samples[0].response, "b");
-  EXPECT_TRUE(read_reward_request(R"({"query":[],"prompts":[],"labels":[]})", {})->empty());
+  EXPECT_TRUE(read_reward_request(R"({"query":[],"prompts":[],"labels":[]})", {})->groups.empty());
 }
 
 TEST(RewardJson, MalformedRequestsAreRefused) {
@@ -135,4 +138,39 @@ TEST(RewardJson, AnswersAsOpenRlhfExpectsAndRoundTrips) {
 }
 
 }  // namespace
+TEST(RewardJson, OneSampleARequestAndItsReplies) {
+  RewardGroup group = answered("p", "r", "l");
+  EXPECT_EQ(sample_request(group, group.samples[0]),
+            R"({"label":"l","prompt":"p","response":"r"})");
+  EXPECT_EQ((*read_sample_reply("0.5"))[0].value, 0.5);
+  EXPECT_EQ((*read_sample_reply("[2]"))[0].value, 2.0);
+  const auto object = read_sample_reply(R"({"score": 1, "why": "short", "parts": [1, 2]})");
+  EXPECT_EQ((*object)[0].value, 1.0);
+  EXPECT_EQ((*object)[0].extra, R"({"why":"short"})");
+  EXPECT_EQ((*read_sample_reply(R"({"reward": null})"))[0].value, std::nullopt);
+  for (const char* bad : {"", "{}", R"({"value": 1})", "NaN"})
+    EXPECT_FALSE(read_sample_reply(bad)) << bad;
+}
+
+TEST(RewardJson, TakesSamplesApartAndAnswersInTheirShape) {
+  const auto one =
+      read_reward_request(R"({"prompt": "2+2=", "response": "4</s>", "label": 4})", {"</s>"});
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->shape, RequestShape::kSample);
+  EXPECT_EQ(one->groups[0].prompt, "2+2=");
+  EXPECT_EQ(one->groups[0].samples[0].response, "4");
+  EXPECT_EQ(one->groups[0].label, "4");
+  const auto many = read_reward_request(R"({"prompt": ["a", "b"], "response": ["c", "d"]})", {});
+  ASSERT_TRUE(many) << many.error().message;
+  EXPECT_EQ(many->shape, RequestShape::kSamples);
+  EXPECT_EQ(many->groups[1].prompt, "b");
+  EXPECT_EQ(many->groups[1].samples[0].response, "d");
+  EXPECT_EQ(many->groups[1].label, "");
+  EXPECT_EQ(reward_reply({{0.5, ""}}, RequestShape::kSample), "0.5");
+  EXPECT_EQ(reward_reply({{0.5, ""}, {std::nullopt, "x"}}, RequestShape::kSamples), "[0.5,null]");
+  for (const char* bad : {R"({"response": 1})", R"({"response": ["a"], "prompt": ["b", "c"]})",
+                          R"({"response": [1]})", R"({"response": ["a"], "label": "x"})"})
+    EXPECT_FALSE(read_reward_request(bad, {})) << bad;
+}
+
 }  // namespace troupe::actors

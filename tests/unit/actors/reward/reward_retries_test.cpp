@@ -3,6 +3,7 @@
 #include "actors/reward/reward_retries.hpp"
 
 #include "actors/limits.hpp"
+#include "actors/reward/blocking_reward.hpp"
 #include "actors/reward/python_reward.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
 
@@ -123,10 +124,11 @@ TEST(RewardRetries, AHangingPythonFunctionIsKilledAndItsBatchScored) {
                                          "        open(flag, 'w').close()\n"
                                          "        while True: time.sleep(1)\n"
                                          "    return [1.0] * len(queries)\n";
-  auto source = make_python_reward(folder / "reward.py");
-  ASSERT_TRUE(source) << source.error().message;
+  auto reward = make_python_reward({folder / "reward.py"});
+  ASSERT_TRUE(reward) << reward.error().message;
+  const auto source = make_blocking_reward(std::move(*reward));
   RewardTries tries;
-  const auto scores = score_with_retries(**source, {answered("q", "a")}, 3000ms, tries);
+  const auto scores = score_with_retries(*source, {answered("q", "a")}, 3000ms, tries);
   ASSERT_TRUE(scores) << scores.error().message;
   EXPECT_EQ((*scores)[0].value, 1.0);
   EXPECT_EQ(tries.calls, 2u);

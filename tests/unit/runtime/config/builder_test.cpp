@@ -142,6 +142,11 @@ TEST(Builder, RulesBetweenKeys) {
   EXPECT_NE(with("reward.rule", "").find("no reward"), std::string::npos);
   EXPECT_NE(with("reward.rule", "regex").find("rule_pattern"), std::string::npos);
   EXPECT_NE(with("reward.rule_pattern", "x").find("regex"), std::string::npos);
+  EXPECT_NE(with("reward.workers", "2").find("only with --reward.python"), std::string::npos);
+  EXPECT_NE(with("reward.http_format", "sample").find("only with --reward.http"),
+            std::string::npos);
+  EXPECT_NE(with("reward.http", "http://a/").find("keep one"), std::string::npos);
+  EXPECT_EQ(with("reward.http", ""), "accepted") << "as in files of older programs";
   EXPECT_NE(with("data.label_key", "").find("label_key"), std::string::npos);
   EXPECT_NE(with("data.input_template", "no place").find("{}"), std::string::npos);
   EXPECT_NE(with("eval.steps", "5").find("eval.dataset"), std::string::npos);

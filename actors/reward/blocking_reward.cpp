@@ -1,0 +1,30 @@
+#include "actors/reward/blocking_reward.hpp"
+
+#include "actors/reward/calls_host.hpp"
+
+namespace troupe::actors {
+namespace {
+
+class BlockingReward final : public RewardSource {
+ public:
+  explicit BlockingReward(std::unique_ptr<RewardCalls> calls) : host_(std::move(calls)) {}
+
+  std::string name() const override { return host_.calls().name(); }
+  RewardReads reads() const override { return host_.calls().reads(); }
+
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
+                                               core::Duration deadline) override {
+    return host_.run(host_.calls().score(groups, deadline));
+  }
+
+ private:
+  mutable CallsHost host_;
+};
+
+}  // namespace
+
+std::unique_ptr<RewardSource> make_blocking_reward(std::unique_ptr<RewardCalls> calls) {
+  return std::make_unique<BlockingReward>(std::move(calls));
+}
+
+}  // namespace troupe::actors

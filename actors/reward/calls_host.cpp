@@ -1,0 +1,32 @@
+#include "actors/reward/calls_host.hpp"
+
+namespace troupe::actors {
+namespace {
+
+async::task<void> begin_calls(RewardCalls* calls, RoleContext context) {
+  calls->begin(context);
+  co_return;
+}
+
+async::task<void> end_calls(async::Scope* scope) {
+  scope->cancel();
+  (void)co_await scope->join();
+}
+
+}  // namespace
+
+CallsHost::CallsHost(std::unique_ptr<RewardCalls> calls)
+    : calls_(std::move(calls)), scope_(io_.make_strand()) {
+  RoleContext context;
+  context.scope = &scope_;
+  context.device = &device_;
+  context.timers = &timers_;
+  run(begin_calls(calls_.get(), std::move(context)));
+}
+
+CallsHost::~CallsHost() {
+  run(end_calls(&scope_));
+  io_.join();
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,71 @@
+// HttpServers posts requests to one of several servers that answer alike, and moves those that fail
+// there to another. Coroutines on the owner's strand; ServerBoard decides. Bounds:
+// kRewardRequests_max requests of callers in flight, the others wait in order; each is at one
+// server, and at a second one when the first is silent or the second is being probed; two deadlines
+// for one request.
+#pragma once
+
+#include "actors/protocol/call_gate.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "actors/reward/server_board.hpp"
+#include "runtime/net/http_client.hpp"
+#include "runtime/wire/role_report.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+// The beginning of a reply for a message, in printable ASCII.
+std::string printed(const std::string& body);
+
+class HttpServers {
+ public:
+  struct Reply {
+    std::string url;
+    net::HttpReply http;
+  };
+
+  explicit HttpServers(std::vector<std::string> urls)
+      : urls_(std::move(urls)), board_(urls_.size()) {}
+  HttpServers(const HttpServers&) = delete;
+  HttpServers& operator=(const HttpServers&) = delete;
+
+  // The servers' requests are children of the context's scope.
+  void begin(const RoleContext& context);
+
+  // The first reply that says nothing of a server that is away, whatever its status. Errors:
+  // kPeerLost with the causes, when each server is away; kConfig, kData or kResources when a
+  // request cannot be made or the reply is not HTTP.
+  async::task<core::Result<Reply>> post(std::string body, core::Duration deadline);
+
+  // "requests", "moved", "in_flight", "servers" and "servers_away".
+  wire::Amounts amounts() const;
+  const ServerBoard& board() const noexcept { return board_; }
+
+ private:
+  struct Request;  // one caller's, with its attempts
+  async::task<core::Result<Reply>> post_inside(std::shared_ptr<Request> request);
+  void send(const std::shared_ptr<Request>& request, ServerBoard::Place place, bool copy);
+  async::task<void> attempt(std::shared_ptr<Request> request, ServerBoard::Place place);
+  void take(Request& request,
+            ServerBoard::Place place,
+            core::TimePoint sent,
+            core::Result<net::HttpReply> reply);
+  bool leave(Request& request);
+  core::Failure nobody(const Request& request) const;
+  // Notes a Retry-After in seconds; ignores other values.
+  void keep_silence(ServerBoard::Place place, const net::HttpReply& reply);
+
+  const std::vector<std::string> urls_;
+  ServerBoard board_;
+  std::vector<std::string> silences_;  // by server: why it is left alone
+  RoleContext context_;
+  std::optional<async::Notifier> room_;  // an attempt has ended
+  CallGate gate_{limits::kRewardRequests_max};
+  std::uint64_t requests_ = 0, moved_ = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,95 @@
+#include "actors/reward/python_messages.hpp"
+
+#include "actors/reward/reward_json.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+using nlohmann::json;
+
+// Keeps the end of a traceback, where the exception is.
+std::string tail(const std::string& text) {
+  constexpr std::size_t kTail_bytes_max = 1200;
+  return text.size() <= kTail_bytes_max ? text : "..." + text.substr(text.size() - kTail_bytes_max);
+}
+
+std::string dump_line(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::vector<std::string> extras_of(const json& reply) {
+  std::vector<std::string> extras;
+  for (const json& extra : reply.value("extras", json::array()))
+    extras.push_back(extra.is_object() && !extra.empty() ? dump_line(extra) : std::string());
+  return extras;
+}
+
+}  // namespace
+
+core::Result<PythonGreeting> read_greeting(const json& line, const std::string& where) {
+  if (!line.value("ready", false)) {
+    return core::fail(ErrorCode::kConfig,
+                      where + " does not load: " + tail(line.value("error", "")));
+  }
+  PythonGreeting greeting;
+  // null for all columns, else a list of names
+  const json columns = line.value("columns", json());
+  greeting.reads.all_columns = !columns.is_array();
+  if (columns.is_array()) greeting.reads.columns = columns.get<std::vector<std::string>>();
+  greeting.reads.messages = line.value("messages", false);
+  greeting.reads.tokens = line.value("tokens", false);
+  greeting.is_async = line.value("async", false);
+  return greeting;
+}
+
+std::string python_request(std::uint64_t id, const std::vector<RewardGroup>& groups) {
+  json request = {{"id", id},
+                  {"groups", json::array()},
+                  {"update", groups.empty() ? 0 : groups.front().update}};
+  for (const RewardGroup& group : groups) {
+    json columns = json::parse(group.columns.empty() ? "{}" : group.columns, nullptr, false);
+    json messages = json::parse(group.messages.empty() ? "null" : group.messages, nullptr, false);
+    json one = {{"prompt", group.prompt},
+                {"label", group.label},
+                {"columns", columns.is_object() ? std::move(columns) : json::object()},
+                {"messages", messages.is_array() ? std::move(messages) : json()},
+                {"responses", json::array()},
+                {"tokens", json::array()}};
+    for (const RewardSample& sample : group.samples) {
+      one["responses"].push_back(sample.response);
+      one["tokens"].push_back(sample.tokens);
+    }
+    request["groups"].push_back(std::move(one));
+  }
+  return dump_line(request);
+}
+
+core::Result<std::vector<RewardScore>> read_python_reply(const json& reply,
+                                                         std::size_t count,
+                                                         const std::string& where) {
+  if (reply.contains("error")) {
+    const json& error = reply["error"];
+    return core::fail(ErrorCode::kData,
+                      where + " raised: " +
+                          tail(error.is_string() ? error.get<std::string>() : dump_line(error)));
+  }
+  const json rewards = reply.value("rewards", json());
+  if (!rewards.is_array() || rewards.size() != count) {
+    return core::fail(ErrorCode::kData, where + ": the reply has the wrong number of rewards");
+  }
+  std::vector<RewardScore> scores;
+  for (const json& value : rewards) {
+    if (value.is_number()) {
+      scores.push_back({value.get<double>(), ""});
+    } else {
+      scores.push_back({std::nullopt, where + " returned no finite number for the sample"});
+    }
+  }
+  if (auto added = add_extras(extras_of(reply), scores); !added) {
+    return core::fail(added.error().within(where));
+  }
+  return scores;
+}
+
+}  // namespace troupe::actors

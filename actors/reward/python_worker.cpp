@@ -1,0 +1,139 @@
+#include "actors/reward/python_worker.hpp"
+
+#include "runtime/data/limits.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+using core::ErrorCode;
+
+PythonWorker::PythonWorker(const RoleContext& context,
+                           std::unique_ptr<WorkerProcess> process,
+                           bool greeted)
+    : context_(context), process_(std::move(process)), greeted_(greeted) {
+  WorkerProcess::Streams streams = process_->take_streams();
+  lines_.emplace(context.scope->executor(), std::move(streams.requests), std::move(streams.replies),
+                 std::move(streams.read), data::limits::kJsonLine_bytes_max);
+}
+
+void PythonWorker::run(std::function<void()> ended) {
+  on_end_ = std::move(ended);
+  context_.scope->spawn("", read(shared_from_this()));
+}
+
+std::size_t PythonWorker::company() const {
+  std::size_t most = limits::kRewardWorkerBatches_max;
+  for (const auto& [id, batch] : batches_)
+    most = std::min(most, batch->company);
+  return most;
+}
+
+std::shared_ptr<PythonWorker::Batch> PythonWorker::give(std::uint64_t id,
+                                                        std::string line,
+                                                        std::size_t company) {
+  auto batch = std::make_shared<Batch>();
+  batch->company = company;
+  batch->sent = context_.timers->now();
+  batches_.emplace(id, batch);
+  ++given_;
+  post(line);
+  return batch;
+}
+
+void PythonWorker::post(const std::string& line) {
+  unsent_ += line;
+  unsent_ += '\n';
+  if (writing_ || ended_) return;
+  writing_ = true;
+  context_.scope->spawn("", write(shared_from_this()));
+}
+
+// A failure to write is left to `read`, which then sees the end of the connection.
+async::task<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
+  while (!self->unsent_.empty() && !self->ended_) {
+    std::string now = std::exchange(self->unsent_, {});
+    const auto written = co_await self->lines_->write(std::move(now));
+    if (!written) break;
+  }
+  self->writing_ = false;
+}
+
+async::task<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
+  bool closed = false;
+  while (!self->ended_ && !closed) {
+    auto line = co_await self->lines_->read();
+    if (self->ended_) break;
+    closed = !line && line.error().code == ErrorCode::kClosed;
+    if (line) {
+      self->take(*line);
+    } else if (!closed) {
+      self->lose({ErrorCode::kClosed, "the reward worker's reply: " + line.error().message}, false);
+    }
+  }
+  if (closed) {
+    // Nothing more is sent to it, but its batches wait until it is known how it ended.
+    self->ended_ = true;
+    auto job = [process = std::move(self->process_)]() -> core::Result<std::string> {
+      return process->ended().error.message;
+    };
+    auto how = co_await self->context_.device->run(std::move(job), async::DeviceQueue::kWait);
+    self->lose({ErrorCode::kClosed, how ? *how : how.error().message}, false);
+  } else {
+    auto job = [process = std::move(self->process_)]() -> core::Result<void> {
+      process->kill();
+      return {};
+    };
+    (void)co_await self->context_.device->run(std::move(job), async::DeviceQueue::kWait);
+  }
+  if (self->on_end_) self->on_end_();
+}
+
+// One line: the greeting, or a reply. A reply to a batch that is wanted no more is dropped.
+void PythonWorker::take(const std::string& line) {
+  heard_ = context_.timers->now();
+  Json reply = Json::parse(line, nullptr, false);
+  if (!greeted_) {
+    greeted_ = true;
+    if (!reply.is_object()) reply = {{"ready", false}, {"error", line}};
+    greeting_->set(std::move(reply));
+    return;
+  }
+  if (!reply.is_object() || !reply.contains("id") || !reply["id"].is_number_unsigned()) {
+    return lose({ErrorCode::kClosed, "the reward worker's reply is not a JSON object"}, false);
+  }
+  const auto found = batches_.find(reply["id"].get<std::uint64_t>());
+  if (found == batches_.end()) return;
+  const auto batch = std::move(found->second);
+  batches_.erase(found);
+  batch->answer->set(std::move(reply));
+}
+
+void PythonWorker::overdue(std::uint64_t id, bool cancels) {
+  const auto found = batches_.find(id);
+  if (found == batches_.end()) return;
+  const bool responds = heard_ > found->second->sent;
+  batches_.erase(found);
+  if (ended_) return;
+  if (cancels && responds) return post(Json({{"cancel", id}}).dump());
+  end();
+}
+
+void PythonWorker::end() {
+  lose({ErrorCode::kClosed, "the reward worker was ended"}, true);
+}
+
+// Ends the worker and gives the error to what waits for it.
+void PythonWorker::lose(const core::Error& error, bool bystanders) {
+  ended_ = true;
+  lines_->close();  // `read` ends, and kills the process
+  greeting_->set(core::fail(error));
+  const auto lost = std::exchange(batches_, {});
+  for (const auto& [id, batch] : lost) {
+    batch->alone = lost.size() == 1;
+    batch->bystander = bystanders;
+    batch->answer->set(core::fail(error));
+  }
+}
+
+}  // namespace troupe::actors

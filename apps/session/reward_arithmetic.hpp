@@ -1,0 +1,21 @@
+// What a plain Python reward costs an update: so many groups, each a call of so many seconds, over
+// its workers. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace troupe::app {
+
+// From the amounts of a reward role ("workers" and so on; 0 without one).
+struct CallCosts {
+  double workers = 0, call_s = 0, timed_calls = 0;
+  double together = 0;  // 1: an async function, whose calls do not wait for each other
+};
+
+// Seconds of an update of so many groups; 0 for other rewards, and until some calls were timed.
+double seconds_an_update(const CallCosts& costs, std::uint64_t groups);
+// "64 groups x 0.50 s a call / 2 workers = 16.0 s an update"; "" when it is not known.
+std::string call_arithmetic(const CallCosts& costs, std::uint64_t groups);
+
+}  // namespace troupe::app
