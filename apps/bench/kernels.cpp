@@ -280,6 +280,53 @@ void time_adamw(const Measurement& at, std::int64_t parameters) {
             });
 }
 
+// As learn::ElementOptimizer does it: moments of some blocks are f32 at a time.
+void time_adamw_8bit(const Measurement& at, std::int64_t parameters) {
+  constexpr std::int64_t kBlock = kernels::kNormChunk;
+  const std::int64_t count = (parameters + kBlock - 1) / kBlock * kBlock;
+  const std::int64_t at_once = at.memory().on_host() ? 4 : 256;  // blocks
+  Buffer<float> param = numbers(count, at.memory());
+  const Buffer<float> grad = numbers(count, at.memory());
+  Buffer<std::uint8_t> m_codes(count, at.memory()), v_codes(count, at.memory());
+  Buffer<float> m_scales(count / kBlock, at.memory()), v_scales(count / kBlock, at.memory());
+  Buffer<float> expanded(at.team().size() * 2 * at_once * kBlock, at.memory());
+  const auto moment = [&](kernels::MomentCode code, Buffer<std::uint8_t>& codes,
+                          Buffer<float>& scales, std::int64_t first, float* room) {
+    return kernels::CompactMoment{.code = code,
+                                  .count = count,
+                                  .codes = codes.data(),
+                                  .scales = scales.data(),
+                                  .numbers = room,
+                                  .first = first};
+  };
+  // Reads the parameter, its gradient and two codes; writes all but the gradient.
+  at.report("adamw_8bit", {{"parameters", count}}, {0, 16.0 * static_cast<double>(count)},
+            [&](Team team, std::int64_t) {
+              const core::Range own = team.share(count / kBlock);
+              float* const room = expanded.data() + team.rank * 2 * at_once * kBlock;
+              for (std::int64_t first = own.begin; first < own.end; first += at_once) {
+                const core::Range blocks{first, std::min(first + at_once, own.end)};
+                const auto m =
+                    moment(kernels::MomentCode::kSigned8, m_codes, m_scales, first, room);
+                const auto v = moment(kernels::MomentCode::kUnsigned8, v_codes, v_scales, first,
+                                      room + at_once * kBlock);
+                ops().expand_moment(m, blocks);
+                ops().expand_moment(v, blocks);
+                ops().adamw({.param = param.data() + first * kBlock,
+                             .grad = grad.data() + first * kBlock,
+                             .m = m.numbers,
+                             .v = v.numbers,
+                             .lr = 1e-6f,
+                             .beta1 = 0.9f,
+                             .beta2 = 0.95f,
+                             .eps = 1e-8f},
+                            {0, blocks.size() * kBlock});
+                ops().compress_moment(m, blocks);
+                ops().compress_moment(v, blocks);
+              }
+            });
+}
+
 core::Result<model::ModelSpec> spec_of(const std::string& folder, const std::string& shape) {
   if (folder.empty()) return spec_of_shape(shape);
   TROUPE_TRY_ASSIGN(found, model::resolve_model(folder));
@@ -319,6 +366,7 @@ core::Result<void> bench_kernels(Words words) {
   time_norm(at, spec, sizes.rows);
   time_draw(at, spec, sizes.batch);
   time_adamw(at, sizes.parameters);
+  time_adamw_8bit(at, sizes.parameters);
   return {};
 }
 

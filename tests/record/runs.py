@@ -221,6 +221,12 @@ ppo("optimiser.adam", {"actor.adam.betas": "[0.8, 0.99]", "actor.adam.eps": 1e-6
                        "actor.adam.weight_decay": 0.1, "actor.max_norm": 0.5,
                        "actor.lr_warmup_ratio": 0.5, "actor.min_lr_ratio": 0.3})
 ppo("optimiser.no_norm_no_warmup", {"actor.max_norm": 0, "actor.lr_warmup_ratio": 0})
+ppo("optimiser.muon", {"actor.optim": "muon", "actor.muon.lr": 0.05, "actor.lr_scheduler": "wsd",
+                       "actor.param_groups": ["norm weight_decay=0.5", "embed_tokens lr=0.1"]})
+ppo("optimiser.bf16_moments", {"actor.optim": "adamw_bf16", "actor.lr_scheduler": "linear"})
+ppo("optimiser.moments_in_8_bits", {"actor.optim": "adamw_8bit", "actor.lr_scheduler": "restarts",
+                                    "actor.lr_cycles": 2})
+ppo("optimiser.sgd", {"actor.optim": "sgd", "actor.lr_scheduler": "constant"})
 ppo("optimiser.ema", {"train.enable_ema": True, "train.ema_beta": 0.9})
 ppo("optimiser.micro_batches", {"train.micro_tokens_max": 20, "train.batch_size": 16})
 ppo("optimiser.two_threads", {"train.threads": 2, "train.batch_size": 0})
