@@ -42,8 +42,9 @@ constexpr std::pair<const char*, std::vector<double> UpdateArrays::*> kArrays[] 
 // The end of a traceback, where the exception is.
 std::string end_of_trace(const std::string& text) {
   constexpr std::size_t kTrace_bytes_max = 1200;
-  if (text.size() <= kTrace_bytes_max) return text;
-  return "..." + text.substr(text.size() - kTrace_bytes_max);
+  const std::string trace = text.substr(0, text.find_last_not_of('\n') + 1);
+  if (trace.size() <= kTrace_bytes_max) return trace;
+  return "..." + trace.substr(trace.size() - kTrace_bytes_max);
 }
 
 std::vector<double> doubles_of(const std::string& bytes) {
@@ -110,7 +111,8 @@ class PythonAdvantage final : public learn::AdvantageSource {
       if (!again) return core::fail(error.within(where()));
       if (tries > limits::kAdvantageRetries_max) {
         const bool late = error.code == ErrorCode::kDeadline;
-        return core::fail(error.code, where() + ": " + error.message + " (" +
+        // kClosed would say that the policy itself has ended.
+        return core::fail(late ? error.code : ErrorCode::kResources, where() + ": " + error.message + " (" +
                                           std::to_string(tries) + " times)" +
                                           (late ? "; raise --algo.advantage_deadline_s" : ""));
       }
