@@ -68,6 +68,12 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
   if (rule == "regex" && pattern.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
   }
+  if (workers != 1 && python.empty()) {
+    return core::fail(core::ErrorCode::kConfig, "--workers is read with --python; leave it out");
+  }
+  if (http_format != "openrlhf" && http.empty()) {
+    return core::fail(core::ErrorCode::kConfig, "--http-format is read with --http; leave it out");
+  }
   if (http_format != "openrlhf" && http_format != "sample") {
     return core::fail(core::ErrorCode::kConfig, "--http-format: there is no format '" +
                                                     http_format + "'; expected openrlhf or sample");

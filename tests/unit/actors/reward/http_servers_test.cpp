@@ -132,6 +132,18 @@ TEST_F(HttpServersTest, OneServerOfThreeIsFrozenAndEveryGroupIsScored) {
   EXPECT_EQ(stage_->amount("servers_away"), 1);
 }
 
+TEST_F(HttpServersTest, AServerThatFreezesWithManyRequestsLosesNone) {
+  Served& first = good();
+  Served& freezing = serve([](Served* served, net::HttpRequest request) {
+    return served->asked <= 30 ? at_once(served, std::move(request))
+                               : never(served, std::move(request));
+  });
+  expect_all_scored(stage().score(numbered_queries(400), kNoHurry));
+  EXPECT_EQ(first.asked + freezing.asked, 400 + stage_->amount("moved"));
+  EXPECT_EQ(freezing.asked, 30 + stage_->amount("moved"));
+  EXPECT_EQ(stage_->amount("servers_away"), 1);
+}
+
 TEST_F(HttpServersTest, AFailingServersRequestsGoToAnother) {
   serve(&HttpServersTest::failing);
   Served& other = good();
