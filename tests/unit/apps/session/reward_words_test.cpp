@@ -1,6 +1,8 @@
 // The words about what a plain Python reward costs an update, and about servers that are away.
 #include "apps/session/reward_words.hpp"
 
+#include "apps/session/reward_flags.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::app {
@@ -17,6 +19,14 @@ TEST(RewardWords, NothingIsSaidOfOthersAndBeforeCallsWereTimed) {
   EXPECT_EQ(call_arithmetic({2, 0.5, 3, 0}, 64), "") << "three calls";
   EXPECT_EQ(call_arithmetic({2, 0.5, 40, 1}, 64), "") << "an async function";
   EXPECT_EQ(call_arithmetic({}, 64), "") << "no Python reward";
+}
+
+TEST(RewardFlags, UrlsStandInOneFlagOrInSeveral) {
+  EXPECT_EQ(split_urls({"http://a/,http://b/", "http://c/"}),
+            (std::vector<std::string>{"http://a/", "http://b/", "http://c/"}));
+  EXPECT_EQ(split_urls({"http://a/,"}), (std::vector<std::string>{"http://a/", ""}))
+      << "an empty one is refused as a URL";
+  EXPECT_EQ(split_urls({}), std::vector<std::string>());
 }
 
 TEST(RewardWords, ServersThatAreAway) {
