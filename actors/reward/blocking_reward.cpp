@@ -10,7 +10,7 @@ class BlockingReward final : public RewardSource {
   explicit BlockingReward(std::unique_ptr<RewardCalls> calls) : host_(std::move(calls)) {}
 
   std::string name() const override { return host_.calls().name(); }
-  RewardReads reads() const override { return host_.calls().reads(); }
+  RewardReads reads() const override { return host_.run(reads_of(&host_.calls())); }
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration deadline) override {
@@ -18,6 +18,8 @@ class BlockingReward final : public RewardSource {
   }
 
  private:
+  static async::task<RewardReads> reads_of(RewardCalls* calls) { co_return calls->reads(); }
+
   mutable CallsHost host_;
 };
 

@@ -111,8 +111,9 @@ async::task<core::Result<HttpServers::Reply>> HttpServers::post_inside(
     async::Timer timer;
     if (in_time) {
       std::function<void()> fire = [ended = request->ended] { ended->fire(); };
-      const auto look = std::min<core::Duration>(board_.patience(request->deadline), kLook);
-      timer = context_.timers->arm(executor, now + look, std::move(fire));
+      const core::TimePoint over = request->last_sent + board_.patience(request->deadline);
+      const core::TimePoint look = over > now ? std::min(over, now + kLook) : now + kLook;
+      timer = context_.timers->arm(executor, look, std::move(fire));
     }
     co_await async::Event::wait(request->ended);
     timer.disarm();
@@ -126,10 +127,10 @@ async::task<core::Result<HttpServers::Reply>> HttpServers::post_inside(
 bool HttpServers::leave(Request& request) {
   if (request.last_ended) return true;
   const core::TimePoint now = context_.timers->now();
-  if (now - request.last_sent < board_.patience(request.deadline)) return false;
-  const bool suspect = board_.suspect(request.last, request.last_sent, now);
-  const bool away = suspect || !board_.well(request.last);
-  return away && std::count(request.tried.begin(), request.tried.end(), false) > 0;
+  const bool last_one = std::count(request.tried.begin(), request.tried.end(), false) == 0;
+  if (last_one) return false;
+  if (board_.suspected(request.last)) return true;
+  return board_.suspect(request.last, request.last_sent, now, request.deadline);
 }
 
 core::Failure HttpServers::nobody(const Request& request) const {
@@ -184,7 +185,7 @@ void HttpServers::take(Request& request,
     board_.answered(place, sent, now, request.deadline);
     request.settle(Reply{urls_[place], std::move(*reply)});
   } else if (reply.error().code == ErrorCode::kDeadline) {
-    board_.late(place, sent, now);
+    board_.late(place, sent, now, request.deadline);
     request.causes.push_back("reward server " + reply.error().message + " (--reward.deadline_s)");
   } else if (reply.error().code == ErrorCode::kPeerLost) {
     board_.failed(place, now);

@@ -107,9 +107,19 @@ void ServerBoard::failed(Place place, core::TimePoint now) {
   rest(server, now);
 }
 
-void ServerBoard::late(Place place, core::TimePoint sent, core::TimePoint now) {
+bool ServerBoard::silent_too_long(const Server& server,
+                                  core::TimePoint sent,
+                                  core::TimePoint now,
+                                  core::Duration deadline) const {
+  return now - std::max(sent, server.heard) >= patience(deadline);
+}
+
+void ServerBoard::late(Place place,
+                       core::TimePoint sent,
+                       core::TimePoint now,
+                       core::Duration deadline) {
   Server& server = servers_[place];
-  if (server.heard < sent) {
+  if (silent_too_long(server, sent, now, deadline)) {
     failed(place, now);
     server.window = 1;
     server.measured = false;
@@ -119,9 +129,12 @@ void ServerBoard::late(Place place, core::TimePoint sent, core::TimePoint now) {
   server.window = std::max<std::size_t>(server.window / 2, 1);
 }
 
-bool ServerBoard::suspect(Place place, core::TimePoint sent, core::TimePoint now) {
+bool ServerBoard::suspect(Place place,
+                          core::TimePoint sent,
+                          core::TimePoint now,
+                          core::Duration deadline) {
   Server& server = servers_[place];
-  if (server.heard >= sent) return false;
+  if (!silent_too_long(server, sent, now, deadline)) return false;
   server.suspect = true;
   rest(server, now);
   return true;
@@ -129,7 +142,7 @@ bool ServerBoard::suspect(Place place, core::TimePoint sent, core::TimePoint now
 
 core::Duration ServerBoard::patience(core::Duration deadline) const {
   if (slowest_ == core::Duration::zero()) return deadline;
-  return std::min(std::max<core::Duration>(2 * slowest_, kPatience_min), deadline);
+  return std::min(std::max<core::Duration>(slowest_ + slowest_ / 2, kPatience_min), deadline);
 }
 
 }  // namespace troupe::actors

@@ -7,9 +7,9 @@
 // with each answer that takes at most so long, so that a server that answers one by one is not
 // given more than it can do in time. It shrinks when answers take more than half of the deadline.
 //
-// A server is away after a failure, and suspect when it was silent for longer than twice the
-// slowest of the recent answers of all. Any answer makes it well again. One that is not well gets
-// no requests while others are well, but copies of some, one at a time and at growing pauses.
+// A server is away after a failure, and suspect when it was silent for half as long again as the
+// slowest of the recent answers of all took. Any answer makes it well again. One that is not well
+// gets no requests while others are well, but copies of some, one at a time and at growing pauses.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -46,10 +46,11 @@ class ServerBoard {
   // `sent`: when the request was.
   void answered(Place place, core::TimePoint sent, core::TimePoint now, core::Duration deadline);
   void failed(Place place, core::TimePoint now);
-  // No answer within the deadline: a failure, unless the server answered others meanwhile.
-  void late(Place place, core::TimePoint sent, core::TimePoint now);
-  // The request was silent for `patience`. True when the server is suspect for it.
-  bool suspect(Place place, core::TimePoint sent, core::TimePoint now);
+  // No answer within the deadline: a failure, unless the server has just answered others.
+  void late(Place place, core::TimePoint sent, core::TimePoint now, core::Duration deadline);
+  // Looks at the server of a request that has no answer yet. True when it is suspect: since the
+  // request was sent, and since its last answer to any, it was silent for `patience`.
+  bool suspect(Place place, core::TimePoint sent, core::TimePoint now, core::Duration deadline);
   // The server asked not to be called until then.
   void silence(Place place, core::TimePoint until) { servers_[place].silent_until = until; }
   bool silent(Place place, core::TimePoint now) const { return now < servers_[place].silent_until; }
@@ -62,6 +63,7 @@ class ServerBoard {
   std::size_t in_flight(Place place) const { return servers_[place].in_flight; }
   std::size_t window(Place place) const { return servers_[place].window; }
   std::uint64_t asked(Place place) const { return servers_[place].asked; }
+  bool suspected(Place place) const { return servers_[place].suspect; }
   bool well(Place place) const { return !servers_[place].away && !servers_[place].suspect; }
 
  private:
@@ -73,6 +75,10 @@ class ServerBoard {
     core::Duration pause{};  // before the next probe
     std::uint64_t asked = 0;
   };
+  bool silent_too_long(const Server& server,
+                       core::TimePoint sent,
+                       core::TimePoint now,
+                       core::Duration deadline) const;
   void rest(Server& server, core::TimePoint now);
 
   std::vector<Server> servers_;

@@ -1,5 +1,6 @@
 #include "actors/reward/worker_process.hpp"
 
+#include "actors/limits.hpp"
 #include "runtime/data/limits.hpp"
 
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +47,13 @@ std::vector<std::string> bare_environment() {
   return kept;
 }
 
+// An async function may have a connection for each of its batches.
+rlim_t files_max() {
+  constexpr rlim_t kFiles = 4 * limits::kRewardWorkerBatches_max;
+  rlimit given{};
+  return ::getrlimit(RLIMIT_NOFILE, &given) == 0 ? std::min(given.rlim_max, kFiles) : kFiles;
+}
+
 core::TimePoint now() {
   return std::chrono::steady_clock::now();
 }
@@ -67,7 +76,7 @@ core::Result<void> WorkerProcess::start(const std::vector<std::string>& command)
   spec.environment = bare_environment();
   // What the child prints goes to standard error.
   spec.descriptors = {{requests.child.get(), 0}, {2, 1}, {replies.child.get(), kReplyDescriptor}};
-  spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 256}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
+  spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, files_max()}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
   TROUPE_TRY_SET(child_, core::ChildProcess::start("a " + name_, std::move(spec)));
   in_ = std::move(requests.ours);
   out_ = std::move(replies.ours);

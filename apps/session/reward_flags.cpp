@@ -33,6 +33,18 @@ std::string pattern_answer(const std::string& pattern, const std::string& respon
 
 }  // namespace
 
+std::vector<std::string> split_urls(const std::vector<std::string>& given) {
+  std::vector<std::string> urls;
+  for (const std::string& text : given) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      urls.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return urls;
+}
+
 void RewardFlags::add_to(std::vector<Flag>& flags) {
   flags.push_back({"--rule", &rule, "score against the label: exact, last_number or regex"});
   flags.push_back({"--pattern", &pattern, "regular expression of --rule regex (ECMAScript)"});
@@ -68,6 +80,12 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
   if (rule == "regex" && pattern.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
   }
+  if (workers != 1 && python.empty()) {
+    return core::fail(core::ErrorCode::kConfig, "--workers is read with --python; leave it out");
+  }
+  if (http_format != "openrlhf" && http.empty()) {
+    return core::fail(core::ErrorCode::kConfig, "--http-format is read with --http; leave it out");
+  }
   if (http_format != "openrlhf" && http_format != "sample") {
     return core::fail(core::ErrorCode::kConfig, "--http-format: there is no format '" +
                                                     http_format + "'; expected openrlhf or sample");
@@ -77,7 +95,7 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
   config.reward.rule_pattern = pattern;
   config.reward.python = python;
   config.reward.workers = workers;
-  config.reward.http = http;
+  config.reward.http = split_urls(http);
   config.reward.http_format = http_format;
   return make_reward(config);
 }

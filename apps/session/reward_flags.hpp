@@ -16,6 +16,9 @@
 
 namespace troupe::app {
 
+// The URLs of a flag that may be repeated, or hold several with commas between them.
+std::vector<std::string> split_urls(const std::vector<std::string>& given);
+
 struct RewardFlags {
   std::string rule, pattern, python, http_format = "openrlhf";
   std::vector<std::string> http;

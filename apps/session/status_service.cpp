@@ -4,7 +4,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/session/limits.hpp"
 #include "apps/session/node/join_flags.hpp"
-#include "apps/session/reward_arithmetic.hpp"
+#include "apps/session/reward_words.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
@@ -77,6 +77,7 @@ async::task<Result<void>> StatusService::watch() {
     co_await ask_all();
     watch_progress();
     tell_costs();
+    tell_servers();
   }
 }
 
@@ -150,6 +151,19 @@ void StatusService::tell_costs() {
     costs_told_.insert(role);
     parts_.note(role + ": " + call_arithmetic(costs, groups_of(*parts_.config)) +
                 " (more --reward.workers, or an async function, make it less)");
+  }
+}
+
+void StatusService::tell_servers() {
+  const core::TimePoint now = timers_.now();
+  for (const auto& [role, report] : newest(view_)) {
+    const std::string words =
+        servers_words(amount_of(report, "servers"), amount_of(report, "servers_away"));
+    const auto told = servers_told_.find(role);
+    const bool lately = told != servers_told_.end() && now - told->second < limits::kNoProgress;
+    if (words.empty() || lately) continue;
+    servers_told_[role] = now;
+    parts_.note(role + ": " + words);
   }
 }
 

@@ -85,6 +85,8 @@ class StatusService {
   void watch_progress();
   // Says once of each plain Python reward what it costs an update.
   void tell_costs();
+  // Says of each reward with several servers when some are away.
+  void tell_servers();
   async::task<std::string> controller_state();
   async::task<StatusFacts> facts_of(actors::CompanyView view);
   async::task<StatusFacts> newest_facts_of(actors::CompanyView view);
@@ -114,6 +116,7 @@ class StatusService {
   double last_progress_ = -1;
   core::TimePoint moved_{};           // time of the last progress, or of the last note about none
   std::set<std::string> costs_told_;  // of these rewards
+  std::map<std::string, core::TimePoint> servers_told_;  // of these rewards, when
   bool closed_ = false;
 };
 

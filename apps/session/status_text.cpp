@@ -1,6 +1,6 @@
 #include "apps/session/status_text.hpp"
 
-#include "apps/session/reward_arithmetic.hpp"
+#include "apps/session/reward_words.hpp"
 #include "runtime/core/ids.hpp"
 
 #include <nlohmann/json.hpp>
@@ -154,14 +154,17 @@ void print_engines(std::string& page, const json& roles) {
   }
 }
 
-// What plain Python rewards cost an update.
+// What plain Python rewards cost an update, and which servers are away.
 void print_costs(std::string& page, const json& roles, std::uint64_t groups) {
   for (const json& role : roles) {
     const json amounts = role.value("amounts", json::object());
     const CallCosts costs{amounts.value("workers", 0.0), amounts.value("call_s", 0.0),
                           amounts.value("timed_calls", 0.0), amounts.value("together", 0.0)};
     const std::string words = call_arithmetic(costs, groups);
-    if (!words.empty()) page += "\n" + role.value("name", "") + ": " + words + "\n";
+    const std::string servers =
+        servers_words(amounts.value("servers", 0.0), amounts.value("servers_away", 0.0));
+    for (const std::string& line : {words, servers})
+      if (!line.empty()) page += "\n" + role.value("name", "") + ": " + line + "\n";
   }
 }
 

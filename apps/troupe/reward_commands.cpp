@@ -5,6 +5,7 @@
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/node/node_process.hpp"
+#include "apps/session/reward_flags.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -101,7 +102,7 @@ Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& optio
   config.reward.rule = options.rule;
   config.reward.rule_pattern = options.pattern;
   config.reward.workers = options.workers;
-  config.reward.http = options.http;
+  config.reward.http = split_urls(options.http);
   config.reward.http_format = options.http_format;
   if (options.http_format != "openrlhf" && options.http_format != "sample") {
     return core::fail(ErrorCode::kConfig, "--http-format: there is no format '" +

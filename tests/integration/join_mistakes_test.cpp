@@ -164,6 +164,7 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   expect(attach + Words{"x", "--rule", "exact", "--workers", "2"}, 2, {"--workers", "--python"});
   expect(attach + Words{"x", "--http", "http://a/", "--http-format", "xml"}, 2, {"xml", "sample"});
   expect(attach + Words{"x", "--http", "http://a/", "--http", "http://a/"}, 2, {"given twice"});
+  expect(attach + Words{"x", "--http", "http://a/,http://b/,b"}, 2, {"'b'"});
   const Words combine = {"re-weight", "reward", "--join", folder};
   expect(combine, 2, {"--name is not set"});
   expect(combine + Words{"--weight", "2", "--formula", "rest"}, 2, {"belong together"});

@@ -195,6 +195,8 @@ def test_rule_with_endings_and_health():
     (["--rule", "regex"], "--pattern"),
     ([], "--python"),
     (["--rule", "exact", "--python", "x.py"], "either"),
+    (["--rule", "exact", "--workers", "2"], "--workers is read with --python"),
+    (["--python", "x.py", "--workers", "0"], "--workers"),
     (["--python", "/nonexistent.py"], "/nonexistent.py"),
 ])
 def test_mistakes_name_the_flag(flags, part):

@@ -87,16 +87,18 @@ TEST(ServerBoard, ASilentServerIsSuspectUntilItAnswers) {
   EXPECT_EQ(board.patience(kLimit), kLimit) << "nobody knows yet how long an answer takes";
   EXPECT_EQ(fill(board, moment(0s)), "01");
   board.answered(1, moment(0s), moment(1s), kLimit);
-  EXPECT_EQ(board.patience(kLimit), 2s);
-  EXPECT_TRUE(board.suspect(0, moment(0s), moment(2s)));
+  EXPECT_EQ(board.patience(kLimit), 1500ms);
+  EXPECT_FALSE(board.suspect(0, moment(0s), moment(1400ms), kLimit));
+  EXPECT_TRUE(board.suspect(0, moment(0s), moment(2s), kLimit));
   EXPECT_EQ(fill(board, moment(2s)), "1111111111") << "nothing for the silent one";
   EXPECT_EQ(board.in_flight(), 10u) << "its requests do not count";
-  board.late(0, moment(0s), moment(30s));
+  board.late(0, moment(0s), moment(30s), kLimit);
   EXPECT_FALSE(board.well(0));
   board.sent(0);
   board.answered(0, moment(30s), moment(31s), kLimit);
   EXPECT_TRUE(board.well(0));
-  EXPECT_FALSE(board.suspect(0, moment(30s), moment(32s))) << "it has answered since";
+  EXPECT_FALSE(board.suspect(0, moment(28s), moment(32s), kLimit)) << "it has answered since";
+  EXPECT_TRUE(board.suspect(0, moment(28s), moment(33s), kLimit)) << "and then fell silent";
 }
 
 TEST(ServerBoard, OneLateAnswerAmongOthersIsNoFailure) {
@@ -105,8 +107,8 @@ TEST(ServerBoard, OneLateAnswerAmongOthersIsNoFailure) {
   board.answered(0, moment(0s), moment(1s), kLimit);
   board.sent(0);
   board.sent(0);
-  board.answered(0, moment(2s), moment(3s), kLimit);
-  board.late(0, moment(2s), moment(32s));
+  board.answered(0, moment(30s), moment(31s), kLimit);
+  board.late(0, moment(2s), moment(32s), kLimit);
   EXPECT_TRUE(board.well(0));
   EXPECT_EQ(board.window(0), 5u) << "half of 11";
 }

@@ -1,5 +1,5 @@
-// What a plain Python reward costs an update: so many groups, each a call of so many seconds, over
-// its workers. Pure.
+// Words about rewards for the user: what a plain Python reward costs an update (so many groups,
+// each a call of so many seconds, over its workers), and which servers are away. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,8 @@ struct CallCosts {
 double seconds_an_update(const CallCosts& costs, std::uint64_t groups);
 // "64 groups x 0.50 s a call / 2 workers = 16.0 s an update"; "" when it is not known.
 std::string call_arithmetic(const CallCosts& costs, std::uint64_t groups);
+
+// "2 of its 3 servers are away; the others answer for them"; "" when none is, or it has only one.
+std::string servers_words(double servers, double away);
 
 }  // namespace troupe::app

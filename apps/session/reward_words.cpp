@@ -1,4 +1,4 @@
-#include "apps/session/reward_arithmetic.hpp"
+#include "apps/session/reward_words.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -22,6 +22,14 @@ std::string call_arithmetic(const CallCosts& costs, std::uint64_t groups) {
   std::snprintf(text, sizeof text, "%llu groups x %.3g s a call / %.0f worker%s = %.3g s an update",
                 static_cast<unsigned long long>(groups), costs.call_s, costs.workers,
                 costs.workers == 1 ? "" : "s", seconds);
+  return text;
+}
+
+std::string servers_words(double servers, double away) {
+  if (servers < 2 || away < 1) return "";
+  char text[96];
+  std::snprintf(text, sizeof text, "%.0f of its %.0f servers %s away%s", away, servers,
+                away == 1 ? "is" : "are", away < servers ? "; the others answer for them" : "");
   return text;
 }
 
