@@ -32,9 +32,9 @@ struct TrainerFacts {
   std::shared_ptr<const ModelSizes> model;
   std::shared_ptr<const ModelSizes> reference;  // frozen, in the same process; null: none
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;
-  std::int64_t trained = 0;  // elements that the optimiser changes
+  std::int64_t trained = 0;       // elements that the optimiser changes
   std::int64_t moment_bytes = 8;  // of the optimiser, for each of them
-  std::int64_t adapted = 0;  // elements under adapters, which are kept beside the merged ones
+  std::int64_t adapted = 0;       // elements under adapters, which are kept beside the merged ones
   std::int64_t trained_layers = 0;  // those that have a backward pass
   bool checkpointing = false;
   std::int64_t rows = 0;  // of a micro-batch
