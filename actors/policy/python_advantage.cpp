@@ -112,9 +112,9 @@ class PythonAdvantage final : public learn::AdvantageSource {
       if (tries > limits::kAdvantageRetries_max) {
         const bool late = error.code == ErrorCode::kDeadline;
         // kClosed would say that the policy itself has ended.
-        return core::fail(late ? error.code : ErrorCode::kResources, where() + ": " + error.message + " (" +
-                                          std::to_string(tries) + " times)" +
-                                          (late ? "; raise --algo.advantage_deadline_s" : ""));
+        return core::fail(late ? error.code : ErrorCode::kResources,
+                          where() + ": " + error.message + " (" + std::to_string(tries) +
+                              " times)" + (late ? "; raise --algo.advantage_deadline_s" : ""));
       }
       if (options_.note) options_.note(where() + ": " + error.message + "; it is started again");
     }
