@@ -93,9 +93,13 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
   if (!valued) co_return valued.failure();
   begin_update(update);
   auto job = [trainer = trainer_, groups]() { return trainer->prepare(std::move(*groups)); };
-  TROUPE_CO_TRY_ASSIGN(targets, co_await work_.run("prepare", std::move(job)));
+  auto targets = co_await work_.run("prepare", std::move(job));
+  if (!targets) {
+    abandon_update();
+    co_return targets.failure();
+  }
   if (critic_.in_turn) context_.set_idle("waiting for the critic");
-  auto report = co_await learn_with_critic(update, std::move(targets));
+  auto report = co_await learn_with_critic(update, std::move(*targets));
   context_.set_idle("waiting for groups");
   co_return report;
 }
