@@ -76,8 +76,16 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
                                                                  TrainGroups groups) {
   if (critic_.peer.empty()) {
     begin_update(update);
-    auto job = [trainer = trainer_, groups]() { return trainer->update(std::move(*groups)); };
-    co_return co_await work_.run("train", std::move(job));
+    auto unchanged = std::make_shared<bool>(false);
+    auto job = [trainer = trainer_, groups, unchanged]() -> core::Result<learn::UpdateReport> {
+      const auto prepared = trainer->prepare(std::move(*groups));
+      *unchanged = !prepared;
+      if (!prepared) return prepared.failure();
+      return trainer->learn();
+    };
+    auto learned_from = co_await work_.run("train", std::move(job));
+    if (*unchanged) abandon_update();
+    co_return learned_from;
   }
   context_.set_idle("waiting for the critic");
   auto valued = co_await fetch_values(context_, critic_.peer, update, groups);
@@ -85,9 +93,13 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
   if (!valued) co_return valued.failure();
   begin_update(update);
   auto job = [trainer = trainer_, groups]() { return trainer->prepare(std::move(*groups)); };
-  TROUPE_CO_TRY_ASSIGN(targets, co_await work_.run("prepare", std::move(job)));
+  auto targets = co_await work_.run("prepare", std::move(job));
+  if (!targets) {
+    abandon_update();
+    co_return targets.failure();
+  }
   if (critic_.in_turn) context_.set_idle("waiting for the critic");
-  auto report = co_await learn_with_critic(update, std::move(targets));
+  auto report = co_await learn_with_critic(update, std::move(*targets));
   context_.set_idle("waiting for groups");
   co_return report;
 }

@@ -131,6 +131,8 @@ class TrainerRole {
 
   // The update changes the trainer from now on, until `learned` is called.
   void begin_update(std::uint64_t update) { inside_ = update; }
+  // It failed before it changed anything: the trainer is as it was before.
+  void abandon_update() { inside_.reset(); }
   template <class Report>
   Trained learned(std::uint64_t update, Report report) {
     inside_.reset();

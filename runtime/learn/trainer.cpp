@@ -70,16 +70,18 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) override {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
     update_.reset();
+    RunningMoments moments = state_.moments;  // kept as they are if the update fails here
     const ScoreStart score_start = [this](const auto& all, const UpdatePlan& plan) {
       return score(all, plan);
     };
     TROUPE_TRY_ASSIGN(update, prepare_update(settings_, version(), std::move(groups), score_start,
-                                             state_.moments, model_->ranks()));
+                                             moments, model_->ranks()));
     if (RankGroup* const ranks = model_->ranks()) {
       const InputCrc given =
           InputCrc().add(update.groups).add(update.advantages).add(update.token_weights);
       TROUPE_TRY(ranks->all_same(given.value()));
     }
+    state_.moments = moments;
     update_.emplace(std::move(update));
     return ValueTargets{std::move(update_->returns)};
   }

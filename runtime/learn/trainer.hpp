@@ -64,8 +64,9 @@ class PolicyTrainer {
   // An update has two halves, so that a critic can train at the same time as the policy. `prepare`
   // takes the groups (in any order; with `values` if the estimator has a critic), computes anchors
   // and advantages, and returns the critic's targets in the groups' order. `learn` then takes the
-  // optimiser steps. A step whose loss or gradient is not finite is skipped and counted; more than
-  // nonfinite_steps_max in a row is kNumeric.
+  // optimiser steps. If `prepare` fails, the trainer is as it was before. A step whose loss or
+  // gradient is not finite is skipped and counted; more than nonfinite_steps_max in a row is
+  // kNumeric.
   virtual core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) = 0;
   virtual core::Result<UpdateReport> learn() = 0;
   core::Result<UpdateReport> update(std::vector<experience::Group> groups) {  // both

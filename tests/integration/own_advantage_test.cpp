@@ -50,7 +50,7 @@ TEST(OwnAdvantage, AFileThatCannotServeEndsTheRunWithTheKey) {
   const TinyRun files;
   const auto ended = [&](const std::string& code, const std::string& run) {
     auto words = files.words(run);
-    const auto more = keys(files, {"--cluster.transport", "loopback"});
+    const auto more = keys(files, {"--cluster.transport", "loopback", "--ckpt.save_steps", "0"});
     words.insert(words.end(), more.begin(), more.end());
     std::ofstream(files / "advantage.py") << code;
     return troupe_ends(words, files / "log.txt", 60);
@@ -59,14 +59,19 @@ TEST(OwnAdvantage, AFileThatCannotServeEndsTheRunWithTheKey) {
   EXPECT_EQ(unknown.status, 2) << unknown.text;
   EXPECT_NE(unknown.text.find("algo.advantage_file"), std::string::npos) << unknown.text;
   EXPECT_NE(unknown.text.find("has a parameter 'rewards'"), std::string::npos) << unknown.text;
+  // The updates before it are saved, and the mended file goes on from there.
   const Ended nan = ended(
-      "def advantage(scores, lengths):\n"
-      "    return [float('nan')] * int(sum(lengths))\n",
+      "def advantage(advantages, update):\n"
+      "    return [float('nan') if update else a for a in advantages]\n",
       "nan");
   EXPECT_EQ(nan.status, 4) << nan.text;
   EXPECT_NE(nan.text.find("the advantage of token 0 of sample 0 (prompt 0) is nan"),
             std::string::npos)
       << nan.text;
+  EXPECT_TRUE(std::filesystem::exists(files / "nan/ckpt/step_000001/manifest.json")) << nan.text;
+  const Ended mended = ended("def advantage(advantages, update): return list(advantages)\n", "nan");
+  EXPECT_EQ(mended.status, 0) << mended.text;
+  EXPECT_EQ(metrics_of(files / "nan").size(), 3u);
 }
 
 }  // namespace

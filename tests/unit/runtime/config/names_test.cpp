@@ -150,6 +150,21 @@ TEST(PeerNames, AnswersNameKeysThatExist) {
   }
 }
 
+// Names of TRL's preference trainers: each says the key or the method to use instead.
+TEST(PeerNames, TrlsNamesOfPreferenceLossesAreAnswered) {
+  for (const auto& [flag, part] : {std::pair{"loss_type", "is called 'dpo.loss' here"},
+                                   {"loss_weights", "'dpo.nll_loss_coef'"},
+                                   {"rpo_alpha", "'dpo.nll_loss_coef'"},
+                                   {"cpo_alpha", "'cpo.nll_loss_coef'"},
+                                   {"simpo_gamma", "'simpo.gamma'"},
+                                   {"discopop_tau", "'dpo.discopop_tau'"},
+                                   {"reference_free", "`troupe train simpo`"},
+                                   {"beta", "'bco.beta'"}})
+    EXPECT_NE(answer_to_name(flag).find(part), std::string::npos) << answer_to_name(flag);
+  EXPECT_EQ(answer_to_name("label_smoothing"),
+            "'label_smoothing' is called 'dpo.label_smoothing' here");
+}
+
 TEST(PeerNames, AnAliasTakesTheSameValues) {
   const std::vector<std::string> words = {"--pretrain",
                                           "m",
