@@ -1,7 +1,5 @@
 #include "apps/report/advantages.hpp"
 
-#include "apps/report/configuration.hpp"
-#include "apps/report/line_reader.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/learn/update_advantages.hpp"
@@ -32,18 +30,6 @@ std::string reason_for_none(const learn::AlgoSettings& algo, bool synchronous) {
   return "";
 }
 
-// The first key of section algo that names a file (algo.advantage_file); empty if none does. What
-// such a file computed is not computed again here.
-std::string own_file_key(const std::filesystem::path& config_file) {
-  const auto whole = read_whole(config_file, limits::kReportConfig_bytes_max);
-  if (!whole) return "";
-  for (const ConfigLine& line : config_lines(whole->text)) {
-    const bool names_file = line.key.starts_with("algo.") && line.key.ends_with("_file");
-    if (names_file && line.value != "\"\"") return line.key;
-  }
-  return "";
-}
-
 }  // namespace
 
 Advantages::Advantages(learn::AlgoSettings algo, bool synchronous)
@@ -53,11 +39,6 @@ Advantages::Advantages(learn::AlgoSettings algo, bool synchronous)
 }
 
 Advantages Advantages::of_run(const std::filesystem::path& config_file) {
-  if (const std::string key = own_file_key(config_file); !key.empty()) {
-    Advantages none;
-    none.why_not_ = key + " computes them by a file of the user's own";
-    return none;
-  }
   const std::vector<std::string> words = {config_file.string()};
   const auto builder = config::read(app::run_table(), words);
   Advantages none;
@@ -68,6 +49,10 @@ Advantages Advantages::of_run(const std::filesystem::path& config_file) {
   const config::TrainConfig& config = builder->current();
   if (config.method != config::kPpo) {
     none.why_not_ = "only reinforcement learning has advantages";
+    return none;
+  }
+  if (!config.algo.advantage_file.empty()) {
+    none.why_not_ = "algo.advantage_file computes them by a file of the user's own";
     return none;
   }
   return Advantages(app::trainer_settings(config, 1).algo, config.train.staleness_max == 0);

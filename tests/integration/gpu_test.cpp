@@ -134,7 +134,7 @@ TEST_F(Gpu, OtherKernelsAreMeasuredThere) {
   }
   EXPECT_EQ(measured,
             (std::vector<std::string>{"attention", "attention", "attention", "attention_backward",
-                                      "rmsnorm", "vocab_sums_and_draw", "adamw"}));
+                                      "rmsnorm", "vocab_sums_and_draw", "adamw", "adamw_8bit"}));
 }
 
 TEST_F(Gpu, TrainingIsMeasuredThere) {

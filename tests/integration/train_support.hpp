@@ -71,7 +71,8 @@ inline std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-// The lines of a run's metrics with the values that may differ (times, speeds) left out.
+// The lines of a run's metrics without the values that may differ: times, speeds, and what was so
+// at a moment.
 inline std::map<std::uint64_t, nlohmann::json> metrics_of(const std::filesystem::path& run) {
   std::map<std::uint64_t, nlohmann::json> rows;
   std::ifstream in(run / "metrics.jsonl");
@@ -80,8 +81,9 @@ inline std::map<std::uint64_t, nlohmann::json> metrics_of(const std::filesystem:
     if (!row.is_object()) continue;
     nlohmann::json kept;
     for (const auto& [name, value] : row.items()) {
-      const bool varies =
-          name == "time" || name.rfind("time/", 0) == 0 || name.rfind("perf/", 0) == 0;
+      const bool varies = name == "time" || name.rfind("time/", 0) == 0 ||
+                          name.rfind("perf/", 0) == 0 || name == "async/queue" ||
+                          name == "async/generators";
       if (!varies) kept[name] = value;
     }
     rows[row.value("step", std::uint64_t{0})] = kept;

@@ -37,7 +37,7 @@ TEST(LearnTables, MethodsAreThoseOfTheConfiguration) {
 
 TEST(LearnTables, TheirRuleReadsTheConfiguration) {
   const auto rules = run_table().rules();
-  ASSERT_EQ(rules.size(), 1u);
+  ASSERT_EQ(rules.size(), 2u);
   config::TrainConfig config;
   EXPECT_FALSE(rules[0](config).has_value());
   config.rollout.n_samples_per_prompt = 1;
