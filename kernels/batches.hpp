@@ -4,6 +4,7 @@
 // state; any thread.
 #pragma once
 
+#include "kernels/moment_blocks.hpp"
 #include "kernels/plain_rows.hpp"
 #include "kernels/row_shapes.hpp"
 #include "kernels/scalar.hpp"

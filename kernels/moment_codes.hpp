@@ -23,11 +23,11 @@ namespace troupe::kernels {
 enum class MomentCode : std::uint8_t { kBf16, kSigned8, kUnsigned8 };
 
 // Of one number.
-constexpr std::int64_t code_bytes(MomentCode code) {
+[[gnu::always_inline]] constexpr std::int64_t code_bytes(MomentCode code) {
   return code == MomentCode::kBf16 ? 2 : 1;
 }
 // Whether each block has a scale, its largest magnitude.
-constexpr bool has_scales(MomentCode code) {
+[[gnu::always_inline]] constexpr bool has_scales(MomentCode code) {
   return code != MomentCode::kBf16;
 }
 
@@ -50,58 +50,73 @@ struct CompactMoment {
 namespace moment_codes {
 
 constexpr int kDropped = 20;  // bits of an f32 below an 8-bit code's mantissa
-constexpr std::uint32_t top(MomentCode code) {
+[[gnu::always_inline]] constexpr std::uint32_t top(MomentCode code) {
   return code == MomentCode::kSigned8 ? 120 : 248;
 }
 // The upper 12 bits of 1.0f are base + top.
-constexpr std::uint32_t base(MomentCode code) {
+[[gnu::always_inline]] constexpr std::uint32_t base(MomentCode code) {
   return (std::bit_cast<std::uint32_t>(1.0f) >> kDropped) - top(code);
 }
 
-// 32 bits for an element of the whole moment. The finaliser is that of MurmurHash3.
-constexpr std::uint32_t noise(std::uint32_t seed, std::int64_t element) {
-  const auto at = static_cast<std::uint64_t>(element);
-  std::uint32_t x = seed ^ (static_cast<std::uint32_t>(at) * 0x9E3779B1u) ^
-                    (static_cast<std::uint32_t>(at >> 32) * 0x85EBCA77u);
+// What is the same for the elements of a block that begins at `element` of the whole moment.
+[[gnu::always_inline]] constexpr std::uint32_t block_seed(std::uint32_t seed,
+                                                          std::int64_t element) {
+  const auto high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(element) >> 32);
+  return seed ^ (high * 0x85EBCA77u);
+}
+// 32 bits for an element; `low`: the lower half of its place. The finaliser is that of MurmurHash3.
+[[gnu::always_inline]] constexpr std::uint32_t noise(std::uint32_t block_seed, std::uint32_t low) {
+  std::uint32_t x = block_seed ^ (low * 0x9E3779B1u);
   x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;
   return x ^ (x >> 16);
 }
 
 // `bits` without the `dropped` lowest, which `by` rounds.
-constexpr std::uint32_t rounded(std::uint32_t bits,
-                                int dropped,
-                                MomentRounding rounding,
-                                std::uint32_t by) {
+[[gnu::always_inline]] constexpr std::uint32_t rounded(std::uint32_t bits,
+                                                       int dropped,
+                                                       MomentRounding rounding,
+                                                       std::uint32_t by) {
   const std::uint32_t lowest =
       rounding == MomentRounding::kNearest ? 1u << (dropped - 1) : by & ((1u << dropped) - 1u);
   return (bits + lowest) >> dropped;
 }
 
 // Not for numbers that are not finite: the largest finite one may become infinite.
-constexpr std::uint16_t to_16(float x, MomentRounding rounding, std::uint32_t by) {
+[[gnu::always_inline]] constexpr std::uint16_t to_16(float x,
+                                                     MomentRounding rounding,
+                                                     std::uint32_t by) {
   return static_cast<std::uint16_t>(rounded(std::bit_cast<std::uint32_t>(x), 16, rounding, by));
 }
-constexpr float from_16(std::uint16_t code) {
+[[gnu::always_inline]] constexpr float from_16(std::uint16_t code) {
   return std::bit_cast<float>(std::uint32_t{code} << 16);
 }
 
-// `scale`: the largest magnitude of the block.
-constexpr std::uint8_t to_8(
-    MomentCode code, float x, float scale, MomentRounding rounding, std::uint32_t by) {
-  if (!(scale > 0.0f)) return 0;
-  const std::uint32_t share = std::bit_cast<std::uint32_t>(x / scale) & 0x7fffffffu;
-  const std::uint32_t upper = rounded(share, kDropped, rounding, by);
-  std::uint32_t q = upper > base(code) ? upper - base(code) : 0;
-  q = q < top(code) ? q : top(code);
-  if (code == MomentCode::kUnsigned8) return static_cast<std::uint8_t>(q == 0 && x > 0.0f ? 1 : q);
-  return static_cast<std::uint8_t>(q | (x < 0.0f && q > 0 ? 0x80u : 0u));
+// The bits of |x|, which are in the order of the magnitudes.
+[[gnu::always_inline]] constexpr std::int32_t magnitude_bits(float x) {
+  return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffu);
 }
-constexpr float from_8(MomentCode code, std::uint8_t bits, float scale) {
+
+// `scale`: the largest magnitude of the block. Without branches, so that loops become vectors.
+[[gnu::always_inline]] constexpr std::uint8_t to_8(
+    MomentCode code, float x, float scale, MomentRounding rounding, std::uint32_t by) {
+  const auto share = static_cast<std::uint32_t>(magnitude_bits(x / scale));
+  const auto least = static_cast<std::int32_t>(base(code)),
+             most = static_cast<std::int32_t>(top(code));
+  std::int32_t q = static_cast<std::int32_t>(rounded(share, kDropped, rounding, by)) - least;
+  q = q < 0 ? 0 : q;
+  q = q > most ? most : q;
+  if (code == MomentCode::kUnsigned8)
+    q = (q == 0) & (x > 0.0f) ? 1 : q;
+  else
+    q |= (q > 0) & (x < 0.0f) ? 0x80 : 0;
+  return static_cast<std::uint8_t>(scale > 0.0f ? q : 0);
+}
+[[gnu::always_inline]] constexpr float from_8(MomentCode code, std::uint8_t bits, float scale) {
   const std::uint32_t q = code == MomentCode::kSigned8 ? bits & 0x7fu : bits;
-  if (q == 0) return 0.0f;
   const float x = std::bit_cast<float>((base(code) + q) << kDropped) * scale;
-  return code == MomentCode::kSigned8 && bits >= 0x80u ? -x : x;
+  const float magnitude = q == 0 ? 0.0f : x;
+  return code == MomentCode::kSigned8 && bits >= 0x80u ? -magnitude : magnitude;
 }
 
 }  // namespace moment_codes

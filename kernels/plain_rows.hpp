@@ -1,10 +1,9 @@
 // CPU operations that copy numbers, or scale and add them one by one: row copies and sums, zeroing,
-// scaling, the embedding and its gradient, moments in fewer bits. Vector code could not change
+// scaling, the embedding and its gradient. Vector code could not change
 // their bits, and memory limits their speed, so all CPU levels share this one implementation. Any
 // thread.
 #pragma once
 
-#include "kernels/moment_codes.hpp"
 #include "kernels/row_shapes.hpp"
 
 namespace troupe::kernels::plain {
@@ -15,7 +14,5 @@ void zero(float* x, Range elements);
 void scale(const float* x, float by, float* y, Range elements);
 void embed_rows(const EmbedRows& e, Range rows);
 void embed_grad(const EmbedGrad& e, Range columns);
-void expand_moment(const CompactMoment& c, Range blocks);
-void compress_moment(const CompactMoment& c, Range blocks);
 
 }  // namespace troupe::kernels::plain

@@ -32,30 +32,33 @@ __global__ void __launch_bounds__(kThreads) expand_kernel(CompactMoment c, std::
 }
 
 __global__ void __launch_bounds__(kThreads) compress_kernel(CompactMoment c, std::int64_t first) {
-  __shared__ float largest[kThreads];
+  __shared__ std::int32_t largest[kThreads];
   const MomentBlock block = block_of(c, first + blockIdx.x);
   float scale = 0.0f;
   if (has_scales(c.code)) {
+    std::int32_t own = 0;
     for (std::int64_t i = threadIdx.x; i < block.size; i += kThreads) {
-      const float x = block.numbers[i], magnitude = x < 0.0f ? -x : x;
-      scale = magnitude > scale ? magnitude : scale;
+      const std::int32_t bits = moment_codes::magnitude_bits(block.numbers[i]);
+      own = bits > own ? bits : own;
     }
-    largest[threadIdx.x] = scale;
+    largest[threadIdx.x] = own;
     for (int half = kThreads / 2; half > 0; half /= 2) {
       __syncthreads();
       if (static_cast<int>(threadIdx.x) < half) {
-        const float other = largest[threadIdx.x + half];
+        const std::int32_t other = largest[threadIdx.x + half];
         if (other > largest[threadIdx.x]) largest[threadIdx.x] = other;
       }
     }
     __syncthreads();
-    scale = largest[0];
+    scale = __int_as_float(largest[0]);
     if (threadIdx.x == 0) c.scales[block.index] = scale;
   }
   auto* const wide = static_cast<std::uint16_t*>(c.codes) + block.at;
   auto* const narrow = static_cast<std::uint8_t*>(c.codes) + block.at;
+  const std::uint32_t seed = moment_codes::block_seed(c.seed, block.element);
   for (std::int64_t i = threadIdx.x; i < block.size; i += kThreads) {
-    const std::uint32_t by = moment_codes::noise(c.seed, block.element + i);
+    const std::uint32_t by =
+        moment_codes::noise(seed, static_cast<std::uint32_t>(block.element + i));
     if (c.code == MomentCode::kBf16)
       wide[i] = moment_codes::to_16(block.numbers[i], c.rounding, by);
     else

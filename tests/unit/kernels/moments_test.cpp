@@ -41,8 +41,6 @@ std::vector<float> squares(std::int64_t count) {
   return values;
 }
 
-}  // namespace
-
 TEST(MomentCodes, HaveHandWorkedValues) {
   // Scale 2. Signed codes: 120 is 1, each 8 less half of it; 116 is (1 + 4/8) / 2.
   const auto signed_code = [](float x) {
@@ -79,8 +77,8 @@ TEST(MomentCodes, RoundUpWithTheProbabilityOfTheDistance) {
   std::int64_t up = 0;
   constexpr int kDraws = 100'000;
   for (int i = 0; i < kDraws; ++i) {
-    const std::uint8_t code =
-        to_8(MomentCode::kSigned8, 0.78f, 1, kStochastic, moment_codes::noise(3, i));
+    const std::uint8_t code = to_8(MomentCode::kSigned8, 0.78f, 1, kStochastic,
+                                   moment_codes::noise(3, static_cast<std::uint32_t>(i)));
     ASSERT_TRUE(code == 116 || code == 117) << int{code};
     up += code == 117 ? 1 : 0;
   }
@@ -88,9 +86,12 @@ TEST(MomentCodes, RoundUpWithTheProbabilityOfTheDistance) {
 }
 
 TEST(MomentCodes, DrawAnewForEachStepAndElement) {
-  EXPECT_NE(moment_codes::noise(1, 5), moment_codes::noise(1, 6));
-  EXPECT_NE(moment_codes::noise(1, 5), moment_codes::noise(2, 5));
-  EXPECT_NE(moment_codes::noise(1, 5), moment_codes::noise(1, 5 + (std::int64_t{1} << 32)));
+  using moment_codes::block_seed;
+  using moment_codes::noise;
+  EXPECT_NE(noise(1, 5), noise(1, 6));
+  EXPECT_NE(noise(1, 5), noise(2, 5));
+  EXPECT_EQ(block_seed(1, 4096), 1u);
+  EXPECT_NE(block_seed(1, std::int64_t{1} << 32), 1u);
 }
 
 TEST(Moments, ComeBackNearAndThenStay) {
@@ -123,6 +124,29 @@ TEST(Moments, ComeBackNearAndThenStay) {
   }
 }
 
+class MomentLevels : public VectorLevel {};
+TROUPE_VECTOR_LEVELS(MomentLevels);
+
+TEST_P(MomentLevels, SameBitsAsReference) {
+  constexpr std::int64_t kCount = 2 * kNormChunk + 77;
+  for (const MomentCode code : {MomentCode::kBf16, MomentCode::kSigned8, MomentCode::kUnsigned8}) {
+    Held expected(code, kCount), actual(code, kCount);
+    expected.numbers = squares(kCount);
+    for (std::size_t i = 0; code != MomentCode::kUnsigned8 && i < expected.numbers.size(); i += 3)
+      expected.numbers[i] = -expected.numbers[i];
+    actual.numbers = expected.numbers;
+    for (Held* held : {&expected, &actual})
+      held->moment.numbers = held->numbers.data();
+    reference().compress_moment(expected.moment, expected.blocks());
+    level().compress_moment(actual.moment, actual.blocks());
+    EXPECT_EQ(actual.codes, expected.codes);
+    EXPECT_EQ(actual.scales, expected.scales);
+    reference().expand_moment(expected.moment, expected.blocks());
+    level().expand_moment(actual.moment, actual.blocks());
+    EXPECT_EQ(actual.numbers, expected.numbers);
+  }
+}
+
 // Two ranks have the codes that one process has.
 TEST(Moments, AreRoundedByTheirPlaceInTheWhole) {
   constexpr std::int64_t kBlocks = 4;
@@ -152,4 +176,5 @@ TEST(Moments, AreRoundedByTheirPlaceInTheWhole) {
   }
 }
 
+}  // namespace
 }  // namespace troupe::kernels::test
