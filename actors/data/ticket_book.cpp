@@ -37,8 +37,10 @@ bool waits(const BookGroup& group, const std::string& reward) {
 
 // The score by the formula of the set; none, with the cause, when a component that it needs is
 // missing.
-std::optional<double> combined(SampleScores& scores, const RewardSet& set, const std::string& row) {
-  auto formula = RewardFormula::parse(set.formula);
+std::optional<double> combined(const core::Result<RewardFormula>& formula,
+                               SampleScores& scores,
+                               const RewardSet& set,
+                               const std::string& row) {
   auto value = formula ? formula->value(set.members, scores.components, row)
                        : core::Result<double>(formula.failure());
   if (value) return *value;
@@ -210,8 +212,9 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
   }
   group.scored[member] = true;
   if (std::count(group.scored.begin(), group.scored.end(), false) == 0) {
+    const auto formula = RewardFormula::parse(group.rewards->formula);
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      group.samples[i].score = combined(group.scores[i], *group.rewards, group.row);
+      group.samples[i].score = combined(formula, group.scores[i], *group.rewards, group.row);
       if (!group.samples[i].score) group.unscored.push_back({i, group.scores[i].missing_cause});
     }
     group.missing += static_cast<std::uint32_t>(group.unscored.size());

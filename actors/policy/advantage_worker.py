@@ -5,12 +5,10 @@ behind another. A reply is a line, then one or two such arrays with a number for
 has the user's view). What the function prints goes to standard error; the reply channel is a descriptor of its own.
 """
 import array
-import importlib.util
 import inspect
 import json
 import os
 import sys
-import traceback
 
 try:
     import numpy
@@ -25,10 +23,7 @@ GIVEN = ("update", "seed", *BY_SAMPLE, *BY_TOKEN)
 
 def load(path):
     """The file's function, the names of the arguments that it is given, and whether it takes whatever there is."""
-    spec = importlib.util.spec_from_file_location("user_advantage", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    spec.loader.exec_module(module)
+    module = user_module("user_advantage", path)
     function = getattr(module, "advantage", None)
     if not callable(function):
         raise ValueError(f"{path}: define a function `advantage`")
@@ -83,15 +78,6 @@ def answer(function, names, request, stream):
         raise ValueError("`advantage` returned a dict with " + (f"{sorted(unknown)[0]!r}" if unknown else "nothing") +
                          "; it may have 'advantages' and 'weights'")
     return {name: numbers_of(name, value, lengths) for name, value in result.items()}
-
-
-def trace(error):
-    """The traceback without the frames of this file, which mean nothing to the user."""
-    told = traceback.TracebackException.from_exception(error, limit=-8)
-    told.stack = traceback.StackSummary.from_list([frame for frame in told.stack
-                                                   if frame.filename not in (__name__, "<string>")
-                                                   and not frame.filename.startswith("<frozen")])
-    return "".join(told.format(chain=True))
 
 
 def main():

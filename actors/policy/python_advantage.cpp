@@ -3,6 +3,7 @@
 #include "actors/limits.hpp"
 #include "actors/policy/advantage_worker_source.hpp"
 #include "actors/reward/worker_process.hpp"
+#include "actors/reward/worker_words.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -25,8 +26,6 @@ using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "numbers travel as they lie in memory");
 
-constexpr core::Duration kLoadDeadline = std::chrono::seconds(60);  // imports may be slow
-
 constexpr std::pair<const char*, std::vector<double> UpdateArrays::*> kArrays[] = {
     {"scores", &UpdateArrays::scores},
     {"groups", &UpdateArrays::groups},
@@ -39,12 +38,9 @@ constexpr std::pair<const char*, std::vector<double> UpdateArrays::*> kArrays[] 
     {"versions", &UpdateArrays::versions},
     {"values", &UpdateArrays::values}};
 
-// The end of a traceback, where the exception is.
-std::string end_of_trace(const std::string& text) {
-  constexpr std::size_t kTrace_bytes_max = 1200;
-  const std::string trace = text.substr(0, text.find_last_not_of('\n') + 1);
-  if (trace.size() <= kTrace_bytes_max) return trace;
-  return "..." + trace.substr(trace.size() - kTrace_bytes_max);
+// The end of a traceback, without its last line break.
+std::string trace_of(const std::string& text) {
+  return end_of_trace(text.substr(0, text.find_last_not_of('\n') + 1));
 }
 
 std::vector<double> doubles_of(const std::string& bytes) {
@@ -70,20 +66,20 @@ class PythonAdvantage final : public learn::AdvantageSource {
     if (worker_.running()) return {};
     TROUPE_TRY(
         worker_.start({"python3", "-c", kAdvantageWorkerSource, options_.file.string(), "3"}));
-    auto line = worker_.read_line(kLoadDeadline);
+    auto line = worker_.read_line(kWorkerStart);
     if (!line) {
       worker_.kill();
       return core::fail(line.error().within(where()));
     }
-    const json ready = json::parse(*line, nullptr, false);
-    if (ready.is_object() && ready.value("ready", false)) {
+    const json ready = first_words(*line);
+    if (ready.value("ready", false)) {
       names_ = ready.value("names", std::vector<std::string>());
       takes_all_ = ready.value("all", false);
       return {};
     }
     worker_.kill();
-    const std::string trace = ready.is_object() ? ready.value("error", "") : *line;
-    return core::fail(ErrorCode::kConfig, where() + " does not load: " + end_of_trace(trace));
+    return core::fail(ErrorCode::kConfig,
+                      where() + " does not load: " + trace_of(ready.value("error", "")));
   }
 
   // Whether the run has what the function asks for by name.
@@ -149,8 +145,7 @@ class PythonAdvantage final : public learn::AdvantageSource {
     if (!reply.is_object() || reply.value("id", std::uint64_t{0}) != next_id_)
       return core::fail(ErrorCode::kData, "the worker's reply is not the one to its request");
     if (reply.contains("error")) {
-      return core::fail(ErrorCode::kData,
-                        "raised: " + end_of_trace(reply["error"].get<std::string>()));
+      return core::fail(ErrorCode::kData, "raised: " + trace_of(reply["error"].get<std::string>()));
     }
     const std::size_t tokens = update.advantages.size();
     TokenNumbers result{update.advantages, std::vector<double>(tokens, 1.0)};

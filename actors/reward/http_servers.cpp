@@ -46,10 +46,9 @@ struct HttpServers::Request {
   std::optional<core::Result<Reply>> outcome;
   std::shared_ptr<async::Event> ended;  // fired at the end of an attempt
 
-  bool settle(core::Result<Reply> what) {
-    if (outcome) return false;
-    outcome.emplace(std::move(what));
-    return true;
+  // The first outcome counts.
+  void settle(core::Result<Reply> what) {
+    if (!outcome) outcome.emplace(std::move(what));
   }
 };
 

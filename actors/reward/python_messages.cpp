@@ -1,18 +1,13 @@
 #include "actors/reward/python_messages.hpp"
 
 #include "actors/reward/reward_json.hpp"
+#include "actors/reward/worker_words.hpp"
 
 namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
 using nlohmann::json;
-
-// Keeps the end of a traceback, where the exception is.
-std::string tail(const std::string& text) {
-  constexpr std::size_t kTail_bytes_max = 1200;
-  return text.size() <= kTail_bytes_max ? text : "..." + text.substr(text.size() - kTail_bytes_max);
-}
 
 std::string dump_line(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -30,7 +25,7 @@ std::vector<std::string> extras_of(const json& reply) {
 core::Result<PythonGreeting> read_greeting(const json& line, const std::string& where) {
   if (!line.value("ready", false)) {
     return core::fail(ErrorCode::kConfig,
-                      where + " does not load: " + tail(line.value("error", "")));
+                      where + " does not load: " + end_of_trace(line.value("error", "")));
   }
   PythonGreeting greeting;
   // null for all columns, else a list of names
@@ -70,9 +65,10 @@ core::Result<std::vector<RewardScore>> read_python_reply(const json& reply,
                                                          const std::string& where) {
   if (reply.contains("error")) {
     const json& error = reply["error"];
-    return core::fail(ErrorCode::kData,
-                      where + " raised: " +
-                          tail(error.is_string() ? error.get<std::string>() : dump_line(error)));
+    return core::fail(
+        ErrorCode::kData,
+        where + " raised: " +
+            end_of_trace(error.is_string() ? error.get<std::string>() : dump_line(error)));
   }
   const json rewards = reply.value("rewards", json());
   if (!rewards.is_array() || rewards.size() != count) {

@@ -4,6 +4,7 @@
 #include "actors/reward/python_messages.hpp"
 #include "actors/reward/python_worker.hpp"
 #include "actors/reward/python_worker_source.hpp"
+#include "actors/reward/worker_words.hpp"
 
 #include <algorithm>
 #include <list>
@@ -12,9 +13,6 @@ namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
-using nlohmann::json;
-
-constexpr core::Duration kStartDeadline = std::chrono::seconds(60);  // imports may be slow
 
 std::vector<std::string> worker_command(const std::filesystem::path& file) {
   return {"python3", "-c", kPythonWorkerSource, file.string(), "3"};
@@ -126,7 +124,7 @@ class PythonReward final : public RewardCalls {
     if (process) {
       auto worker = std::make_shared<PythonWorker>(context_, std::move(**process), false);
       worker->run([this] { wake(); });
-      const auto until = async::Deadline::after(*context_.timers, kStartDeadline);
+      const auto until = async::Deadline::after(*context_.timers, kWorkerStart);
       const core::Error late{ErrorCode::kDeadline, "it did not load within 60 s"};
       auto line = co_await async::take_until(*context_.timers, worker->greeting(), until, late);
       core::Result<PythonGreeting> greeting = core::fail(ErrorCode::kInternal, "");
@@ -227,11 +225,9 @@ core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOption
   if (auto started = process->start(worker_command(options.file)); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }
-  auto line = process->read_line(kStartDeadline);
+  auto line = process->read_line(kWorkerStart);
   if (!line) return core::fail(ErrorCode::kConfig, line.error().within(where).message);
-  json ready = json::parse(*line, nullptr, false);
-  if (!ready.is_object()) ready = {{"ready", false}, {"error", *line}};
-  TROUPE_TRY_ASSIGN(greeting, read_greeting(ready, where));
+  TROUPE_TRY_ASSIGN(greeting, read_greeting(first_words(*line), where));
   return {
       std::make_unique<PythonReward>(std::move(options), std::move(process), std::move(greeting))};
 }

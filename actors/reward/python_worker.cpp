@@ -1,5 +1,6 @@
 #include "actors/reward/python_worker.hpp"
 
+#include "actors/reward/worker_words.hpp"
 #include "runtime/data/limits.hpp"
 
 #include <algorithm>
@@ -92,13 +93,12 @@ async::task<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
 // One line: the greeting, or a reply. A reply to a batch that is wanted no more is dropped.
 void PythonWorker::take(const std::string& line) {
   heard_ = context_.timers->now();
-  Json reply = Json::parse(line, nullptr, false);
   if (!greeted_) {
     greeted_ = true;
-    if (!reply.is_object()) reply = {{"ready", false}, {"error", line}};
-    greeting_->set(std::move(reply));
+    greeting_->set(first_words(line));
     return;
   }
+  Json reply = Json::parse(line, nullptr, false);
   if (!reply.is_object() || !reply.contains("id") || !reply["id"].is_number_unsigned()) {
     return lose({ErrorCode::kClosed, "the reward worker's reply is not a JSON object"}, false);
   }

@@ -10,23 +10,18 @@ The function is called `reward_func`, `compute_score`, or is the file's only pub
 prints goes to standard error; the reply channel is a descriptor of its own.
 """
 import asyncio
-import importlib.util
 import inspect
 import json
 import math
 import os
 import sys
-import traceback
 
 # Dataset columns that TRL does not pass to reward functions: it uses these names for the sample itself.
 SAMPLED = ("prompt", "completion", "completion_ids")
 
 
 def find_function(path):
-    spec = importlib.util.spec_from_file_location("user_reward", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    spec.loader.exec_module(module)
+    module = user_module("user_reward", path)
     for name in ("reward_func", "compute_score"):
         if callable(getattr(module, name, None)):
             return getattr(module, name)
@@ -188,15 +183,6 @@ def by_sample(request):
             "messages": [group["messages"] for group, _ in groups],
             # When any sample has no token ids (texts of a file), the function gets None for all.
             "tokens": tokens if all(tokens) else None}
-
-
-def trace(error):
-    """The traceback without the frames of this file, which mean nothing to the user."""
-    told = traceback.TracebackException.from_exception(error, limit=-8)
-    told.stack = traceback.StackSummary.from_list([frame for frame in told.stack
-                                                   if frame.filename not in (__name__, "<string>")
-                                                   and not frame.filename.startswith("<frozen")])
-    return "".join(told.format(chain=True))
 
 
 class Replies:

@@ -6,6 +6,7 @@
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/roles/role_loader.hpp"
+#include "runtime/core/split.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -36,11 +37,8 @@ std::string pattern_answer(const std::string& pattern, const std::string& respon
 std::vector<std::string> split_urls(const std::vector<std::string>& given) {
   std::vector<std::string> urls;
   for (const std::string& text : given) {
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      urls.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
+    for (const std::string_view url : core::split(text, ","))
+      urls.emplace_back(url);
   }
   return urls;
 }

@@ -1,6 +1,6 @@
-// AdamW, SGD, sums of squares and the check for non-finite numbers. Each is one pass over memory, which
-// bounds it. A thread has several elements, a block's width apart, so that enough loads are in
-// flight at any alignment.
+// AdamW, SGD, sums of squares and the check for non-finite numbers. Each is one pass over memory,
+// which bounds it. A thread has several elements, a block's width apart, so that enough loads are
+// in flight at any alignment.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ops.cuh"

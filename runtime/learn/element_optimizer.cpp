@@ -115,6 +115,7 @@ void ElementOptimizer::step(core::TeamRunner& team, std::span<const OptimPiece> 
   const std::int64_t numbers = 2 * blocks * kNormChunk;
   if (first_.compact()) expanded_.reserve_discard(numbers * team.size(), first_.memory());
   team.run([&](core::Team member) {
+    kernels::flush_denormals();
     const core::Range share = member.share(all.size(), kGrain);
     const core::Range own = first_.compact()
                                 ? blocks_of_member(member, all)

@@ -65,10 +65,6 @@ core::Range MomentStore::blocks_of(core::Range place) const {
 }
 
 void MomentStore::read(core::TeamRunner& team, core::Range place, float* to) {
-  if (!compact()) {
-    memory().download(to, floats_.data() + place.begin, bytes(place.size()));
-    return;
-  }
   const core::Range all = blocks_of(place);
   core::Buffer<float> expanded(std::min(all.size(), kMovedBlocks) * kNormChunk, memory());
   for (std::int64_t first = all.begin; first < all.end; first += kMovedBlocks) {
@@ -84,10 +80,6 @@ void MomentStore::read(core::TeamRunner& team, core::Range place, float* to) {
 }
 
 void MomentStore::write(core::TeamRunner& team, core::Range place, const float* from) {
-  if (!compact()) {
-    memory().upload(floats_.data() + place.begin, from, bytes(place.size()));
-    return;
-  }
   TROUPE_CHECK(
       place.begin % kNormChunk == 0 && (place.end % kNormChunk == 0 || place.end == count_),
       "whole blocks of a compact moment");

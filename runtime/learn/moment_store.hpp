@@ -34,8 +34,8 @@ class MomentStore {
   // Operands that expand blocks from `first` on to `numbers`, or compress them from there.
   kernels::CompactMoment operands(std::int64_t first, float* numbers, std::uint32_t seed);
 
-  // The numbers `place`, to and from the host; `team` computes in a device's memory. Writing a
-  // compact moment takes whole blocks that read() has returned, and restores the codes that these
+  // The numbers `place` of a compact moment, to and from the host; `team` computes in a device's
+  // memory. Writing takes whole blocks that read() has returned, and restores the codes that these
   // came from.
   void read(core::TeamRunner& team, core::Range place, float* to);
   void write(core::TeamRunner& team, core::Range place, const float* from);

@@ -11,13 +11,6 @@ namespace {
 constexpr std::int64_t kBlock = BlockShards::kBlock;
 constexpr std::int64_t kMuonGrain = 64;
 
-// How many elements before `element` of the whole a rank has.
-std::int64_t owned_before(const BlockShards& shards, int rank, std::int64_t element) {
-  const std::int64_t block = element / kBlock, ranks = shards.ranks();
-  const std::int64_t full = (block - rank + ranks - 1) / ranks;  // of its blocks below `block`
-  return std::max<std::int64_t>(full, 0) * kBlock + (block % ranks == rank ? element % kBlock : 0);
-}
-
 }  // namespace
 
 bool is_muon_matrix(const model::ParamLayout& layout, const model::ParamView& view) {
@@ -40,9 +33,10 @@ MuonDirections::MuonDirections(const MuonSettings& settings,
 core::Range MuonDirections::own(const MatrixPlace& matrix) const {
   const std::int64_t end = matrix.offset + matrix.count();
   if (mover_ == nullptr) return {matrix.offset, end};
-  const BlockShards& shards = mover_->shards();
-  return {owned_before(shards, group_->rank(), matrix.offset),
-          owned_before(shards, group_->rank(), end)};
+  const auto own_before = [&](std::int64_t element) {
+    return BlockShards(element, group_->size()).elements(group_->rank());
+  };
+  return {own_before(matrix.offset), own_before(end)};
 }
 
 core::Range MuonDirections::turns_of(const MatrixPlace& matrix) const {
@@ -73,12 +67,9 @@ void MuonDirections::add_momentum(core::Range elements,
     ops.scale(g, share, g, own);
     ops.scale(m, momentum, m, own);
     add(m, g, m);
-    ops.scale(m, settings_.nesterov ? momentum : 1.0f, moved, own);
-    if (settings_.nesterov) {
-      add(g, moved, g);
-    } else {
-      ops.scale(moved, 1.0f, g, own);
-    }
+    if (!settings_.nesterov) return ops.scale(m, 1.0f, g, own);
+    ops.scale(m, momentum, moved, own);
+    add(g, moved, g);
   });
 }
 

@@ -80,6 +80,22 @@ class TrainedModel : public testing::Test {
            std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(float)) == 0;
   }
 
+  // Four steps, and two after a restart from the state of the first two.
+  void expect_resumes(const OptimSettings& optim) {
+    const auto straight = make(optim);
+    for (int i = 0; i < 4; ++i)
+      step(*straight);
+    const auto first = make(optim);
+    step(*first);
+    step(*first);
+    ASSERT_TRUE(first->save_state(folder_));
+    const auto second = make(optim, 2);
+    ASSERT_TRUE(second->load_state(folder_));
+    step(*second);
+    step(*second);
+    EXPECT_TRUE(same(straight->master(), second->master()));
+  }
+
   core::SerialTeam team_;
   fs::path folder_;
   std::vector<std::int32_t> prompt_, answer_;
@@ -129,18 +145,7 @@ TEST_F(TrainedModel, FrozenTensorsDoNotMove) {
 TEST_F(TrainedModel, FrozenStatesResumeToTheSameBits) {
   OptimSettings optim = settings();
   optim.trained.freeze = {"embed_tokens", "q_proj"};
-  const auto straight = make(optim);
-  for (int i = 0; i < 4; ++i)
-    step(*straight);
-  const auto first = make(optim);
-  step(*first);
-  step(*first);
-  ASSERT_TRUE(first->save_state(folder_));
-  const auto second = make(optim, 2);
-  ASSERT_TRUE(second->load_state(folder_));
-  step(*second);
-  step(*second);
-  EXPECT_TRUE(same(straight->master(), second->master()));
+  expect_resumes(optim);
 }
 
 TEST_F(TrainedModel, EveryOptimiserResumesToTheSameBits) {
@@ -149,19 +154,8 @@ TEST_F(TrainedModel, EveryOptimiserResumesToTheSameBits) {
     OptimSettings optim = settings();
     optim.kind = kind;
     optim.trained.freeze = {"q_proj"};
-    const auto straight = make(optim);
-    for (int i = 0; i < 4; ++i)
-      step(*straight);
-    const auto first = make(optim);
-    step(*first);
-    step(*first);
-    ASSERT_TRUE(first->save_state(folder_));
+    expect_resumes(optim);
     EXPECT_EQ(fs::exists(folder_ / "adam_v.safetensors"), kind.adam);
-    const auto second = make(optim, 2);
-    ASSERT_TRUE(second->load_state(folder_));
-    step(*second);
-    step(*second);
-    EXPECT_TRUE(same(straight->master(), second->master()));
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
