@@ -199,12 +199,14 @@ async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
   co_return changed;
 }
 
-// Asks a node to end. One that does not answer is given up later, for its silence.
+// Asks a node to end. One that does not answer is given up later, for its silence. A node may end
+// before its answer is on the way: then it has left, as it was asked to.
 async::task<core::Result<void>> Company::dismiss(std::string node) {
   const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkAnswer_max);
   auto frame = wire::shutdown_frame(context_.transport->new_request(deadline));
   auto answered = co_await context_.transport->call(node, std::move(frame), deadline);
-  if (!answered) hooks_.note(node + " could not be dismissed: " + answered.error().message);
+  if (!answered && membership_.find(node) != nullptr)
+    hooks_.note(node + " could not be dismissed: " + answered.error().message);
   co_return core::Result<void>();
 }
 

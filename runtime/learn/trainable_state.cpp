@@ -144,15 +144,16 @@ core::Result<store::FileDigest> TrainableModel::write_numbers(
     const model::ParamLayout& layout,
     const std::filesystem::path& path) const {
   if (numbers.compact == nullptr)
-    return model::write_tensors(layout, {numbers.at, numbers.count, numbers.memory}, path);
-  TROUPE_TRY_ASSIGN(
-      file, model::WeightsWriter::create(path, layout.views, model::StorageDtype::kF32, {}));
+    return model::write_tensors(
+        layout, model::FlatNumbers{numbers.at, numbers.count, numbers.memory}, path);
   std::vector<float> host(static_cast<std::size_t>(std::min(numbers.count, kAtOnce)));
-  TROUPE_TRY(each_piece(numbers.count, [&](core::Range place) {
-    numbers.read(team_, place, host.data());
-    return file.add(place, host.data());
-  }));
-  return file.close();
+  const model::EachPiece each = [&](const model::UsePiece& use) {
+    return each_piece(numbers.count, [&](core::Range place) {
+      numbers.read(team_, place, host.data());
+      return use(place, host.data());
+    });
+  };
+  return model::write_tensors(layout, each, path);
 }
 
 core::Result<std::vector<store::CheckpointFile>> TrainableModel::save_whole(

@@ -49,12 +49,18 @@ core::Result<void> each_piece(const FlatNumbers& numbers, const UsePiece& use) {
 }
 
 core::Result<store::FileDigest> write_tensors(const ParamLayout& layout,
-                                              const FlatNumbers& numbers,
+                                              const EachPiece& each,
                                               const std::filesystem::path& path) {
   TROUPE_TRY_ASSIGN(file, WeightsWriter::create(path, layout.views, StorageDtype::kF32, {}));
-  TROUPE_TRY(each_piece(
-      numbers, [&](core::Range place, const float* some) { return file.add(place, some); }));
+  TROUPE_TRY(each([&](core::Range place, const float* some) { return file.add(place, some); }));
   return file.close();
+}
+
+core::Result<store::FileDigest> write_tensors(const ParamLayout& layout,
+                                              const FlatNumbers& numbers,
+                                              const std::filesystem::path& path) {
+  return write_tensors(
+      layout, [&](const UsePiece& use) { return each_piece(numbers, use); }, path);
 }
 
 }  // namespace troupe::model

@@ -58,7 +58,12 @@ inline FlatNumbers numbers_in(const ParamStore& store) {
 using UsePiece = std::function<core::Result<void>(core::Range place, const float* numbers)>;
 core::Result<void> each_piece(const FlatNumbers& numbers, const UsePiece& use);
 
-// All tensors of a layout as f32.
+// All tensors of a layout as f32, from numbers in a flat buffer or from pieces that `each` gives to
+// what it is called with, from first to last.
+using EachPiece = std::function<core::Result<void>(const UsePiece& use)>;
+core::Result<store::FileDigest> write_tensors(const ParamLayout& layout,
+                                              const EachPiece& each,
+                                              const std::filesystem::path& path);
 core::Result<store::FileDigest> write_tensors(const ParamLayout& layout,
                                               const FlatNumbers& numbers,
                                               const std::filesystem::path& path);

@@ -68,8 +68,13 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     }
     TROUPE_TRY_ASSIGN(all, facts(rows, kept_));
     StepTotals total = totals(all, rows);
+    TROUPE_TRY_ASSIGN(values, start_values(rows));
     RunningMoments moments = moments_;
-    TROUPE_TRY(read_step(rows, all, total, moments));
+    if (settings_.loss.step_wide() == StepWide::kRunningMean) {
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        moments.add(values.first[i] - all.reference_first[i]);
+    }
+    TROUPE_TRY(read_step(rows, values, moments, all, total));
     const auto micro_batches = pack(rows, model_->lanes());
     RowFigures figures;
     double aux = 0;
@@ -129,20 +134,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     StepTotals total = totals(all, rows);
     const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
-    switch (settings_.loss.step_wide()) {
-      case StepWide::kMismatchedKl: {
-        TROUPE_TRY_SET(total.z, mismatched_kl(rows));
-        break;
-      }
-      case StepWide::kRunningMean:
-        total.z = moments_.mean;
-        break;
-      case StepWide::kSorted:
-        all.matched = matched_ratios(all, values.first, values.second);
-        break;
-      case StepWide::kNothing:
-        break;
-    }
+    TROUPE_TRY(read_step(rows, values, moments_, all, total));
     const SupervisedGradient result =
         supervised_gradient(settings_.loss, all, total, values.first, values.second);
     const RowFigures& f = result.figures;
@@ -260,27 +252,36 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  // What the loss reads of the whole step, under the weights that the step starts from. Without
-  // gradients. Adds the step to `moments` where the loss reads them.
-  Result<void> read_step(std::span<const data::SupervisedRow> rows,
-                         RowFacts& all,
-                         StepTotals& total,
-                         RunningMoments& moments) {
+  // The rows' values under the weights that a step starts from, without gradients; empty where the
+  // loss reads none of them.
+  Result<RowValues> start_values(std::span<const data::SupervisedRow> rows) {
     const StepWide reads = settings_.loss.step_wide();
-    if (reads == StepWide::kNothing) return {};
-    if (reads == StepWide::kMismatchedKl) {
-      TROUPE_TRY_SET(total.z, mismatched_kl(rows));
-      return {};
-    }
+    if (reads != StepWide::kSorted && reads != StepWide::kRunningMean) return RowValues();
     const auto weights = model_->pass_weights();
-    TROUPE_TRY_ASSIGN(values, score(*weights, rows));
-    if (reads == StepWide::kSorted) {
-      all.matched = matched_ratios(all, values.first, values.second);
-      return {};
+    return score(*weights, rows);
+  }
+
+  // What the loss reads of all rows of a step or an evaluation. `values`: theirs; `moments`: of the
+  // run's rewards so far.
+  Result<void> read_step(std::span<const data::SupervisedRow> rows,
+                         const RowValues& values,
+                         const RunningMoments& moments,
+                         RowFacts& all,
+                         StepTotals& total) {
+    switch (settings_.loss.step_wide()) {
+      case StepWide::kMismatchedKl: {
+        TROUPE_TRY_SET(total.z, mismatched_kl(rows));
+        break;
+      }
+      case StepWide::kRunningMean:
+        total.z = moments.mean;
+        break;
+      case StepWide::kSorted:
+        all.matched = matched_ratios(all, values.first, values.second);
+        break;
+      case StepWide::kNothing:
+        break;
     }
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      moments.add(values.first[i] - all.reference_first[i]);
-    total.z = moments.mean;
     return {};
   }
 
