@@ -22,6 +22,8 @@ struct TrainingRow {
   desirable @6 :Bool;
   file @7 :Text;       # where the row is from, for messages to users
   line @8 :UInt64;
+  labels @9 :Data;     # int32: the token to learn at each placeholder; empty with soft labels
+  shares @10 :Data;    # float32: the probability of the first reward token at each placeholder
 }
 
 # As many of the rows asked for as fit, at least one.

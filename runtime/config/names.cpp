@@ -127,8 +127,6 @@ constexpr Answer kAnswers[] = {
     {"post_processor", "is a flag of `troupe score`: --best-of-n, --pairs or --csft"},
     {"best_of_n", "is a flag of `troupe score`: --best-of-n, after generate --n"},
     {"csft_prompt", "is --input-template of `troupe generate`, and --csft of `troupe score`"},
-    {"placeholder_token reward_tokens",
-     "belongs to process reward models, which Troupe does not train"},
     {"kd_coef", "belongs to distillation, which Troupe does not do"},
     {"is_rm", "is not needed: `troupe merge-lora` sees which model it is"},
     {"batch_size", "is 'train.batch_size' in training; serve-reward takes what a request holds"},

@@ -51,6 +51,10 @@ struct SupervisedRow {
   bool desirable = true;
   std::string_view file;   // that the row is from
   std::uint64_t line = 0;  // in it; for .json its item
+  // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
+  // labels, the probability of the first reward token. One of the two is empty.
+  std::span<const std::int32_t> labels;
+  std::span<const float> shares;
 
   std::int64_t tokens() const {
     return static_cast<std::int64_t>(prompt.size() + answer.size() + rejected.size());
