@@ -40,6 +40,7 @@ struct GroupScored {
   std::vector<std::string> causes;
   std::vector<std::string> extras;
   std::string row{};
+  std::vector<std::vector<experience::StepReward>> steps{};  // by sample, or empty
 };
 
 struct GroupReferenced {

@@ -21,6 +21,9 @@ using experience::GroupState;
 // The rewards' results for one sample.
 struct SampleScores {
   std::vector<std::optional<double>> components;  // by member of the group's reward set
+  // By member: its scores of the sample's steps, at their last tokens; empty lists for those that
+  // score the sample as a whole.
+  std::vector<std::vector<experience::StepReward>> steps;
   std::string missing_cause;                      // why there is no score; names the reward
   SampleExtras extras;                            // what the rewards report beside the score
 };

@@ -1,8 +1,11 @@
 #include "actors/data/group_scoring.hpp"
 
+#include "actors/data/step_places.hpp"
 #include "actors/limits.hpp"
 #include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/find_value.hpp"
+
+#include <algorithm>
 
 namespace troupe::actors {
 
@@ -66,6 +69,20 @@ void GroupScoring::tell_unscored(const BookGroup& group) {
     unscored_note_(name_of(group.ticket) + ", sample " + std::to_string(unscored.sample + 1) +
                    " has no score: " + unscored.cause);
   }
+}
+
+std::vector<std::vector<experience::StepReward>> GroupScoring::placed(const BookGroup& group,
+                                                                      const Scores& scores) const {
+  std::vector<std::vector<experience::StepReward>> all;
+  const bool any = std::any_of(scores.steps.begin(), scores.steps.end(),
+                               [](const auto& steps) { return !steps.empty(); });
+  if (!any || !options_.text_ends) return all;
+  for (std::size_t i = 0; i < group.samples.size(); ++i) {
+    auto& list = all.emplace_back();
+    if (i >= scores.steps.size() || scores.steps[i].empty()) continue;
+    list = at_tokens(scores.steps[i], options_.text_ends(group.samples[i].tokens));
+  }
+  return all;
 }
 
 // The columns that the formula of the group's set reads, as a JSON object; "" when it reads none.
@@ -132,9 +149,11 @@ async::task<void> GroupScoring::score(TicketBook* book,
                name + ": it gave " + std::to_string(reply->values.size()) + " answers for " +
                    std::to_string(samples) + " samples");
   } else if (book->waits_for(ticket, member)) {
-    const std::string row = row_of_formula(*book->find(ticket));
+    const BookGroup& group = *book->find(ticket);
+    const std::string row = row_of_formula(group);
+    const auto steps = placed(group, *reply);
     const bool taken =
-        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras, row);
+        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras, row, steps);
     if (taken) tell_unscored(*book->find(ticket));
   }
   changed_.notify_all();

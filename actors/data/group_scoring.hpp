@@ -13,10 +13,12 @@
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -26,6 +28,9 @@ struct ScoringOptions {
   float temperature = 1;  // at which the reference scores
   Patience patience;      // with scorers that are away
   Note note;              // tells the user who is away, which samples have no score
+  // For each token of a response, the bytes of text that it and those before it decode to; where
+  // the scores of steps belong follows from it. Null: no reward scores steps.
+  std::function<std::vector<std::uint32_t>(const std::vector<std::int32_t>& tokens)> text_ends;
 };
 
 class GroupScoring {
@@ -51,6 +56,9 @@ class GroupScoring {
   Scorer& scorer_of(const std::string& peer, const std::string& name);
   bool needs_reference(const BookGroup& group) const;
   void tell_unscored(const BookGroup& group);
+  // The steps of each sample at its tokens; empty when the reward scores none.
+  std::vector<std::vector<experience::StepReward>> placed(const BookGroup& group,
+                                                          const Scores& scores) const;
   std::string row_of_formula(const BookGroup& group) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(TicketBook* book,

@@ -43,7 +43,7 @@ GroupStatus status_of(const BookGroup& group) {
   double sum = 0;
   for (const experience::Trajectory& sample : group.samples) {
     status.tokens += sample.tokens.size();
-    sum += sample.score.value_or(0.0);
+    sum += sample.total();
   }
   if (status.ready()) status.mean_score = sum / static_cast<double>(status.samples);
   return status;

@@ -1,5 +1,6 @@
 #include "actors/data/ticket_book.hpp"
 
+#include "actors/data/step_places.hpp"
 #include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/find_value.hpp"
 
@@ -35,17 +36,62 @@ bool waits(const BookGroup& group, const std::string& reward) {
   return open(group) && member && !group.scored[*member];
 }
 
+// Whether the member's scores of steps count one by one, in place of its score of the sample.
+bool counts_steps(const RewardFormula& formula, const RewardMember& member, bool has_steps) {
+  return has_steps && !formula.names().contains(member.name);
+}
+
+// The members as the formula sees them: one whose steps count adds nothing to a sample's score,
+// though it needs one.
+std::vector<RewardMember> weighed_members(const RewardFormula& formula, const BookGroup& group) {
+  std::vector<RewardMember> members = group.rewards->members;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const bool has_steps = std::any_of(group.scores.begin(), group.scores.end(),
+                                       [m](const auto& scores) { return !scores.steps[m].empty(); });
+    if (counts_steps(formula, members[m], has_steps)) members[m].weight = 0;
+  }
+  return members;
+}
+
 // The score by the formula of the set; none, with the cause, when a component that it needs is
 // missing.
 std::optional<double> combined(const core::Result<RewardFormula>& formula,
                                SampleScores& scores,
-                               const RewardSet& set,
+                               const std::vector<RewardMember>& members,
                                const std::string& row) {
-  auto value = formula ? formula->value(set.members, scores.components, row)
+  auto value = formula ? formula->value(members, scores.components, row)
                        : core::Result<double>(formula.failure());
   if (value) return *value;
   if (scores.missing_cause.empty()) scores.missing_cause = value.error().message;
   return std::nullopt;
+}
+
+// The rewards of a sample's steps: those of all members whose steps count, by their weights.
+std::vector<experience::StepReward> steps_of(const RewardFormula& formula,
+                                             const SampleScores& scores,
+                                             const RewardSet& set) {
+  std::vector<double> weights;
+  for (std::size_t m = 0; m < set.members.size(); ++m) {
+    const bool counts = counts_steps(formula, set.members[m], !scores.steps[m].empty());
+    weights.push_back(counts ? set.members[m].weight : 0);
+  }
+  return weighed_steps(scores.steps, weights);
+}
+
+// Scores all samples, once every member has answered.
+void combine(BookGroup& group) {
+  const auto formula = RewardFormula::parse(group.rewards->formula);
+  const auto members =
+      formula ? weighed_members(*formula, group) : std::vector<RewardMember>(group.rewards->members);
+  for (std::size_t i = 0; i < group.samples.size(); ++i) {
+    group.samples[i].score = combined(formula, group.scores[i], members, group.row);
+    if (!group.samples[i].score) {
+      group.unscored.push_back({i, group.scores[i].missing_cause});
+    } else if (formula) {
+      group.samples[i].steps = steps_of(*formula, group.scores[i], *group.rewards);
+    }
+  }
+  group.missing += static_cast<std::uint32_t>(group.unscored.size());
 }
 
 // Drops the samples without a score.
@@ -62,10 +108,22 @@ double mean_score(const BookGroup& group) {
   double sum = 0, count = 0;
   for (const experience::Trajectory& sample : group.samples) {
     if (!sample.score) continue;
-    sum += *sample.score;
+    sum += sample.total();
     ++count;
   }
   return sum / count;
+}
+
+// No list, or one for each sample with places of its tokens.
+bool fit_samples(const std::vector<std::vector<experience::StepReward>>& steps,
+                 const std::vector<experience::Trajectory>& samples) {
+  if (steps.empty()) return true;
+  return std::equal(steps.begin(), steps.end(), samples.begin(), samples.end(),
+                    [](const auto& list, const experience::Trajectory& sample) {
+                      return std::all_of(list.begin(), list.end(), [&](const auto& step) {
+                        return step.token < sample.tokens.size();
+                      });
+                    });
 }
 
 std::string number_text(double value) {
@@ -178,8 +236,10 @@ core::Result<bool> TicketBook::put_samples(const experience::Ticket& ticket,
   for (const experience::Trajectory& sample : samples)
     counts_.put_tokens += sample.tokens.size();
   group.scores.assign(samples.size(), {});
-  for (SampleScores& scores : group.scores)
+  for (SampleScores& scores : group.scores) {
     scores.components.assign(group.rewards->members.size(), std::nullopt);
+    scores.steps.assign(group.rewards->members.size(), {});
+  }
   if (static_cast<std::int32_t>(samples.size()) < group.wanted) ++counts_.cut_groups;
   BookEvent event = GroupTaken{ticket, std::move(samples), cut};
   tell(event);
@@ -193,16 +253,19 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
                             const std::vector<std::optional<double>>& scores,
                             const std::vector<std::string>& causes,
                             const std::vector<std::string>& extras,
-                            const std::string& row) {
+                            const std::string& row,
+                            const std::vector<std::vector<experience::StepReward>>& steps) {
   if (!waits_for(ticket, member)) return false;
   BookGroup& group = *current(ticket);
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
-  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras, row});
+  if (!fit_samples(steps, group.samples)) return false;
+  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras, row, steps});
   if (!row.empty()) group.row = row;
   const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     SampleScores& sample = group.scores[i];
     if (i < extras.size()) sample.extras.add(name, extras[i]);
+    if (i < steps.size()) sample.steps[member] = steps[i];
     if (scores[i] && std::isfinite(*scores[i])) {
       sample.components[member] = scores[i];
     } else if (sample.missing_cause.empty()) {
@@ -211,14 +274,7 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
     }
   }
   group.scored[member] = true;
-  if (std::count(group.scored.begin(), group.scored.end(), false) == 0) {
-    const auto formula = RewardFormula::parse(group.rewards->formula);
-    for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      group.samples[i].score = combined(formula, group.scores[i], *group.rewards, group.row);
-      if (!group.samples[i].score) group.unscored.push_back({i, group.scores[i].missing_cause});
-    }
-    group.missing += static_cast<std::uint32_t>(group.unscored.size());
-  }
+  if (std::count(group.scored.begin(), group.scored.end(), false) == 0) combine(group);
   settle(group);
   return true;
 }
@@ -412,7 +468,7 @@ void TicketBook::apply(BookEvent event, const SetOf& set_of) {
     if (!put) group->restored = true;
   } else if (auto* const scored = std::get_if<GroupScored>(&event)) {
     put_scores(scored->ticket, scored->member, scored->scores, scored->causes, scored->extras,
-               scored->row);
+               scored->row, scored->steps);
   } else if (auto* const referenced = std::get_if<GroupReferenced>(&event)) {
     put_reference(referenced->ticket, std::move(referenced->logprobs));
   } else if (auto* const failed = std::get_if<GroupFailed>(&event)) {

@@ -71,14 +71,17 @@ class TicketBook {
   // Takes the scores of one member of the group's reward set, one entry per sample (`extras`:
   // empty, or one each; `row`: the columns that the set's formula reads). When all members have
   // answered, a sample's score is the formula of theirs; a sample without one is dropped, and a
-  // group left with fewer than two samples (or none, for groups of one) fails. False: the group
-  // does not wait for this member.
+  // group left with fewer than two samples (or none, for groups of one) fails. `steps`: empty, or
+  // for each sample the scores of its steps at their tokens; a member that gives them, and that the
+  // formula does not name, adds them to the sample's steps by its weight in place of its score.
+  // False: the group does not wait for this member.
   bool put_scores(const experience::Ticket& ticket,
                   std::size_t member,
                   const std::vector<std::optional<double>>& scores,
                   const std::vector<std::string>& causes,
                   const std::vector<std::string>& extras = {},
-                  const std::string& row = {});
+                  const std::string& row = {},
+                  const std::vector<std::vector<experience::StepReward>>& steps = {});
   // One list per sample, one log-prob per token. False: they do not fit, or nobody waits for them.
   bool put_reference(const experience::Ticket& ticket, std::vector<std::vector<float>> logprobs);
   // False when the group has failed or is ready already.

@@ -97,6 +97,11 @@ class SupervisedLoader {
     place.line = std::strtoull(where.c_str() + where.find_last_of(": ") + 1, nullptr, 10);
     place.margin = coded.margin;
     place.desirable = coded.desirable;
+    place.soft = !coded.shares.empty();
+    place.labels = place.soft ? out_.shares_.size() : out_.labels_.size();
+    place.label_count = static_cast<std::uint32_t>(coded.labels.size() + coded.shares.size());
+    out_.labels_.insert(out_.labels_.end(), coded.labels.begin(), coded.labels.end());
+    out_.shares_.insert(out_.shares_.end(), coded.shares.begin(), coded.shares.end());
     out_.learn_.insert(out_.learn_.end(), coded.learn.begin(), coded.learn.end());
     ++out_.file_rows_.back();
     return {};
@@ -161,6 +166,11 @@ SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
   row.rejected = all.subspan(place.begin + place.prompt + place.answer, place.rejected);
   if (!learn_.empty()) {
     row.learn = std::span<const std::uint8_t>(learn_).subspan(place.begin, place.answer);
+  }
+  if (place.soft) {
+    row.shares = std::span<const float>(shares_).subspan(place.labels, place.label_count);
+  } else {
+    row.labels = std::span<const std::int32_t>(labels_).subspan(place.labels, place.label_count);
   }
   row.margin = place.margin;
   row.desirable = place.desirable;

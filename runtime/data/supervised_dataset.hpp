@@ -1,6 +1,7 @@
 // A tokenised dataset for supervised training: answers and dialogues (sft), texts (pretrain), pairs
-// of a better and a worse answer (rm, dpo, ...), or rated answers (kto). All tokens lie in one
-// array: a row takes 48 bytes, and 4 bytes per token, or 5 with learn flags. Built once, then
+// of a better and a worse answer (rm, dpo, ...), rated answers (kto), or texts with a label for each
+// of their steps (prm). All tokens lie in one array: a row takes 56 bytes, and 4 bytes per token, or
+// 5 with learn flags, and 4 per label. Built once, then
 // read-only. Bounds: those of table_reader.hpp, and SupervisedLimits.
 #pragma once
 
@@ -15,7 +16,17 @@
 
 namespace troupe::data {
 
-enum class RowKind { kAnswer, kText, kPair, kRated };
+enum class RowKind { kAnswer, kText, kPair, kRated, kSteps };
+
+// What kSteps reads of a text: the token behind each step, and the tokens that label a step, the
+// best first (empty: any token labels).
+struct StepMarks {
+  std::string placeholder;
+  std::int32_t placeholder_id = -1;
+  std::vector<std::string> rewards;
+  std::vector<std::int32_t> reward_ids;  // one for each of `rewards`
+  std::string separator;                 // between two steps of a row that lists them
+};
 
 struct SupervisedColumns {
   RowKind kind = RowKind::kAnswer;
@@ -25,10 +36,12 @@ struct SupervisedColumns {
   std::string chosen_key = "chosen";
   std::string rejected_key = "rejected";
   std::string margin_key;           // for pairs; empty: no margin
-  std::string label_key = "label";  // for rated answers: true for a good one
+  // For rated answers: true for a good one. For kSteps: a list, a label for each placeholder.
+  std::string label_key = "label";
   bool as_chat = false;             // render text prompts with the chat template
   bool every_turn = false;          // learn all assistant turns of a dialogue, not only the last
   std::string input_template;       // {} is replaced by the prompt; empty: no template
+  StepMarks steps;                  // of kSteps
 };
 
 struct SupervisedLimits {
@@ -40,13 +53,13 @@ struct SupervisedLimits {
   bool each_file = false;          // max_samples applies to each file separately
 };
 
-// One row, as views into the dataset. A sequence is a row of kind kAnswer or kText.
+// One row, as views into the dataset. A sequence is a row of kind kAnswer, kText or kSteps.
 struct SupervisedRow {
   std::uint64_t id = 0;                  // the row's index in the dataset
   std::span<const std::int32_t> prompt;  // empty for sequences
   std::span<const std::int32_t> answer;  // the whole sequence, the better answer, the rated answer
   std::span<const std::int32_t> rejected;
-  std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token is learned
+  std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token (of kSteps: a label) is learned
   double margin = 0;
   bool desirable = true;
   std::string_view file;   // that the row is from
@@ -74,9 +87,10 @@ class SupervisedDataset {
   static SupervisedDataset of_tokens(std::span<const TokenRow> rows);
 
   // Reads `files`, paths separated by commas; `key` is the setting that holds them. Recognises rows
-  // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText. Null `chat`: the model has
+  // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText and kSteps. Null `chat`: the model has
   // no template. Errors name file and line. kData: a missing column, an empty answer, equal
-  // answers, a row that is too long, a token outside the vocabulary, no rows. kConfig: no chat
+  // answers, labels that do not fit the placeholders, a row that is too long, a token outside the
+  // vocabulary, no rows. kConfig: no chat
   // template or no end token where a row needs one. kNotFound: no such file.
   static core::Result<SupervisedDataset> load(const std::string& files,
                                               std::string_view key,
@@ -104,14 +118,19 @@ class SupervisedDataset {
     std::uint32_t prompt = 0, answer = 0, rejected = 0;
     std::uint32_t file = 0;
     std::uint64_t line = 0;
+    std::uint64_t labels = 0;  // the first of the row's, in labels_ or, where `soft`, in shares_
+    std::uint32_t label_count = 0;
     double margin = 0;
     bool desirable = true;
+    bool soft = false;
   };
   // Appends the tokens to tokens_ and a row to rows_; the caller fills in the rest of the row.
   Place& append(const Tokens& prompt, const Tokens& answer, const Tokens& rejected);
 
   std::vector<std::int32_t> tokens_;
   std::vector<std::uint8_t> learn_;  // one flag per token; empty if rows are not sequences
+  std::vector<std::int32_t> labels_;
+  std::vector<float> shares_;
   std::vector<Place> rows_;
   std::vector<std::string> files_;
   std::vector<std::uint64_t> file_rows_;

@@ -9,10 +9,12 @@
 namespace troupe::data {
 
 struct CodedRow {
-  Tokens prompt;                    // empty for sequences (kAnswer and kText)
+  Tokens prompt;                    // empty for sequences (kAnswer, kText and kSteps)
   Tokens answer;                    // the whole sequence, the better answer or the rated answer
   Tokens rejected;                  // pairs only
   std::vector<std::uint8_t> learn;  // sequences only: [answer], 1 where the token is learned
+  Tokens labels;                    // kSteps: as SupervisedRow has them
+  std::vector<float> shares;
   double margin = 0;
   bool desirable = true;
   RowFormat format = RowFormat::kColumns;

@@ -38,6 +38,11 @@ core::Result<void> check_sample(const experience::Trajectory& sample,
     return core::fail(ErrorCode::kNumeric, name + " has a log-prob that is not a finite number");
   }
   if (!sample.score) return core::fail(ErrorCode::kInvalidArgument, name + " has no score");
+  for (const experience::StepReward& step : sample.steps) {
+    if (step.token < count && std::isfinite(step.reward)) continue;
+    return core::fail(ErrorCode::kInvalidArgument,
+                      name + " has the reward of a step at none of its tokens, or not a number");
+  }
   if (count > 0 && sample.versions.newest() > version) {
     return core::fail(ErrorCode::kInvalidArgument,
                       name + " has a token of version " + std::to_string(sample.versions.newest()) +

@@ -56,7 +56,7 @@ double mean_score(const std::vector<experience::Group>& groups) {
   double sum = 0, count = 0;
   for (const std::size_t index : by_ticket(groups)) {
     for (const experience::Trajectory& sample : groups[index].samples) {
-      sum += *sample.score;
+      sum += sample.total();
       ++count;
     }
   }

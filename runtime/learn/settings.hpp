@@ -39,6 +39,7 @@ struct AlgoSettings {
   bool own_advantage = false;  // TrainerSettings::advantage replaces the estimator's advantages
 
   RewardShaping shaping;
+  bool compares_steps = true;  // the group step is taken over steps, too (reward.process.baseline)
   double reward_clip_low = -10, reward_clip_high = 10;
   Chosen<ClipOrder> clip_order = "troupe";
 

@@ -94,6 +94,32 @@ class Chain {
     return kl;
   }
 
+  // Adds the rewards of the group's steps at their tokens; compared with each other where the
+  // estimator compares samples. Returns whether any of them is not 0.
+  core::Result<bool> add_steps(const experience::Group& group,
+                               std::vector<std::vector<double>>& rewards) const {
+    std::vector<double> steps;
+    for (const experience::Trajectory& sample : group.samples) {
+      for (const experience::StepReward& step : sample.steps)
+        steps.push_back(step.reward);
+    }
+    if (algo_.compares_steps && algo_.estimator->compares_samples()) {
+      const std::vector<double> ones(steps.size(), 1.0);
+      if (steps.size() < 2) {
+        steps.assign(steps.size(), 0.0);
+      } else {
+        TROUPE_TRY_SET(steps, group_advantages(algo_.estimator, {steps, ones},
+                                               "the steps of " + name_of(group.ticket)));
+      }
+    }
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < group.samples.size(); ++i) {
+      for (const experience::StepReward& step : group.samples[i].steps)
+        rewards[i][step.token] += steps[next++];
+    }
+    return std::any_of(steps.begin(), steps.end(), [](double step) { return step != 0; });
+  }
+
   core::Result<void> group_step(std::size_t index) {
     const experience::Group& group = groups_[index];
     std::vector<double> scores, tokens;
@@ -119,8 +145,9 @@ class Chain {
     }
     TROUPE_TRY_ASSIGN(stepped, group_advantages(algo_.estimator, {scores, tokens},
                                                 experience::name_of(group.ticket)));
+    TROUPE_TRY_ASSIGN(steps_differ, add_steps(group, rewards));
     const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
-    if (*low != *high) differing_ += scores.size();
+    if (*low != *high || steps_differ) differing_ += scores.size();
     for (std::size_t i = 0; i < stepped.size(); ++i) {
       rewards[i].back() += algo_.clip_order->after_group_step ? clipped(stepped[i]) : stepped[i];
       estimate(index, i, rewards[i]);
@@ -197,7 +224,7 @@ class Chain {
   UpdateAdvantages result_;
   double kl_sum_ = 0;
   std::int64_t samples_ = 0;
-  std::size_t differing_ = 0;  // samples of groups whose scores are not all equal
+  std::size_t differing_ = 0;  // samples of groups whose scores, or scores of steps, are not all equal
 };
 
 }  // namespace

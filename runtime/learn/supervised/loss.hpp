@@ -36,17 +36,18 @@ struct RowFacts {
 // Totals over the whole optimiser step, which normalise the loss.
 struct StepTotals {
   double rows = 0;
-  double first_tokens = 0;  // target tokens of sequences or of first answers
+  double first_tokens = 0;  // target tokens of sequences or of first answers; placeholders of prm
   // What kto and bco compare g = sum(l - l_ref) of an answer with: max(0, its mean over mismatched
   // pairs); its mean over all rows of the run so far.
   double z = 0;
+  std::vector<std::int32_t> choices = {};  // prm: tokens that are read at each placeholder
 };
 
 // Sums over rows, for metrics.
 struct RowFigures {
   double loss = 0;  // share of the step's loss
   double nll = 0;   // of the tokens of first answers
-  double rows = 0, first_tokens = 0;
+  double rows = 0, first_tokens = 0;  // prm: both count placeholders
   // Scores or implicit rewards of better (kto: good) and of worse (kto: bad) answers.
   double chosen = 0, rejected = 0;
   double chosen_rows = 0, rejected_rows = 0;          // number of these answers

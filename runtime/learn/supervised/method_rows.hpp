@@ -76,6 +76,9 @@ consteval auto method_rows() {
              .beta = "bco.beta",
              .step_wide = StepWide::kRunningMean,
              .formula = bco_rows},
+      Method{.name = "prm",
+             .help = "process reward model, from texts with a label for each step",
+             .rows = RowKind::kSteps},
   };
 }
 

@@ -29,14 +29,16 @@ struct Method {
   bool length_mean = false;  // compares an answer's mean log-prob, not the sum
   double nll = 0;            // weight of the next-token loss of better answers that belongs to it
   StepWide step_wide = StepWide::kNothing;
-  // The losses of the data rows, [rows]; null without LibTorch, and for the next-token loss, which
-  // is a mean over tokens.
+  // The losses of the data rows, [rows]; null without LibTorch, and for losses that are means over
+  // tokens: the next-token loss and that of choices.
   at::Tensor (*formula)(const RowTerms& terms) = nullptr;
 
   bool pairs() const { return rows == data::RowKind::kPair; }
   bool rated() const { return rows == data::RowKind::kRated; }
+  // Learns which token to choose at the placeholders of whole sequences (choice_loss.hpp).
+  bool steps() const { return rows == data::RowKind::kSteps; }
   // Learns the next token of whole sequences; other rows are answers behind a shared prompt.
-  bool sequences() const { return !pairs() && !rated(); }
+  bool sequences() const { return !pairs() && !rated() && !steps(); }
 
   static std::span<const Method> all();
 };

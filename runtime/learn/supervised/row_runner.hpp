@@ -1,6 +1,6 @@
 // Runs the data rows of one micro-batch through a model. Builds the forward plan for their kind
-// (sequences, single answers, or pairs of answers to a shared prompt) and computes either the loss
-// and its gradient, or the log-probs or scores alone. Reuses its plan and scratch. Part of
+// (sequences, single answers, pairs of answers to a shared prompt, or choices at placeholders) and
+// computes either the loss and its gradient, or the log-probs or scores alone. Reuses its plan and scratch. Part of
 // supervised_trainer.cpp, on whose thread it runs; numeric work on the team.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "runtime/core/team.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/step_failure.hpp"
+#include "runtime/learn/supervised/choice_loss.hpp"
 #include "runtime/learn/supervised/loss.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/model/score.hpp"
@@ -61,8 +62,17 @@ class RowRunner {
                                  const RowFacts& facts,
                                  const StepTotals& totals) {
     try {
-      TROUPE_TRY(build(weights.spec(), rows));
+      TROUPE_TRY(build(weights.spec(), rows, totals.choices));
       const c10::AutoGradMode with_grad(true);
+      if (settings_.method->steps()) {
+        const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
+        RowFigures figures;
+        const at::Tensor loss =
+            choice_loss(settings_, wanted_choices(rows, totals.choices), totals,
+                        out.logprobs.to(at::kDouble), figures);
+        if (std::isfinite(figures.loss)) loss.backward();
+        return figures;
+      }
       const auto count = static_cast<std::int64_t>(rows.size());
       at::Tensor values;  // [2 rows]
       if (settings_.method->scores) {
@@ -86,10 +96,20 @@ class RowRunner {
     }
   }
 
+  // Log-probs of all `choices` at every placeholder of the rows, without gradients.
+  core::Result<std::vector<float>> choice_logprobs(const model::PackedWeights& weights,
+                                                   std::span<const data::SupervisedRow> rows,
+                                                   std::span<const std::int32_t> choices) {
+    TROUPE_TRY(build(weights.spec(), rows, choices));
+    std::vector<float> logprobs(static_cast<std::size_t>(plan_.targets.size()));
+    model::score_logprobs(team_, weights, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
+    return logprobs;
+  }
+
   // Log-probs or scores of the rows under `weights`, without gradients.
   core::Result<RowValues> score(const model::PackedWeights& weights,
                                 std::span<const data::SupervisedRow> rows) {
-    TROUPE_TRY(build(weights.spec(), rows));
+    TROUPE_TRY(build(weights.spec(), rows, {}));
     RowValues out;
     out.first.assign(rows.size(), 0);
     if (settings_.method->pairs()) out.second.assign(rows.size(), 0);
@@ -131,12 +151,16 @@ class RowRunner {
   }
 
   core::Result<void> build(const model::ModelSpec& spec,
-                           std::span<const data::SupervisedRow> rows) {
-    if (settings_.method->sequences()) {
+                           std::span<const data::SupervisedRow> rows,
+                           std::span<const std::int32_t> choices) {
+    const Method& method = *settings_.method;
+    if (method.sequences() || method.steps()) {
       std::vector<model::Sequence> sequences;
       for (const data::SupervisedRow& row : rows)
         sequences.push_back({row.answer, row.learn});
-      TROUPE_TRY(model::build_sequence_plan(sequences, spec, team_.size(), plan_));
+      TROUPE_TRY(method.steps()
+                     ? model::build_choice_plan(sequences, choices, spec, team_.size(), plan_)
+                     : model::build_sequence_plan(sequences, spec, team_.size(), plan_));
     } else {
       std::vector<model::SampleGroup> groups;
       for (const data::SupervisedRow& row : rows)
@@ -152,7 +176,7 @@ class RowRunner {
   // of data row i, 2 i + 1 for its second.
   void find_slots(std::span<const data::SupervisedRow> rows) {
     slots_.clear();
-    if (settings_.method->scores) return;
+    if (settings_.method->scores || settings_.method->steps()) return;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto slot = static_cast<std::int64_t>(2 * i);
       const auto first = static_cast<std::size_t>(targets_of(rows[i]));
@@ -167,7 +191,7 @@ class RowRunner {
   model::TrainForward& forward_;
   model::GroupPlan plan_;
   model::ScoreScratch scratch_;
-  std::vector<std::int64_t> slots_;  // one per target of plan_; empty for scores
+  std::vector<std::int64_t> slots_;  // one per target of plan_; empty for scores and choices
 };
 
 }  // namespace troupe::learn

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::learn {
 
@@ -23,6 +24,8 @@ struct LossSettings {
   double discopop_tau = 0.05;   // temperature of discopop's mixture
   double desirable_weight = 1;  // kto: weights of good and of bad answers
   double undesirable_weight = 1;
+  // prm: the tokens among which the model chooses at a placeholder, the best first; empty: all.
+  std::vector<std::int32_t> reward_tokens;
 
   // The row of the table of losses of a pair; null: the method has a formula of its own.
   const PairLoss* pair_row() const;

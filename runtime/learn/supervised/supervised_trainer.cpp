@@ -4,10 +4,12 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
+#include "runtime/learn/supervised/choice_loss.hpp"
 #include "runtime/learn/supervised/packing.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/supervised/step_wide.hpp"
+#include "runtime/learn/tensors.hpp"
 #include "runtime/learn/trainable_model.hpp"
 
 #include <algorithm>
@@ -63,7 +65,12 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     if (RankGroup* const ranks = model_->ranks()) {
       InputCrc given;
       for (const data::SupervisedRow& row : rows)
-        given.add(row.prompt).add(row.answer).add(row.rejected).add(row.learn);
+        given.add(row.prompt)
+            .add(row.answer)
+            .add(row.rejected)
+            .add(row.learn)
+            .add(row.labels)
+            .add(row.shares);
       TROUPE_TRY(ranks->all_same(given.value()));
     }
     TROUPE_TRY_ASSIGN(all, facts(rows, kept_));
@@ -133,6 +140,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     TROUPE_TRY_ASSIGN(all, facts(rows, kept_held_out_));
     StepTotals total = totals(all, rows);
     const auto weights = model_->pass_weights();
+    if (settings_.loss.method->steps()) return evaluate_choices(*weights, rows, total);
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
     TROUPE_TRY(read_step(rows, values, moments_, all, total));
     const SupervisedGradient result =
@@ -144,10 +152,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       out.metrics.emplace_back("eval/perplexity", std::exp(result.loss));
       return out;
     }
-    for (const auto& [name, value] : row_metrics(settings_.loss, f, total.z)) {
-      if (name == "rewards/accuracies") out.metrics.emplace_back("eval/accuracy", value);
-      if (name == "rewards/margins") out.metrics.emplace_back("eval/margins", value);
-    }
+    add_comparisons(f, total, out.metrics);
     if (!settings_.loss.method->scores) return out;
     const double count = f.chosen_rows + f.rejected_rows;
     out.score_mean = (f.chosen + f.rejected) / count;
@@ -193,6 +198,59 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     double first = 0, second = 0;
   };
   using KeptRows = std::unordered_map<std::uint64_t, Kept>;  // by the row's id
+
+  // The figures of an evaluation that compare good with bad.
+  void add_comparisons(const RowFigures& figures, const StepTotals& total, Metrics& to) const {
+    for (const auto& [name, value] : row_metrics(settings_.loss, figures, total.z)) {
+      if (name == "rewards/accuracies") to.emplace_back("eval/accuracy", value);
+      if (name == "rewards/margins") to.emplace_back("eval/margins", value);
+    }
+  }
+
+  Result<SupervisedEvaluation> evaluate_choices(const model::PackedWeights& weights,
+                                                std::span<const data::SupervisedRow> rows,
+                                                const StepTotals& total) {
+    const auto micro_batches = pack(rows, count_of(settings_.optim.ranks));
+    const auto values_of_row = [&](std::size_t row) {
+      return (rows[row].labels.size() + rows[row].shares.size()) * total.choices.size();
+    };
+    std::vector<std::size_t> counts;
+    for (const auto& micro : micro_batches) {
+      counts.push_back(0);
+      for (const std::size_t row : micro)
+        counts.back() += values_of_row(row);
+    }
+    TROUPE_TRY_ASSIGN(
+        logprobs,
+        share_parts<double>(
+            model_->ranks(), counts,
+            [&](std::size_t i, std::vector<double>& to) -> Result<void> {
+              TROUPE_TRY_ASSIGN(own, runner_.choice_logprobs(
+                                         weights, picked(rows, micro_batches[i]), total.choices));
+              to.insert(to.end(), own.begin(), own.end());
+              return {};
+            },
+            weights.gate() != nullptr ? model_->passes() : nullptr));
+    std::vector<std::vector<double>> by_row(rows.size());
+    auto next = logprobs.begin();
+    for (const auto& micro : micro_batches) {
+      for (const std::size_t row : micro) {
+        const auto end = next + static_cast<std::ptrdiff_t>(values_of_row(row));
+        by_row[row].assign(next, end);
+        next = end;
+      }
+    }
+    logprobs.clear();
+    for (const auto& values : by_row)
+      logprobs.insert(logprobs.end(), values.begin(), values.end());
+    SupervisedEvaluation out;
+    RowFigures figures;
+    choice_loss(settings_.loss, wanted_choices(rows, total.choices), total, tensor_of(logprobs),
+                figures);
+    out.metrics.emplace_back("eval/loss", figures.loss);
+    add_comparisons(figures, total, out.metrics);
+    return out;
+  }
 
   Result<RowValues> score(const model::PackedWeights& weights,
                           std::span<const data::SupervisedRow> rows) {
@@ -245,8 +303,9 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  static StepTotals totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) {
+  StepTotals totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) const {
     StepTotals out;
+    if (settings_.loss.method->steps()) out.choices = choices_of(settings_.loss, rows);
     out.rows = static_cast<double>(rows.size());
     out.first_tokens = sum_of(facts.first_tokens);
     return out;
