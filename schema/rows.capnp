@@ -22,6 +22,7 @@ struct TrainingRow {
   desirable @6 :Bool;
   file @7 :Text;       # where the row is from, for messages to users
   line @8 :UInt64;
+  teacher @9 :UInt32;  # of the row's domain, in the order of the configuration
 }
 
 # As many of the rows asked for as fit, at least one.

@@ -20,6 +20,7 @@ inline TrainingRow stored(const data::SupervisedRow& row) {
   out.desirable = row.desirable;
   out.file = row.file;
   out.line = row.line;
+  out.teacher = row.teacher;
   return out;
 }
 
@@ -35,6 +36,7 @@ inline data::SupervisedRow view_of(const TrainingRow& row) {
   out.desirable = row.desirable;
   out.file = row.file;
   out.line = row.line;
+  out.teacher = row.teacher;
   return out;
 }
 

@@ -48,6 +48,24 @@ std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0);
 }
 
+std::size_t teachers_of(const TrainConfig& c) {
+  return c.teacher.model_name_or_path.size() + c.teacher.http.size();
+}
+bool misnames_domains(const TrainConfig& c) {
+  const std::size_t named = c.teacher.domains.size();
+  return named == 0 ? teachers_of(c) > 1 : named != teachers_of(c);
+}
+// A name that comes twice, or ""; `other` before the last is one, too.
+std::string_view repeated_domain(const Texts& domains) {
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    const bool early = domains[i] == "other" && i + 1 < domains.size();
+    if (early || std::ranges::count(domains, domains[i]) > 1) return domains[i];
+  }
+  return {};
+}
+constexpr std::string_view kTeacherAlone =
+    "is read only with a teacher: give --teacher.model_name_or_path or --teacher.http";
+
 // The size of a group with this many samples, if all have their maximum length.
 std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
   const auto count = static_cast<std::uint64_t>(samples);
