@@ -21,6 +21,8 @@ inline TrainingRow stored(const data::SupervisedRow& row) {
   out.file = row.file;
   out.line = row.line;
   out.teacher = row.teacher;
+  out.labels.assign(row.labels.begin(), row.labels.end());
+  out.shares.assign(row.shares.begin(), row.shares.end());
   return out;
 }
 
@@ -37,6 +39,8 @@ inline data::SupervisedRow view_of(const TrainingRow& row) {
   out.file = row.file;
   out.line = row.line;
   out.teacher = row.teacher;
+  out.labels = row.labels;
+  out.shares = row.shares;
   return out;
 }
 

@@ -127,8 +127,6 @@ constexpr Answer kAnswers[] = {
     {"post_processor", "is a flag of `troupe score`: --best-of-n, --pairs or --csft"},
     {"best_of_n", "is a flag of `troupe score`: --best-of-n, after generate --n"},
     {"csft_prompt", "is --input-template of `troupe generate`, and --csft of `troupe score`"},
-    {"placeholder_token reward_tokens",
-     "belongs to process reward models, which Troupe does not train"},
     {"lmbda",
      "has no counterpart: `troupe train distill` learns from given text, and a teacher of `troupe "
      "train ppo` "

@@ -45,7 +45,26 @@ int sources_of(const TrainConfig& c) {
   return !c.reward.rule.empty() + !c.reward.python.empty() + !c.reward.http.empty();
 }
 std::size_t rewards_of(const TrainConfig& c) {
-  return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0);
+  return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +
+         (c.reward.process.model_name_or_path.empty() ? 0 : 1);
+}
+// Whether a key of reward.process is set that needs the model.
+bool sets_process(const TrainConfig& c) {
+  const auto& own = c.reward.process;
+  const auto& usual = default_config().reward.process;
+  return own.reduce != usual.reduce || own.baseline != usual.baseline ||
+         !own.placeholder_token.empty() || !own.reward_tokens.empty() ||
+         !own.step_separator.empty();
+}
+bool sets_code(const TrainConfig& c) {
+  const auto& own = c.reward.code;
+  const auto& usual = default_config().reward.code;
+  return own.timeout_s != usual.timeout_s || own.memory_mb != usual.memory_mb ||
+         own.score != usual.score;
+}
+bool repeats(Texts texts) {
+  std::ranges::sort(texts);
+  return std::ranges::adjacent_find(texts) != texts.end();
 }
 
 std::size_t teachers_of(const TrainConfig& c) {
