@@ -22,6 +22,7 @@ struct TrainingRow {
   desirable @6 :Bool;
   file @7 :Text;       # where the row is from, for messages to users
   line @8 :UInt64;
+  category @9 :Text;   # of a held-out row: each category gets figures of its own; empty: none
 }
 
 # As many of the rows asked for as fit, at least one.

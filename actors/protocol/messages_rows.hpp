@@ -21,6 +21,7 @@ struct TrainingRow {
   bool desirable = true;
   std::string file;
   std::uint64_t line = 0;
+  std::string category{};
 
   // Error kData: the flags do not fit the answer.
   core::Result<void> check() const {
