@@ -25,6 +25,7 @@ struct TrainingRow {
   std::uint32_t teacher = 0;
   std::vector<std::int32_t> labels;
   std::vector<float> shares;
+  std::string category{};
 
   // Error kData: the flags do not fit the answer, or the labels do not fit the flags.
   core::Result<void> check() const {

@@ -1,5 +1,6 @@
 // Checks the rules between configuration keys.
 #include "runtime/config/builder.hpp"
+#include "runtime/config/eval_sets.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/group_bytes.hpp"
@@ -46,7 +47,21 @@ int sources_of(const TrainConfig& c) {
 }
 std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +
-         (c.reward.process.model_name_or_path.empty() ? 0 : 1);
+         (c.reward.process.model_name_or_path.empty() ? 0 : 1) +
+         (c.reward.judge.empty() ? 0 : 1);
+}
+bool names_secret(const Text& place) {
+  return (place.starts_with("env:") && place.size() > 4) ||
+         (place.starts_with("file:") && place.size() > 5);
+}
+
+bool has_evaluation(const TrainConfig& c) {
+  return !c.eval.dataset.empty() || !c.eval.sets.empty();
+}
+constexpr std::string_view kNeedsEvaluation = "needs --eval.dataset or --eval.sets";
+std::string eval_sets_fault(const TrainConfig& c) {
+  const auto sets = eval_sets(c);
+  return sets ? std::string() : sets.error().message;
 }
 // Whether a key of reward.process is set that needs the model.
 bool sets_process(const TrainConfig& c) {
@@ -157,6 +172,16 @@ constexpr KeyRule kRules[] = {
 #undef RULE
 
 }  // namespace
+
+std::string broken_rule(const TrainConfig& config, std::string_view prefix) {
+  for (const KeyRule& rule : kRules) {
+    if ((rule.methods & config.method) == 0) continue;
+    if (!rule.key.empty() && !rule.key.starts_with(prefix)) continue;
+    const std::string why = rule.why(config);
+    if (!why.empty()) return rule.key.empty() ? why : joined(rule.key, ": ", why);
+  }
+  return {};
+}
 
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins) {
   core::ErrorList wrong;
