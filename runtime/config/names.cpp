@@ -91,8 +91,11 @@ constexpr Answer kAnswers[] = {
      "has no counterpart: a checkpoint is what a run needs to go on"},
     {"logger.tensorboard_dir use_tensorboard",
      "is called 'logger.tensorboard' here; events go to run.path/tensorboard"},
-    {"logger.wandb.* use_wandb wandb_*",
-     "has no counterpart: metrics.jsonl and TensorBoard hold the figures ('logger.tensorboard')"},
+    {"logger.wandb.key use_wandb",
+     "is called 'logger.wandb' here: true; the key comes from WANDB_API_KEY or `wandb login`, so "
+     "that no file of a run holds it"},
+    {"logger.wandb.* wandb_*", "has no counterpart: 'logger.wandb' and the keys after it say all"},
+    {"report_to", "is 'logger.wandb', 'logger.mlflow' or 'logger.trackio' here: true"},
     {"logger.logging_steps logging_steps", "is always 1"},
     {"ds.packing_samples packing_samples", "is always on: sequences are packed without padding"},
     {"ds.lora.dropout lora_dropout",

@@ -29,6 +29,14 @@ bool names_evaluation(std::string_view figure) {
   return figure.starts_with("eval/") || figure.starts_with("-eval/");
 }
 
+// user:password@ before the first / of an address.
+bool holds_password(std::string_view address) {
+  const auto scheme = address.find("://");
+  if (scheme == std::string_view::npos || address.starts_with("sqlite")) return false;
+  const std::string_view rest = address.substr(scheme + 3);
+  return rest.substr(0, rest.find('/')).find('@') != std::string_view::npos;
+}
+
 // Tensor cores add in their own order. The log-probs of policy, reference and engines therefore
 // agree only if all of them use tensor cores.
 bool uses_tensor_cores(const TrainConfig& c) {
