@@ -59,6 +59,7 @@ class GroupScoring {
   // The steps of each sample at its tokens; empty when the reward scores none.
   std::vector<std::vector<experience::StepReward>> placed(const BookGroup& group,
                                                           const Scores& scores) const;
+  void leave_out_unneeded(TicketBook& book, const BookGroup& group);
   std::string row_of_formula(const BookGroup& group) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(TicketBook* book,

@@ -22,8 +22,10 @@ struct TrainingRow {
   bool desirable = true;
   std::string file;
   std::uint64_t line = 0;
+  std::uint32_t teacher = 0;
   std::vector<std::int32_t> labels;
   std::vector<float> shares;
+  std::string category{};
 
   // Error kData: the flags do not fit the answer, or the labels do not fit the flags.
   core::Result<void> check() const {

@@ -33,7 +33,9 @@ void divide_among_ranks(const config::TrainConfig& config, bool critic, CorePlan
 CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   if (config.train.threads > 0) cores = static_cast<std::uint32_t>(config.train.threads);
   const bool reference = has_reference(config), critic = has_critic(config);
-  const auto reward_models = static_cast<std::uint32_t>(config.reward.model_name_or_path.size());
+  const std::uint32_t process = config.reward.process.model_name_or_path.empty() ? 0 : 1;
+  const auto reward_models =
+      static_cast<std::uint32_t>(config.reward.model_name_or_path.size()) + process;
   const auto own_generators = static_cast<std::uint32_t>(config.rollout.generators);
   const std::uint32_t generators = std::max(own_generators, 1u);
   const auto gpu = [&](const char* kind) { return device_of(config, kind).gpu(); };

@@ -44,6 +44,7 @@ class Look {
     model("critic.model_name_or_path", config_.critic.model_name_or_path, false);
     for (const std::string& folder : config_.reward.model_name_or_path)
       model("reward.model_name_or_path", folder, true);
+    model("reward.process.model_name_or_path", config_.reward.process.model_name_or_path, true);
   }
 
   // `reads_text`: the model needs a tokenizer of its own.

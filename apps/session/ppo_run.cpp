@@ -76,6 +76,7 @@ class PpoRun final : public RunLife {
     TROUPE_TRY_ASSIGN(reporter, open_reporter(start, updates, inputs.notes));
     DataParts data{data_options(config_), std::move(inputs.prompts), {}, std::move(files)};
     data.options.earlier_sets = plan.earlier_sets;
+    data.options.scoring.text_ends = std::move(inputs.text_ends);
     data.options.log.folder = start.folder.experience_folder();
     data.options.log.found = std::move(logged);
     data.options.log.here = [&start] { return start.folder.check_here().has_value(); };

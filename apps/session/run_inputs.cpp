@@ -7,6 +7,7 @@
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
+#include "runtime/text/stream_decoder.hpp"
 
 namespace troupe::app {
 namespace {
@@ -92,6 +93,19 @@ core::Result<void> check_rows(const config::TrainConfig& config,
                         std::to_string(rows) + " rows; raise it or ask for shorter responses");
 }
 
+// An id that cannot be decoded adds no text.
+std::vector<std::uint32_t> text_ends_of(const text::Tokenizer& tokenizer,
+                                        const std::vector<std::int32_t>& tokens) {
+  std::vector<std::uint32_t> ends;
+  text::StreamDecoder decoder(tokenizer);
+  std::uint32_t bytes = 0;
+  for (const std::int32_t token : tokens) {
+    if (const auto piece = decoder.push(token)) bytes += static_cast<std::uint32_t>(piece->size());
+    ends.push_back(bytes);
+  }
+  return ends;
+}
+
 }  // namespace
 
 core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool models) {
@@ -105,6 +119,9 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
   RunInputs inputs;
+  inputs.text_ends = [tokenizer](const std::vector<std::int32_t>& tokens) {
+    return text_ends_of(tokenizer, tokens);
+  };
   TROUPE_TRY_SET(inputs.prompts, load_prompts(config, true, tokenizer, chat_ptr));
   TROUPE_TRY(check_rows(config, *inputs.prompts));
   inputs.notes = inputs.prompts->notes();

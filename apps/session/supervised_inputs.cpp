@@ -1,6 +1,7 @@
 #include "apps/session/supervised_inputs.hpp"
 
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/step_marks.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/model/spec.hpp"
@@ -12,8 +13,10 @@ namespace {
 
 using core::ErrorCode;
 
-data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
+core::Result<data::SupervisedColumns> columns_of_config(const config::TrainConfig& config,
+                                                        const text::Tokenizer& tokenizer) {
   data::SupervisedColumns columns;
+  TROUPE_TRY_SET(columns.steps, step_marks(config, tokenizer));
   columns.kind = learn::Chosen<learn::Method>(config::method_names(config.method))->rows;
   columns.input_key = config.data.input_key;
   columns.output_key = config.data.output_key;
@@ -43,9 +46,10 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
   limits.drop_too_long = config.data.drop_too_long;
   limits.each_file = !config.data.probs.empty();
   const std::string& files = training ? config.data.dataset : config.eval.dataset;
+  TROUPE_TRY_ASSIGN(columns, columns_of_config(config, tokenizer));
   TROUPE_TRY_ASSIGN(
       rows, data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
-                                          columns_of_config(config), limits, tokenizer, chat));
+                                          columns, limits, tokenizer, chat));
   for (const std::string& note : rows.notes())
     notes.push_back(note);
   std::string note = std::string(training ? "training" : "held-out") +

@@ -102,6 +102,7 @@ class SupervisedLoader {
     place.label_count = static_cast<std::uint32_t>(coded.labels.size() + coded.shares.size());
     out_.labels_.insert(out_.labels_.end(), coded.labels.begin(), coded.labels.end());
     out_.shares_.insert(out_.shares_.end(), coded.shares.begin(), coded.shares.end());
+    place.teacher = coded.teacher;
     out_.learn_.insert(out_.learn_.end(), coded.learn.begin(), coded.learn.end());
     ++out_.file_rows_.back();
     return {};
@@ -174,6 +175,7 @@ SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
   }
   row.margin = place.margin;
   row.desirable = place.desirable;
+  row.teacher = place.teacher;
   row.file = files_[place.file];
   row.line = place.line;
   return row;

@@ -42,6 +42,8 @@ struct SupervisedColumns {
   bool every_turn = false;          // learn all assistant turns of a dialogue, not only the last
   std::string input_template;       // {} is replaced by the prompt; empty: no template
   StepMarks steps;                  // of kSteps
+  std::string domain_key;  // of the column with a row's domain; empty: there is one teacher
+  std::vector<std::string> domains{};  // one for each teacher; `other` as the last takes the rest
 };
 
 struct SupervisedLimits {
@@ -62,8 +64,9 @@ struct SupervisedRow {
   std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token (of kSteps: a label) is learned
   double margin = 0;
   bool desirable = true;
-  std::string_view file;   // that the row is from
-  std::uint64_t line = 0;  // in it; for .json its item
+  std::string_view file;      // that the row is from
+  std::uint64_t line = 0;     // in it; for .json its item
+  std::uint32_t teacher = 0;  // of the row's domain, by its place in SupervisedColumns::domains
   // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
   // labels, the probability of the first reward token. One of the two is empty.
   std::span<const std::int32_t> labels;
@@ -123,6 +126,7 @@ class SupervisedDataset {
     double margin = 0;
     bool desirable = true;
     bool soft = false;
+    std::uint32_t teacher = 0;
   };
   // Appends the tokens to tokens_ and a row to rows_; the caller fills in the rest of the row.
   Place& append(const Tokens& prompt, const Tokens& answer, const Tokens& rejected);

@@ -35,6 +35,7 @@ struct Trajectory {
   FinishReason finish = FinishReason::kEos;
   std::string text;               // the decoded tokens, for rewards and rollout files
   std::vector<float> reference;   // log-prob under the reference model
+  std::vector<float> teacher;     // log-prob under the teacher of the prompt's domain
   std::vector<float> values;      // the critic's, at the start of the update
   std::optional<double> score;    // the rewards that score whole samples, as one; before shaping
   std::vector<StepReward> steps;  // by token; empty without a process reward model

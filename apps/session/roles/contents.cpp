@@ -70,7 +70,8 @@ Result<void> add_model(std::vector<Content>& all,
 }
 
 std::string reward_key(const RewardPart& part) {
-  return "reward.model_name_or_path " + part.folder;
+  return (part.process ? "reward.process.model_name_or_path " : "reward.model_name_or_path ") +
+         part.folder;
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
   for (const RewardPart& part : reward_parts(config)) {
     if (part.folder.empty()) continue;
     const bool starts_critic = kind == "critic" && config.critic.model_name_or_path.empty() &&
-                               part.folder == config.reward.model_name_or_path.front();
+                               !part.process && part.folder == config.reward.model_name_or_path.front();
     if (part.role != role && !starts_critic) continue;
     TROUPE_TRY(add_model(all, reward_key(part), part.folder, part.role == role));
   }

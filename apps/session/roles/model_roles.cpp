@@ -129,7 +129,10 @@ core::Result<void> check_reward_models(const config::TrainConfig& config, bool a
     TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
     TROUPE_TRY(actors::check_reward_folder(folder, as_chat));
   }
-  return {};
+  if (config.reward.process.model_name_or_path.empty()) return {};
+  TROUPE_TRY_ASSIGN(process, process_options(config));
+  process.columns.as_chat = as_chat;
+  return actors::check_process_folder(process);
 }
 
 core::Result<void> check_model_roles(const config::TrainConfig& config) {
@@ -209,11 +212,11 @@ core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
   std::vector<RewardPart> parts;
   std::set<std::string> names;
-  const auto add = [&](const std::string& name, const std::string& folder) {
+  const auto add = [&](const std::string& name, const std::string& folder, bool process = false) {
     std::string unique = name;
     for (int i = 2; !names.insert(unique).second; ++i)
       unique = name + "-" + std::to_string(i);
-    RewardPart part{unique, folder.empty() ? "reward/0" : "reward/" + unique, folder, 1.0};
+    RewardPart part{unique, folder.empty() ? "reward/0" : "reward/" + unique, folder, process, 1.0};
     if (parts.size() < config.reward.weights.size()) {
       part.weight = config.reward.weights[parts.size()];
     }
@@ -225,7 +228,31 @@ std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
   }
   for (const std::string& folder : config.reward.model_name_or_path)
     add(stem_of(folder), folder);
+  const std::string& process = config.reward.process.model_name_or_path;
+  if (!process.empty()) add(stem_of(process), process, true);
   return parts;
+}
+
+core::Result<actors::ProcessRewardOptions> process_options(const config::TrainConfig& config) {
+  const auto& own = config.reward.process;
+  actors::ProcessRewardOptions options;
+  TROUPE_TRY_SET(options.folder, model::resolve_model(own.model_name_or_path));
+  options.rows_max = config.train.micro_tokens_max;
+  options.gives_steps = own.reduce == "steps";
+  options.reduce = actors::step_reduce(own.reduce).value_or(actors::StepReduce::kMean);
+  options.placeholder = own.placeholder_token;
+  options.reward_tokens = own.reward_tokens;
+  options.separator = own.step_separator;
+  options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.input_key = config.data.input_key;
+  options.columns.input_template = config.data.input_template;
+  return options;
+}
+
+core::Result<std::unique_ptr<actors::RewardSource>> make_process_reward(
+    const config::TrainConfig& config, core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(options, process_options(config));
+  return actors::make_process_reward(std::move(options), team);
 }
 
 core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(

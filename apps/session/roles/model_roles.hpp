@@ -4,6 +4,7 @@
 // loading thread. Stateless.
 #pragma once
 
+#include "actors/reward/process_reward.hpp"
 #include "actors/reward/reward_source.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/team.hpp"
@@ -59,16 +60,25 @@ struct RewardPart {
   std::string name;    // in reward sets: a rule's, "http", a file's stem, a model folder's name
   std::string role;    // "reward/0", "reward/rm-small"
   std::string folder;  // of a learned model as configured; "" for a rule, Python file or server
+  bool process = false;  // a process reward model
   double weight = 1;
 };
 
-// The rule, Python file or server first, then the models in order. Names are unique: a second
-// folder of the same name gets "-2".
+// The rule, Python file or server first, then the models in order, then the process reward model.
+// Names are unique: a second folder of the same name gets "-2".
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 
 // Checks the folders of critic, reference and reward models before any role starts, so that a wrong
 // one is reported as an error of the configuration.
 core::Result<void> check_model_roles(const config::TrainConfig& config);
+
+// The options of the run's process reward model.
+core::Result<actors::ProcessRewardOptions> process_options(const config::TrainConfig& config);
+
+// Loads a process reward model as a reward source; `team` outlives it. Errors: those of
+// actors::make_process_reward.
+core::Result<std::unique_ptr<actors::RewardSource>> make_process_reward(
+    const config::TrainConfig& config, core::TeamRunner& team);
 
 // Checks the folders of the reward models alone. `as_chat`: prompts are chats, so each model needs
 // a chat template.

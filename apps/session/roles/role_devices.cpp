@@ -49,7 +49,9 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   if (has_critic(config)) add("critic", "critic.device", config.critic.device);
   if (config.method == config::kPpo) add("generator", "rollout.device", config.rollout.device);
   if (has_reference(config)) devices.push_back(device_of(config, "reference"));
-  if (!config.reward.model_name_or_path.empty()) devices.push_back(device_of(config, "reward"));
+  const bool scores = !config.reward.model_name_or_path.empty() ||
+                      !config.reward.process.model_name_or_path.empty();
+  if (scores) devices.push_back(device_of(config, "reward"));
   return devices;
 }
 

@@ -374,7 +374,8 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
       return RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
     }
     TROUPE_TRY_ASSIGN(team, team_of(order));
-    TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, *team));
+    TROUPE_TRY_ASSIGN(source, part.process ? make_process_reward(config, *team)
+                                           : make_model_reward(config, part.folder, *team));
     auto queued = actors::make_queued_reward(std::move(source));
     return RoleRecipe{reward_factory(std::move(queued), deadline), &compute_, team};
   }

@@ -57,6 +57,7 @@ void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo)
   algo.reward_clip_low = config.reward.clip_range[0];
   algo.reward_clip_high = config.reward.clip_range[1];
   algo.clip_order = config.reward.clip_order;
+  algo.compares_steps = config.reward.process.baseline == "group";
 }
 
 learn::AlgoSettings algo_settings(const config::TrainConfig& config) {

@@ -231,7 +231,8 @@ class Roles {
   Result<std::vector<plan::Role>> add_rewards() {
     for (const RewardPart& part : reward_parts(config_)) {
       if (part.folder.empty()) continue;
-      TROUPE_TRY_ASSIGN(model, models_.get(part.folder, model::HeadKind::kScore));
+      const auto head = part.process ? model::HeadKind::kLanguage : model::HeadKind::kScore;
+      TROUPE_TRY_ASSIGN(model, models_.get(part.folder, head));
       plan::ScorerFacts facts = scorer(model);
       facts.panels = kernels::PanelDtype::kF32;  // whatever the policy has
       facts.fixed = true;
