@@ -12,6 +12,7 @@
 #include "actors/reward/queued_reward.hpp"
 #include "actors/reward/reward_role.hpp"
 #include "actors/reward/rule_reward.hpp"
+#include "actors/reward/rule_workers.hpp"
 #include "actors/supervised/supervised_role.hpp"
 #include "apps/cli/end_tokens.hpp"
 #include "apps/cli/words.hpp"
@@ -398,6 +399,13 @@ Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConf
   if (!config.reward.python.empty()) {
     return actors::make_python_reward(
         {config.reward.python, static_cast<std::size_t>(config.reward.workers)});
+  }
+  const auto workers = static_cast<std::size_t>(config.reward.workers);
+  if (config.reward.rule == "math") return actors::make_math_reward(workers, &warn);
+  if (config.reward.rule == "code") {
+    const auto& code = config.reward.code;
+    return actors::make_code_reward(
+        {code.timeout_s, code.memory_mb, code.score == "all", workers});
   }
   const auto kind = actors::rule_kind(config.reward.rule);
   TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
