@@ -17,6 +17,7 @@ struct CodedRow {
   std::vector<float> shares;
   double margin = 0;
   bool desirable = true;
+  std::uint32_t teacher = 0;
   RowFormat format = RowFormat::kColumns;
   // Pairs only: the prompt comes from the column `prompt`, which no setting names.
   bool found_prompt = false;
