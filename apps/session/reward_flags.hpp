@@ -7,6 +7,7 @@
 #include "actors/reward/reward_source.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/scorer_flags.hpp"
 #include "runtime/core/team.hpp"
 
 #include <memory>
@@ -24,6 +25,7 @@ struct RewardFlags {
   std::vector<std::string> http;
   std::int64_t workers = 1;
   double deadline_s = 30;
+  CodeFlags code;
 
   // Appends flags that fill this object when they are parsed; it must live until then.
   void add_to(std::vector<Flag>& flags);
@@ -53,8 +55,9 @@ core::Result<std::vector<actors::RewardScore>> score_items(
     core::Duration deadline);
 
 // The answer in a response, for majority votes: what the rule compares (the first line; the last
-// number; group 1, or the match, of the pattern), else the whole text; trimmed. Empty: no answer.
-// The pattern is one that `RewardFlags::source` or a configuration has accepted.
+// number; group 1, or the match, of the pattern; the last \boxed{...} or else number), else the
+// whole text; trimmed. Empty: no answer. The pattern is one that `RewardFlags::source` or a
+// configuration has accepted.
 std::string answer_of(const std::string& rule,
                       const std::string& pattern,
                       const std::string& response);

@@ -3,6 +3,7 @@
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/reward_flags.hpp"
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -32,6 +33,9 @@ struct ScoreOptions {
   bool best = false, pairs = false, normalise = false, stored = false, overwrite = false;
   PromptFlags data;
   RewardFlags reward;
+  ProcessFlags process;
+
+  std::string steps_key() const { return keys.reward + "_steps"; }
 };
 
 Result<void> check(const ScoreOptions& options) {
@@ -45,10 +49,12 @@ Result<void> check(const ScoreOptions& options) {
   if (options.normalise && options.csft.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --normalize-reward goes with --csft");
   }
-  if (!options.model.empty() && options.reward.given()) {
+  if (!options.model.empty() + !options.process.model.empty() + options.reward.given() > 1) {
     return fail(ErrorCode::kConfig,
-                "troupe score: give --model (a reward model) or one of --rule, --python, --http");
+                "troupe score: give one of --model (a reward model), --process-model, --rule, "
+                "--python and --http");
   }
+  TROUPE_TRY(options.process.check(false));
   if (options.stored && options.model.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
   }
@@ -81,6 +87,12 @@ class Scoring {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.model));
       settings.emplace_back("--model", model_identity(folder));
     }
+    if (!options_.process.model.empty()) {
+      TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.process.model));
+      settings.emplace_back("--process-model", model_identity(folder));
+      const PartSettings process = options_.process.settings();
+      settings.insert(settings.end(), process.begin(), process.end());
+    }
     const PartSettings data = options_.data.settings();
     TROUPE_TRY_ASSIGN(reward, options_.reward.settings());
     settings.insert(settings.end(), data.begin(), data.end());
@@ -96,8 +108,9 @@ class Scoring {
         return fail(ErrorCode::kData, row.where + ": no text in column '" + options_.keys.response +
                                           "'; set --response-key");
       }
-      if (columns.contains(options_.keys.reward)) {
-        return fail(ErrorCode::kConfig, row.where + " has a column '" + options_.keys.reward +
+      for (const std::string& key : {options_.keys.reward, options_.steps_key()}) {
+        if (!columns.contains(key)) continue;
+        return fail(ErrorCode::kConfig, row.where + " has a column '" + key +
                                             "' already; name another with --reward-key");
       }
       const bool seen = !row.messages.empty() && !columns.contains("rendered_prompt");
@@ -111,9 +124,21 @@ class Scoring {
   }
 
   Result<std::unique_ptr<actors::RewardSource>> make_source() {
-    if (options_.model.empty()) return options_.reward.source();
+    if (options_.model.empty() && options_.process.model.empty()) return options_.reward.source();
     TROUPE_TRY_SET(team_, make_team(options_.placement));
+    if (!options_.process.model.empty()) return process_source();
     return options_.data.model_source(options_.model, options_.stored, *team_);
+  }
+
+  Result<std::unique_ptr<actors::RewardSource>> process_source() const {
+    TROUPE_TRY_ASSIGN(prompts, options_.data.options());
+    config::TrainConfig config;
+    options_.process.fill(config);
+    if (options_.process.reduce.empty()) config.reward.process.reduce = "min";
+    TROUPE_TRY_ASSIGN(own, process_options(config));
+    own.columns = prompts.columns;
+    own.gives_steps = true;
+    return actors::make_process_reward(std::move(own), *team_);
   }
 
   actors::RewardGroup group_of(const data::PromptRow& row) const {
@@ -155,6 +180,8 @@ class Scoring {
     Json columns = Json::parse(row.columns_json);
     columns[options_.keys.reward] = score.value ? Json(*score.value) : Json(nullptr);
     if (!score.value) columns["reward_error"] = score.cause;
+    for (const actors::StepScore& step : score.steps)
+      columns[options_.steps_key()].push_back(step.score);
     return json_line(columns);
   }
 
@@ -233,6 +260,9 @@ Result<void> run_score(Words words) {
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.data.add_to(flags);
   options.reward.add_to(flags);
+  options.process.add_to(flags,
+                         "of --process-model: the score of a response from those of its steps: "
+                         "min (the default), last, mean or product");
   TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe score: score responses", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check(options));

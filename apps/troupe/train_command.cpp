@@ -83,6 +83,13 @@ constexpr Page kPages[] = {
      "Trains a policy on single answers that are good or bad, against a frozen reference and the "
      "mean\n"
      "reward so far. Rows: as for kto.\n"},
+    {"prm", "process reward model, from labels of steps",
+     "Trains a model to label each step of a text: at a placeholder (prm.placeholder_token) behind "
+     "the\n"
+     "step it chooses among tokens (prm.reward_tokens). Rows: a text with placeholders "
+     "(data.input_key)\n"
+     "and a list of labels, tokens or probabilities (data.label_key); or prompt, completions and "
+     "labels.\n"},
 };
 
 bool pairs(std::string_view method) {

@@ -149,7 +149,12 @@ SupervisedDataset SupervisedDataset::of_tokens(std::span<const TokenRow> rows) {
   for (const TokenRow& row : rows) {
     Place& place = out.append(row.prompt, row.answer, row.rejected);
     place.line = out.rows_.size();
-    if (row.prompt.empty() && row.rejected.empty()) {
+    if (!row.learn.empty()) {
+      out.learn_.insert(out.learn_.end(), row.learn.begin(), row.learn.end());
+      place.labels = out.labels_.size();
+      place.label_count = static_cast<std::uint32_t>(row.labels.size());
+      out.labels_.insert(out.labels_.end(), row.labels.begin(), row.labels.end());
+    } else if (row.prompt.empty() && row.rejected.empty()) {
       out.learn_.resize(out.tokens_.size(), 1);
       out.learn_[place.begin] = 0;
     }

@@ -78,10 +78,12 @@ struct SupervisedRow {
   std::string where() const;  // "train.jsonl:12"
 };
 
-// A row that is tokenised already: a sequence (`answer` alone, all but its first token learned), or
-// a prompt with one answer or a pair.
+// A row that is tokenised already: a sequence (`answer` alone, all but its first token learned), a
+// prompt with one answer or a pair, or a sequence with labels at the tokens with `learn` set.
 struct TokenRow {
   Tokens prompt, answer, rejected;
+  std::vector<std::uint8_t> learn = {};
+  Tokens labels = {};
 };
 
 class SupervisedDataset {

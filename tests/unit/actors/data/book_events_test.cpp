@@ -48,6 +48,14 @@ TEST(BookEvents, AGroupIsReadBackToTheBit) {
   }
 }
 
+TEST(BookEvents, StepsAreReadBackToTheBit) {
+  const GroupScored scored = again(GroupScored{
+      kTicket, 1, {0.5, std::nullopt}, {"", "lost"}, {}, "", {{{0, 0.1}, {7, -1e-300}}, {}}});
+  ASSERT_EQ(scored.steps.size(), 2u);
+  EXPECT_EQ(scored.steps[0], (std::vector<experience::StepReward>{{0, 0.1}, {7, -1e-300}}));
+  EXPECT_TRUE(scored.steps[1].empty());
+}
+
 TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
   const GroupsDropped dropped = again(GroupsDropped{6, 4});
   EXPECT_EQ(dropped.update, 6u);

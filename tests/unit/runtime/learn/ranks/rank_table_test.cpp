@@ -73,7 +73,7 @@ std::vector<test::RankRun> all_runs() {
   critic.settings.batch = {64, 2, 2};
   critic.settings.total_steps = 12;
   runs.push_back(critic);
-  for (const char* method : {"sft", "rm", "dpo", "kto", "bco"}) {
+  for (const char* method : {"sft", "rm", "dpo", "kto", "bco", "prm"}) {
     test::SupervisedRun run;
     run.settings.loss.method = Chosen<Method>(method);
     run.settings.loss.nll_coef = std::string(method) == "dpo" ? 0.1 : 0;

@@ -57,6 +57,7 @@ struct Kind {
   void set(LossSettings& to) const {
     to.method = method;
     to.pair_loss = loss;
+    if (method->steps()) to.reward_tokens = {'+' - '!', '-' - '!'};
     if (loss && (*loss)->smoothing == Smoothing::kNeeded) to.label_smoothing = 0.1;
   }
 };
@@ -78,7 +79,11 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
         text += static_cast<char>('0' + rng.next_below(10));
       return text;
     };
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 6 && method->steps(); ++i) {
+      out << R"({"input": ")" << word(3 + rng.next_below(9)) << "#" << word(1 + rng.next_below(9))
+          << R"(#1", "label": [)" << (i % 2 == 0 ? R"("+", "-")" : "0.125, 1") << "]}\n";
+    }
+    for (int i = 0; i < 6 && !method->steps(); ++i) {
       out << R"({"input": ")" << word(3 + rng.next_below(20)) << R"(", "output": ")"
           << word(1 + rng.next_below(9)) << R"(", "chosen": "a)" << word(1 + rng.next_below(12))
           << R"(", "rejected": "b)" << word(1 + rng.next_below(5)) << R"(", "label": )"
@@ -88,6 +93,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
     data::SupervisedColumns columns;
     columns.kind = method->rows;
     columns.prompt_key = "input";
+    columns.steps = {"#", '#' - '!', {"+", "-"}, {'+' - '!', '-' - '!'}, "\n"};
     const data::SupervisedLimits limits{.tokens_max = 100, .context = 128, .vocab = 67};
     auto loaded = data::SupervisedDataset::load((folder_ / "rows.jsonl").string(), "data.dataset",
                                                 columns, limits, letters(), nullptr);
