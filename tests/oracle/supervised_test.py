@@ -7,8 +7,9 @@ stubs of its trainers: DPOTrainer._compute_loss (every row of `dpo.loss`; its `i
 its `sft` is the extra NLL), ORPOTrainer.odds_ratio_loss, CPOTrainer.cpo_loss (cpo and simpo),
 KTOTrainer._compute_loss, RewardTrainer.compute_loss; transformers' loss with labels for sft and
 pretrain; and lines of torch for cdpo (TRL's sigmoid ignores label_smoothing, its `robust` is another
-loss), for ipo over sums, as the paper has it, and for bco, whose trainer this TRL no longer has (a running
-mean of all rewards, this step's included; no UDM). Conventions that no oracle
+loss), for ipo over sums, as the paper has it, for bco, whose trainer this TRL no longer has (a running
+mean of all rewards, this step's included; no UDM), and for prm, whose trainer it no longer has either (and had with a
+head of two classes): OpenRLHF's PRMLoss, cross entropy of the logits at placeholders. Conventions that no oracle
 gives: plain answers end with the end token, and kto takes its z over each prompt with the answer of
 the step's next row (with two rows: the other's answer). The load-balancing loss of experts is
 transformers' load_balancing_loss_func over each micro-batch.
@@ -410,6 +411,46 @@ def test_bco_classifies_around_the_running_mean(root):
     compare(root, "bco", "bco", [{"input": p, "output": a, "label": good} for p, a, good in rows],
             {"bco.beta": BETA}, loss_of, micro=40)
     assert abs(sum(seen[:3])) < 1e-6 < abs(sum(seen))
+
+
+STEPPED = [("2+3*4? ", ["3*4=12", "2+12=14"], [1, 0]), ("1+1? ", ["it is 2"], [0.25]),
+           ("say yes ", ["a", "bc", "yes"], [0.5, 0, 1])]
+PLUS, MINUS, PLACE = ord("+"), ord("-"), ord("#")
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft", "vocabulary", "stepwise"])
+def test_prm_is_openrlhfs(root, kind):
+    """Labels at placeholders alone: hard among two tokens, soft, and hard over the vocabulary; and rows that list
+    their steps, as TRL's stepwise data sets have them, whose probabilities are 0 and 1."""
+    texts = [prompt + "\n".join(step + "#" for step in steps) for prompt, steps, _ in STEPPED]
+    shares = [share if kind == "soft" else round(share + 0.01) for *_, all_ in STEPPED for share in all_]
+    batch = Batch([("", text) for text in texts])
+    places = (batch.input_ids == PLACE) & (batch.attention == 1)
+    wanted = torch.tensor(shares, dtype=torch.float64)
+
+    def loss_of(model, frozen):
+        logits = model(input_ids=batch.input_ids, attention_mask=batch.attention).logits[places]
+        if kind == "vocabulary":
+            labels = torch.where(wanted == 1, PLUS, MINUS)
+            return F.cross_entropy(logits, labels), {}
+        logits = logits[:, [PLUS, MINUS]]
+        labels = torch.stack([wanted, 1 - wanted], dim=-1)
+        loss = F.cross_entropy(logits, labels if kind == "soft" else (1 - wanted).long())
+        right = (logits.argmax(-1) == labels.argmax(-1)).double().mean().item()
+        return loss, {"rewards/accuracies": [right]}
+
+    rows, left = [], list(shares)
+    for text, (prompt, steps, _) in zip(texts, STEPPED):
+        own, left = left[:len(steps)], left[len(steps):]
+        labels = own if kind in ("soft", "stepwise") else ["+" if one else "-" for one in own]
+        rows.append({"prompt": prompt, "completions": steps, "labels": [bool(one) for one in own]}
+                    if kind == "stepwise" else {"input": text, "label": labels})
+    keys = {"prm.placeholder_token": "#", "prm.step_separator": "\\n"}
+    keys |= {} if kind == "vocabulary" else {"prm.reward_tokens": "+,-"}
+    compare(root, "prm_" + kind, "prm", rows, keys, loss_of, micro=24)
+    config = json.loads((root / f"run_prm_{kind}/ckpt/step_000003/model/config.json").read_text())
+    assert config["process_reward"] == {"placeholder_token": "#", "step_separator": "\n",
+                                        "reward_tokens": [] if kind == "vocabulary" else ["+", "-"]}
 
 
 def test_kto_is_trls(root):

@@ -374,8 +374,8 @@ for recipe in ("ppo_openrlhf", "ppo_paper"):
     add(f"recipe.{recipe}", ["train", "ppo", f"configs/{recipe}.yaml",
                              *words({**RECIPE_PPO, **ONE, "reward.model_name_or_path": "inputs/rm-a"})])
 RECIPES = ("bco", "cdpo", "cispo", "cpo", "dapo", "decoupled_async", "demo_arithmetic", "dpo", "dpo_aot",
-           "dpo_robust", "dr_grpo", "gpg", "grpo_paper", "gspo", "ipo", "kto", "maxrl", "online_dpo", "opo", "orpo",
-           "ppo_openrlhf", "ppo_paper", "pretrain", "reinforce_pp", "reinforce_pp_baseline", "rloo_paper", "rm",
+           "dpo_robust", "dr_grpo", "gpg", "grpo_code", "grpo_math", "grpo_paper", "grpo_process", "gspo", "ipo", "kto", "maxrl", "online_dpo", "opo", "orpo",
+           "ppo_openrlhf", "ppo_paper", "pretrain", "prm", "reinforce_pp", "reinforce_pp_baseline", "rloo_paper", "rm",
            "sft", "simpo", "vtrace_async")
 add("recipe.values", *[["config", "show", f"configs/{recipe}.yaml"] for recipe in RECIPES])
 

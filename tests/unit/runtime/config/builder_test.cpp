@@ -227,6 +227,34 @@ TEST(Builder, RulesOfLoggers) {
        "logger.mlflow_uri: holds a password");
 }
 
+TEST(Builder, RulesOfStepsAndWorkers) {
+  const auto with = [](std::vector<std::pair<const char*, std::vector<std::string>>> pairs) {
+    Builder builder = minimal();
+    for (const auto& [name, values] : pairs)
+      EXPECT_TRUE(builder.set({name, values, values.size() > 1, "test"})) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& refusal, const std::string& part) {
+    EXPECT_NE(refusal.find(part), std::string::npos) << refusal;
+  };
+  EXPECT_EQ(with({{"reward.rule", {"math"}}, {"reward.workers", {"4"}}}), "accepted");
+  EXPECT_EQ(with({{"reward.rule", {"code"}}, {"reward.code.score", {"all"}}}), "accepted");
+  says(with({{"reward.code.memory_mb", {"64"}}}), "is read only with --reward.rule code");
+  EXPECT_EQ(with({{"reward.process.model_name_or_path", {"p"}},
+                  {"reward.process.reward_tokens", {"+", "-"}}}),
+            "accepted");
+  says(with({{"reward.process.reduce", {"min"}}}),
+       "is read only with --reward.process.model_name_or_path");
+  says(with({{"reward.process.model_name_or_path", {"p"}},
+             {"reward.process.reward_tokens", {"+"}}}),
+       "needs two tokens or more");
+  says(with({{"reward.process.model_name_or_path", {"p"}},
+             {"reward.process.reward_tokens", {"+", "+"}}}),
+       "names a token twice");
+  says(with({{"reward.process.model_name_or_path", {"p"}}, {"reward.weights", {"1"}}}),
+       "1 weights for 2 reward(s)");
+}
+
 TEST(Builder, RulesOfRanks) {
   const auto with = [](std::vector<std::pair<const char*, std::vector<std::string>>> pairs) {
     Builder builder = minimal();
