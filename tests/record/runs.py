@@ -336,6 +336,17 @@ ppo("killed.grpo.whole", LONG, KL, {"ckpt.save_steps": 0})
 ppo("killed.grpo", LONG, KL, kill=True, like="killed.grpo.whole")
 supervised("killed.dpo.whole", "dpo", PAIRS, LONG, {"ckpt.save_steps": 0})
 supervised("killed.dpo", "dpo", PAIRS, LONG, kill=True, like="killed.dpo.whole")
+STEPS = {"data.dataset": "inputs/data/steps.jsonl", "prm.placeholder_token": "#", "prm.reward_tokens": "+,-",
+         "eval.dataset": "inputs/data/steps.jsonl", "eval.steps": 2}
+supervised("killed.prm.whole", "prm", STEPS, LONG, {"ckpt.save_steps": 0})
+supervised("killed.prm", "prm", STEPS, LONG, kill=True, like="killed.prm.whole")
+# Single letters part the steps, so that random text has many.
+PROCESS = {"reward.process.model_name_or_path": "inputs/prm", "reward.process.step_separator": "e",
+           "rollout.max_new_tokens": 24, "reward.weights": "1,0.5"}
+ppo("killed.process.whole", LONG, PROCESS, {"ckpt.save_steps": 0})
+ppo("killed.process", LONG, PROCESS, kill=True, like="killed.process.whole")
+ppo("reward.process_gae", CRITIC, PROCESS, NO_RULE, {"reward.weights": None})
+ppo("reward.process_min", PROCESS, {"reward.process.reduce": "min", "reward.formula": "min(prm, rest)"})
 BRANCH = {**PPO, **FLAT, **KL, "run.path": "OUT/first", "train.max_steps": 1}
 add("resume.branch", ["train", "ppo", *words(BRANCH)],
     ["train", "ppo", *words({**BRANCH, "resume": "OUT/first/ckpt/step_000001", "run.path": "OUT/run",

@@ -401,7 +401,7 @@ Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConf
         {config.reward.python, static_cast<std::size_t>(config.reward.workers)});
   }
   const auto workers = static_cast<std::size_t>(config.reward.workers);
-  if (config.reward.rule == "math") return actors::make_math_reward(workers, &warn);
+  if (config.reward.rule == "math") return actors::make_math_reward(workers, &say);
   if (config.reward.rule == "code") {
     const auto& code = config.reward.code;
     return actors::make_code_reward(
