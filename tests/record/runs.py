@@ -341,7 +341,7 @@ STEPS = {"data.dataset": "inputs/data/steps.jsonl", "prm.placeholder_token": "#"
 supervised("killed.prm.whole", "prm", STEPS, LONG, {"ckpt.save_steps": 0})
 supervised("killed.prm", "prm", STEPS, LONG, kill=True, like="killed.prm.whole")
 # Single letters part the steps, so that random text has many.
-PROCESS = {"reward.process.model_name_or_path": "inputs/prm", "reward.process.step_separator": "e",
+PROCESS = {"reward.process.model_name_or_path": "inputs/prm", "reward.process.step_separator": "u",
            "rollout.max_new_tokens": 24, "reward.weights": "1,0.5"}
 ppo("killed.process.whole", LONG, PROCESS, {"ckpt.save_steps": 0})
 ppo("killed.process", LONG, PROCESS, kill=True, like="killed.process.whole")
