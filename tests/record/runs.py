@@ -345,6 +345,7 @@ PROCESS = {"reward.process.model_name_or_path": "inputs/prm", "reward.process.st
            "rollout.max_new_tokens": 24, "reward.weights": "1,0.5"}
 ppo("killed.process.whole", LONG, PROCESS, {"ckpt.save_steps": 0})
 ppo("killed.process", LONG, PROCESS, kill=True, like="killed.process.whole")
+ppo("processes.process", LONG, PROCESS, {"ckpt.save_steps": 0}, CAF, like="killed.process.whole")
 ppo("reward.process_gae", CRITIC, PROCESS, NO_RULE, {"reward.weights": None})
 ppo("reward.process_min", PROCESS, {"reward.process.reduce": "min", "reward.formula": "min(prm, rest)"})
 BRANCH = {**PPO, **FLAT, **KL, "run.path": "OUT/first", "train.max_steps": 1}
