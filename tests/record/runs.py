@@ -346,6 +346,8 @@ PROCESS = {"reward.process.model_name_or_path": "inputs/prm", "reward.process.st
 ppo("killed.process.whole", LONG, PROCESS, {"ckpt.save_steps": 0})
 ppo("killed.process", LONG, PROCESS, kill=True, like="killed.process.whole")
 ppo("processes.process", LONG, PROCESS, {"ckpt.save_steps": 0}, CAF, like="killed.process.whole")
+ppo("processes.process_ranks.one", PROCESS, {"train.lanes": 2})
+ppo("processes.process_ranks", PROCESS, {"train.lanes": 2, "actor.ranks": 2}, CAF, like="processes.process_ranks.one")
 ppo("reward.process_gae", CRITIC, PROCESS, NO_RULE, {"reward.weights": None})
 ppo("reward.process_min", PROCESS, {"reward.process.reduce": "min", "reward.formula": "min(prm, rest)"})
 BRANCH = {**PPO, **FLAT, **KL, "run.path": "OUT/first", "train.max_steps": 1}
