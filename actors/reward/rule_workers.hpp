@@ -1,6 +1,6 @@
-// The rules that Python workers of our own judge: `math` (rule_math.py, with the math-verify package)
-// and `code` (rule_code.py, which runs programs confined). A pool of workers as for a user's function
-// (python_reward.hpp).
+// The rules that Python workers of our own judge: `math` (rule_math.py, with the math-verify
+// package) and `code` (rule_code.py, which runs programs confined by confinement.py). A pool of
+// workers as for a user's function (python_reward.hpp).
 #pragma once
 
 #include "actors/reward/reward_calls.hpp"
@@ -24,9 +24,9 @@ bool in_workers(const std::string& rule);
 core::Result<std::filesystem::path> math_packages(
     const std::function<void(const std::string&)>& say);
 
-// 1 where the answer in a response equals the label as mathematics, else 0; an answer that cannot be
-// read, or that takes too long, is 0 and counted (`math_unparsed`, `math_stuck` beside the scores). A
-// label that cannot be read has no score. Errors: those of math_packages; kConfig.
+// 1 where the answer in a response equals the label as mathematics, else 0; an answer that cannot
+// be read, or that takes too long, is 0 and counted (`math_unparsed`, `math_stuck` beside the
+// scores). A label that cannot be read has no score. Errors: those of math_packages; kConfig.
 core::Result<std::unique_ptr<RewardCalls>> make_math_reward(
     std::size_t workers, const std::function<void(const std::string&)>& say);
 

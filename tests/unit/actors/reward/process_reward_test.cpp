@@ -34,7 +34,7 @@ model::ModelSpec language_body() {
 
 class ProcessRewards : public testing::Test {
  protected:
-  ProcessRewards() { save({"#", {"+", "-"}, "\n"}); }
+  ProcessRewards() { save(model::ProcessReward{"#", {"+", "-"}, "\n"}); }
 
   void save(const std::optional<model::ProcessReward>& facts, bool score_head = false) {
     params_ = std::make_unique<model::ParamStore>(
