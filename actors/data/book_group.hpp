@@ -24,8 +24,8 @@ struct SampleScores {
   // By member: its scores of the sample's steps, at their last tokens; empty lists for those that
   // score the sample as a whole.
   std::vector<std::vector<experience::StepReward>> steps;
-  std::string missing_cause;                      // why there is no score; names the reward
-  SampleExtras extras;                            // what the rewards report beside the score
+  std::string missing_cause;  // why there is no score; names the reward
+  SampleExtras extras;        // what the rewards report beside the score
 };
 
 // Why a group failed.

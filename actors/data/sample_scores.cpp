@@ -18,8 +18,9 @@ bool counts_steps(const RewardFormula& formula, const RewardMember& member, bool
 std::vector<RewardMember> weighed_members(const RewardFormula& formula, const BookGroup& group) {
   std::vector<RewardMember> members = group.rewards->members;
   for (std::size_t m = 0; m < members.size(); ++m) {
-    const bool has_steps = std::any_of(group.scores.begin(), group.scores.end(),
-                                       [m](const auto& scores) { return !scores.steps[m].empty(); });
+    const bool has_steps =
+        std::any_of(group.scores.begin(), group.scores.end(),
+                    [m](const auto& scores) { return !scores.steps[m].empty(); });
     if (counts_steps(formula, members[m], has_steps)) members[m].weight = 0;
   }
   return members;
@@ -54,8 +55,8 @@ std::vector<experience::StepReward> steps_of(const RewardFormula& formula,
 
 void combine(BookGroup& group) {
   const auto formula = RewardFormula::parse(group.rewards->formula);
-  const auto members =
-      formula ? weighed_members(*formula, group) : std::vector<RewardMember>(group.rewards->members);
+  const auto members = formula ? weighed_members(*formula, group)
+                               : std::vector<RewardMember>(group.rewards->members);
   for (std::size_t i = 0; i < group.samples.size(); ++i) {
     group.samples[i].score = combined(formula, group.scores[i], members, group.row);
     if (!group.samples[i].score) {

@@ -208,9 +208,9 @@ core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions
                                                        team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
   ScoredText text{options.columns, std::move(folder.chat), options.folder};
-  return std::unique_ptr<RewardSource>(
-      std::make_unique<ModelReward>(std::move(options), std::move(packed),
-                                    std::move(folder.tokenizer), std::move(text), folder.eos, team));
+  return std::unique_ptr<RewardSource>(std::make_unique<ModelReward>(
+      std::move(options), std::move(packed), std::move(folder.tokenizer), std::move(text),
+      folder.eos, team));
 }
 
 }  // namespace troupe::actors

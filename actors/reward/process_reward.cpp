@@ -48,8 +48,8 @@ core::Result<OpenedFolder> open_process_folder(const ProcessRewardOptions& optio
   TROUPE_TRY_ASSIGN(spec, model::read_spec(options.folder));
   if (spec.head != model::HeadKind::kLanguage) {
     return core::fail(ErrorCode::kConfig,
-                      "reward.process.model_name_or_path: " + folder + " has a score head (it is a " +
-                          spec.architecture +
+                      "reward.process.model_name_or_path: " + folder +
+                          " has a score head (it is a " + spec.architecture +
                           "); give a process reward model (`troupe train prm`), or set "
                           "--reward.model_name_or_path in its place");
   }
@@ -74,8 +74,8 @@ core::Result<OpenedFolder> open_process_folder(const ProcessRewardOptions& optio
                           "best first");
   }
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(options.folder));
-  TROUPE_TRY_SET(marks.placeholder_id, one_token(tokenizer, marks.placeholder,
-                                                 "reward.process.placeholder_token"));
+  TROUPE_TRY_SET(marks.placeholder_id,
+                 one_token(tokenizer, marks.placeholder, "reward.process.placeholder_token"));
   for (const std::string& reward : rewards) {
     TROUPE_TRY_ASSIGN(id, one_token(tokenizer, reward, "reward.process.reward_tokens"));
     marks.reward_ids.push_back(id);
@@ -173,10 +173,10 @@ class ProcessReward final : public RewardSource {
     const std::int64_t context = weights_->spec().context;
     const std::int64_t rows = model::rows_of_choice(marked.sequence());
     if (rows <= context) return marked;
-    return core::fail(ErrorCode::kData,
-                      "prompt and response with their placeholders have " + std::to_string(rows) +
-                          " tokens, the process reward model's context is " +
-                          std::to_string(context));
+    return core::fail(ErrorCode::kData, "prompt and response with their placeholders have " +
+                                            std::to_string(rows) +
+                                            " tokens, the process reward model's context is " +
+                                            std::to_string(context));
   }
 
   core::Result<void> score_batch(const std::vector<Marked>& batch,
@@ -185,8 +185,7 @@ class ProcessReward final : public RewardSource {
     std::vector<model::Sequence> sequences;
     for (const Marked& marked : batch)
       sequences.push_back(marked.sequence());
-    TROUPE_TRY(
-        model::build_choice_plan(sequences, choices, weights_->spec(), team_.size(), plan_));
+    TROUPE_TRY(model::build_choice_plan(sequences, choices, weights_->spec(), team_.size(), plan_));
     plan_.plan.place(team_.memory());
     std::vector<float> logprobs(static_cast<std::size_t>(plan_.targets.size()));
     model::score_logprobs(team_, *weights_, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
@@ -266,15 +265,25 @@ MarkedSteps mark_steps(std::string_view response,
 }
 
 double reduced(StepReduce reduce, const std::vector<StepScore>& steps) {
-  if (reduce == StepReduce::kLast) return steps.back().score;
-  double value = reduce == StepReduce::kMean ? 0 : steps.front().score;
-  if (reduce == StepReduce::kProduct) value = 1;
+  double least = steps.front().score, sum = 0, product = 1;
   for (const StepScore& step : steps) {
-    if (reduce == StepReduce::kMin) value = std::min(value, step.score);
-    if (reduce == StepReduce::kMean) value += step.score;
-    if (reduce == StepReduce::kProduct) value *= step.score;
+    least = std::min(least, step.score);
+    sum += step.score;
+    product *= step.score;
   }
-  return reduce == StepReduce::kMean ? value / static_cast<double>(steps.size()) : value;
+  switch (reduce) {
+    case StepReduce::kLast:
+      return steps.back().score;
+    case StepReduce::kMin:
+      return least;
+    case StepReduce::kMean:
+      return sum / static_cast<double>(steps.size());
+    case StepReduce::kProduct:
+      return product;
+    case StepReduce::kSum:
+      break;
+  }
+  return sum;
 }
 
 core::Result<void> check_process_folder(const ProcessRewardOptions& options) {

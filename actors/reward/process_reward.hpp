@@ -1,10 +1,10 @@
 // A reward source that is a process reward model: a language model that chooses among reward tokens
 // at a placeholder behind each step of a response (`troupe train prm`). A step's score is the
 // probability of the first reward token among them. A response is cut into steps at a separator;
-// blank pieces are no steps, and one without any text is a single step. A response of more steps than
-// kRewardSteps_max has the rest in its last. The model's own tokenizer and, where prompts are chats,
-// chat template make the tokens. Used on the reward role's device thread, numeric work on `team`;
-// bound: rows_max rows at a time, or one sample that is longer.
+// blank pieces are no steps, and one without any text is a single step. A response of more steps
+// than kRewardSteps_max has the rest in its last. The model's own tokenizer and, where prompts are
+// chats, chat template make the tokens. Used on the reward role's device thread, numeric work on
+// `team`; bound: rows_max rows at a time, or one sample that is longer.
 //
 // A score depends on its text alone: the same bits for any batch, thread count or process.
 #pragma once
@@ -23,16 +23,17 @@
 
 namespace troupe::actors {
 
-// How the scores of a response's steps become its score.
-enum class StepReduce { kLast, kMin, kMean, kProduct };
+// How the scores of a response's steps become its score. Where each is a reward of its own, they
+// count as their sum.
+enum class StepReduce { kLast, kMin, kMean, kProduct, kSum };
 
-// kLast for "last" and so on; none for any other name.
+// kLast for "last" and so on; none for any other name, "sum" among them.
 std::optional<StepReduce> step_reduce(std::string_view name);
 
 struct ProcessRewardOptions {
   std::filesystem::path folder;
   std::int64_t rows_max = 2048;
-  StepReduce reduce = StepReduce::kMean;
+  StepReduce reduce = StepReduce::kSum;
   bool gives_steps = true;  // scores of steps go with the score of the response
   // Where empty, what the model was trained with (its config.json); a separator that is in neither
   // is two newlines.
@@ -54,8 +55,8 @@ MarkedSteps mark_steps(std::string_view response,
                        const std::string& separator,
                        const std::string& placeholder);
 
-// The last, the least, the mean or the product, in the order of the steps, of which there is one at
-// least.
+// The last, the least, the mean, the product or the sum, in the order of the steps, of which there
+// is one at least.
 double reduced(StepReduce reduce, const std::vector<StepScore>& steps);
 
 // kConfig, naming the key to set: the folder has a score head, names no placeholder or no reward

@@ -16,9 +16,7 @@ using core::ErrorCode;
 
 class PythonReward final : public RewardCalls {
  public:
-  PythonReward(WorkerPool options,
-               std::unique_ptr<WorkerProcess> first,
-               PythonGreeting greeting)
+  PythonReward(WorkerPool options, std::unique_ptr<WorkerProcess> first, PythonGreeting greeting)
       : options_(std::move(options)),
         first_(std::move(first)),
         greeting_(std::move(greeting)),
@@ -110,8 +108,9 @@ class PythonReward final : public RewardCalls {
   }
 
   async::task<void> start(Slot* slot) {
-    auto job = [command = options_.command]()
-        -> core::Result<std::shared_ptr<std::unique_ptr<WorkerProcess>>> {
+    auto job =
+        [command =
+             options_.command]() -> core::Result<std::shared_ptr<std::unique_ptr<WorkerProcess>>> {
       auto process = std::make_unique<WorkerProcess>();
       TROUPE_TRY(process->start(command));
       return std::make_shared<std::unique_ptr<WorkerProcess>>(std::move(process));

@@ -69,26 +69,38 @@ core::Result<void> install(const fs::path& folder) {
     return core::fail(ErrorCode::kConfig, "reward.rule math: cannot write " + log.string());
   }
   core::ChildSpec spec;
-  spec.words = {"python3",    "-m",       "pip",       "install",
-                "--no-deps",  "--target", fresh.string(), "--disable-pip-version-check",
-                "--progress-bar", "off",  "--no-cache-dir", "--only-binary",
-                ":all:",      "-r",       list.string()};
+  spec.words = {"python3",
+                "-m",
+                "pip",
+                "install",
+                "--no-deps",
+                "--target",
+                fresh.string(),
+                "--disable-pip-version-check",
+                "--progress-bar",
+                "off",
+                "--no-cache-dir",
+                "--only-binary",
+                ":all:",
+                "-r",
+                list.string()};
   spec.descriptors = {{out.get(), 1}, {out.get(), 2}};
   TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("pip", std::move(spec)));
   const auto status = child.wait(kInstall);
   if (!status || *status != 0) {
-    return core::fail(ErrorCode::kConfig,
-                      "reward.rule math: pip could not install the packages of its list " +
-                          list.string() + " (" +
-                          (status ? core::how_it_ended(*status) : "it took longer than 10 min") +
-                          "): " + last_lines(log) +
-                          "; give the python3 of the PATH pip and a way to PyPI (PIP_INDEX_URL names "
-                          "a mirror), or copy " + folder.string() + " from a machine that has it");
+    return core::fail(
+        ErrorCode::kConfig,
+        "reward.rule math: pip could not install the packages of its list " + list.string() + " (" +
+            (status ? core::how_it_ended(*status) : "it took longer than 10 min") +
+            "): " + last_lines(log) +
+            "; give the python3 of the PATH pip and a way to PyPI (PIP_INDEX_URL names "
+            "a mirror), or copy " +
+            folder.string() + " from a machine that has it");
   }
   fs::rename(fresh, folder, error);
   if (!error) return {};
-  return core::fail(ErrorCode::kConfig, "reward.rule math: cannot rename " + fresh.string() + ": " +
-                                            error.message());
+  return core::fail(ErrorCode::kConfig,
+                    "reward.rule math: cannot rename " + fresh.string() + ": " + error.message());
 }
 
 }  // namespace

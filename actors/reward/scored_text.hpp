@@ -24,8 +24,8 @@ struct ScoredText {
   RewardReads reads() const {
     return chat ? RewardReads{false, data::prompt_columns(columns)} : RewardReads{};
   }
-  // Errors: the columns of the prompt are missing or malformed; kConfig: it is a chat, and the model
-  // has no template.
+  // Errors: the columns of the prompt are missing or malformed; kConfig: it is a chat, and the
+  // model has no template.
   core::Result<std::string> of(const RewardGroup& group, const std::string& response) const;
 };
 

@@ -1,8 +1,8 @@
 // A tokenised dataset for supervised training: answers and dialogues (sft), texts (pretrain), pairs
-// of a better and a worse answer (rm, dpo, ...), rated answers (kto), or texts with a label for each
-// of their steps (prm). All tokens lie in one array: a row takes 56 bytes, and 4 bytes per token, or
-// 5 with learn flags, and 4 per label. Built once, then
-// read-only. Bounds: those of table_reader.hpp, and SupervisedLimits.
+// of a better and a worse answer (rm, dpo, ...), rated answers (kto), or texts with a label for
+// each of their steps (prm). All tokens lie in one array: a row takes 56 bytes, and 4 bytes per
+// token, or 5 with learn flags, and 4 per label. Built once, then read-only. Bounds: those of
+// table_reader.hpp, and SupervisedLimits.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -35,14 +35,14 @@ struct SupervisedColumns {
   std::string prompt_key;  // for pairs; empty: `prompt`, or both answers hold the whole dialogue
   std::string chosen_key = "chosen";
   std::string rejected_key = "rejected";
-  std::string margin_key;           // for pairs; empty: no margin
+  std::string margin_key;  // for pairs; empty: no margin
   // For rated answers: true for a good one. For kSteps: a list, a label for each placeholder.
   std::string label_key = "label";
-  bool as_chat = false;             // render text prompts with the chat template
-  bool every_turn = false;          // learn all assistant turns of a dialogue, not only the last
-  std::string input_template;       // {} is replaced by the prompt; empty: no template
-  StepMarks steps;                  // of kSteps
-  std::string domain_key;  // of the column with a row's domain; empty: there is one teacher
+  bool as_chat = false;        // render text prompts with the chat template
+  bool every_turn = false;     // learn all assistant turns of a dialogue, not only the last
+  std::string input_template;  // {} is replaced by the prompt; empty: no template
+  StepMarks steps;             // of kSteps
+  std::string domain_key;      // of the column with a row's domain; empty: there is one teacher
   std::vector<std::string> domains{};  // one for each teacher; `other` as the last takes the rest
 };
 
@@ -61,7 +61,8 @@ struct SupervisedRow {
   std::span<const std::int32_t> prompt;  // empty for sequences
   std::span<const std::int32_t> answer;  // the whole sequence, the better answer, the rated answer
   std::span<const std::int32_t> rejected;
-  std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token (of kSteps: a label) is learned
+  std::span<const std::uint8_t>
+      learn;  // [answer] for sequences: 1 where the token (of kSteps: a label) is learned
   double margin = 0;
   bool desirable = true;
   std::string_view file;      // that the row is from
@@ -92,11 +93,11 @@ class SupervisedDataset {
   static SupervisedDataset of_tokens(std::span<const TokenRow> rows);
 
   // Reads `files`, paths separated by commas; `key` is the setting that holds them. Recognises rows
-  // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText and kSteps. Null `chat`: the model has
-  // no template. Errors name file and line. kData: a missing column, an empty answer, equal
-  // answers, labels that do not fit the placeholders, a row that is too long, a token outside the
-  // vocabulary, no rows. kConfig: no chat
-  // template or no end token where a row needs one. kNotFound: no such file.
+  // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText and kSteps. Null `chat`:
+  // the model has no template. Errors name file and line. kData: a missing column, an empty answer,
+  // equal answers, labels that do not fit the placeholders, a row that is too long, a token outside
+  // the vocabulary, no rows. kConfig: no chat template or no end token where a row needs one.
+  // kNotFound: no such file.
   static core::Result<SupervisedDataset> load(const std::string& files,
                                               std::string_view key,
                                               const SupervisedColumns& columns,

@@ -224,7 +224,8 @@ class Chain {
   UpdateAdvantages result_;
   double kl_sum_ = 0;
   std::int64_t samples_ = 0;
-  std::size_t differing_ = 0;  // samples of groups whose scores, or scores of steps, are not all equal
+  std::size_t differing_ =
+      0;  // samples of groups whose scores, or scores of steps, are not all equal
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Turns the scores of an update's samples into one advantage per token, in the order of
 // docs/algorithms.md, "From scores to advantages": normaliser, length shaping, clip, KL in the
-// reward, group step, rewards of steps, estimator, whitening. Sums run in ticket order, whatever the order of
-// arrival. Plain C++ on doubles, on the trainer's thread.
+// reward, group step, rewards of steps, estimator, whitening. Sums run in ticket order, whatever
+// the order of arrival. Plain C++ on doubles, on the trainer's thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,7 +1,7 @@
-// Builds the plan of a micro-batch of plain sequences in which chosen tokens are targets, or in which
-// some tokens are read at chosen places. Sequences never attend to each other. Only rows that predict
-// a target go to the head, and rows that follow a sequence's last prediction are left out. Pure functions on the caller's thread; plans are
-// reused without allocation.
+// Builds the plan of a micro-batch of plain sequences in which chosen tokens are targets, or in
+// which some tokens are read at chosen places. Sequences never attend to each other. Only rows that
+// predict a target go to the head, and rows that follow a sequence's last prediction are left out.
+// Pure functions on the caller's thread; plans are reused without allocation.
 #pragma once
 
 #include "runtime/core/result.hpp"

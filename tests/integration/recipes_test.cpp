@@ -76,9 +76,9 @@ class Recipes : public ::testing::TestWithParam<std::string> {
                         text.find("n_samples_per_prompt: 1\n") != text.npos;
     const bool code = text.find("rule: code") != text.npos;
     add({"--data.prompt_dataset", path(code ? "coded.jsonl" : "train.jsonl"),
-         "--data.prompt_max_len", "32",
-         "--rollout.batch_size", "4", "--rollout.n_samples_per_prompt", single ? "1" : "4",
-         "--rollout.max_new_tokens", "6", "--train.batch_size", single ? "2" : "8"});
+         "--data.prompt_max_len", "32", "--rollout.batch_size", "4",
+         "--rollout.n_samples_per_prompt", single ? "1" : "4", "--rollout.max_new_tokens", "6",
+         "--train.batch_size", single ? "2" : "8"});
     if (text.find("overlong_buffer_len") != text.npos) add({"--reward.overlong_buffer_len", "2"});
     if (text.find("workers:") != text.npos) add({"--reward.workers", "1"});
     if (text.find("process:") != text.npos) {
@@ -108,8 +108,8 @@ class Recipes : public ::testing::TestWithParam<std::string> {
   std::string make_process_model() {
     auto params = model::load_model(files_.model());
     EXPECT_TRUE(params) << (params ? "" : params.error().message);
-    (*params)->set_config_json(model::with_process_reward((*params)->spec().config_json,
-                                                          {"#", {"+", "-"}, "a"}));
+    (*params)->set_config_json(
+        model::with_process_reward((*params)->spec().config_json, {"#", {"+", "-"}, "a"}));
     const auto folder = files_ / "prm";
     const auto saved =
         model::save_model(**params, folder, model::StorageDtype::kF32, files_.model());

@@ -119,7 +119,8 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
   for (const RewardPart& part : reward_parts(config)) {
     if (part.folder.empty()) continue;
     const bool starts_critic = kind == "critic" && config.critic.model_name_or_path.empty() &&
-                               !part.process && part.folder == config.reward.model_name_or_path.front();
+                               !part.process &&
+                               part.folder == config.reward.model_name_or_path.front();
     if (part.role != role && !starts_critic) continue;
     TROUPE_TRY(add_model(all, reward_key(part), part.folder, part.role == role));
   }

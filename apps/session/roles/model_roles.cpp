@@ -239,7 +239,7 @@ core::Result<actors::ProcessRewardOptions> process_options(const config::TrainCo
   TROUPE_TRY_SET(options.folder, model::resolve_model(own.model_name_or_path));
   options.rows_max = config.train.micro_tokens_max;
   options.gives_steps = own.reduce == "steps";
-  options.reduce = actors::step_reduce(own.reduce).value_or(actors::StepReduce::kMean);
+  options.reduce = actors::step_reduce(own.reduce).value_or(actors::StepReduce::kSum);
   options.placeholder = own.placeholder_token;
   options.reward_tokens = own.reward_tokens;
   options.separator = own.step_separator;

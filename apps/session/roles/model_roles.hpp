@@ -57,9 +57,9 @@ core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
 
 // One reward of the configuration.
 struct RewardPart {
-  std::string name;    // in reward sets: a rule's, "http", a file's stem, a model folder's name
-  std::string role;    // "reward/0", "reward/rm-small"
-  std::string folder;  // of a learned model as configured; "" for a rule, Python file or server
+  std::string name;      // in reward sets: a rule's, "http", a file's stem, a model folder's name
+  std::string role;      // "reward/0", "reward/rm-small"
+  std::string folder;    // of a learned model as configured; "" for a rule, Python file or server
   bool process = false;  // a process reward model
   double weight = 1;
 };

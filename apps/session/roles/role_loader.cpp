@@ -404,8 +404,7 @@ Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConf
   if (config.reward.rule == "math") return actors::make_math_reward(workers, &say);
   if (config.reward.rule == "code") {
     const auto& code = config.reward.code;
-    return actors::make_code_reward(
-        {code.timeout_s, code.memory_mb, code.score == "all", workers});
+    return actors::make_code_reward({code.timeout_s, code.memory_mb, code.score == "all", workers});
   }
   const auto kind = actors::rule_kind(config.reward.rule);
   TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");

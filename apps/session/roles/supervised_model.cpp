@@ -18,11 +18,11 @@ const learn::Method& method_of_run(const config::TrainConfig& config) {
 core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
     const config::TrainConfig& config, const model::ElementsToRead& read) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
-  TROUPE_TRY_ASSIGN(
-      params,
-      model::load_elements(
-          folder, method_of_run(config).scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
-          static_cast<std::uint64_t>(config.train.seed), read));
+  TROUPE_TRY_ASSIGN(params,
+                    model::load_elements(folder,
+                                         method_of_run(config).scores ? model::HeadKind::kScore
+                                                                      : model::HeadKind::kLanguage,
+                                         static_cast<std::uint64_t>(config.train.seed), read));
   if (config.method == config::kPrm) {
     params->set_config_json(
         model::with_process_reward(params->spec().config_json, process_reward(config)));

@@ -1,8 +1,8 @@
 // The loss of a process reward model: at each placeholder of a text the model chooses among tokens,
-// and the cross entropy with the step's label is learned there and nowhere else (OpenRLHF's PRMLoss,
-// docs/algorithms.md). Computed in f64 on ATen tensors with autograd, from log-probs of the whole
-// vocabulary: among some tokens alone, a log-prob less the log-sum-exp of theirs is that of the
-// choice. Stateless; runs on the trainer's thread.
+// and the cross entropy with the step's label is learned there and nowhere else (OpenRLHF's
+// PRMLoss, docs/algorithms.md). Computed in f64 on ATen tensors with autograd, from log-probs of
+// the whole vocabulary: among some tokens alone, a log-prob less the log-sum-exp of theirs is that
+// of the choice. Stateless; runs on the trainer's thread.
 #pragma once
 
 #include "runtime/learn/supervised/loss.hpp"

@@ -45,8 +45,8 @@ struct StepTotals {
 
 // Sums over rows, for metrics.
 struct RowFigures {
-  double loss = 0;  // share of the step's loss
-  double nll = 0;   // of the tokens of first answers
+  double loss = 0;                    // share of the step's loss
+  double nll = 0;                     // of the tokens of first answers
   double rows = 0, first_tokens = 0;  // prm: both count placeholders
   // Scores or implicit rewards of better (kto: good) and of worse (kto: bad) answers.
   double chosen = 0, rejected = 0;

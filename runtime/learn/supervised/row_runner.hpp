@@ -1,7 +1,7 @@
 // Runs the data rows of one micro-batch through a model. Builds the forward plan for their kind
 // (sequences, single answers, pairs of answers to a shared prompt, or choices at placeholders) and
-// computes either the loss and its gradient, or the log-probs or scores alone. Reuses its plan and scratch. Part of
-// supervised_trainer.cpp, on whose thread it runs; numeric work on the team.
+// computes either the loss and its gradient, or the log-probs or scores alone. Reuses its plan and
+// scratch. Part of supervised_trainer.cpp, on whose thread it runs; numeric work on the team.
 #pragma once
 
 #include "runtime/core/check.hpp"
@@ -67,9 +67,8 @@ class RowRunner {
       if (settings_.method->steps()) {
         const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
         RowFigures figures;
-        const at::Tensor loss =
-            choice_loss(settings_, wanted_choices(rows, totals.choices), totals,
-                        out.logprobs.to(at::kDouble), figures);
+        const at::Tensor loss = choice_loss(settings_, wanted_choices(rows, totals.choices), totals,
+                                            out.logprobs.to(at::kDouble), figures);
         if (std::isfinite(figures.loss)) loss.backward();
         return figures;
       }

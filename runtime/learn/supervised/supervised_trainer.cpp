@@ -220,17 +220,17 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       for (const std::size_t row : micro)
         counts.back() += values_of_row(row);
     }
-    TROUPE_TRY_ASSIGN(
-        logprobs,
-        share_parts<double>(
-            model_->ranks(), counts,
-            [&](std::size_t i, std::vector<double>& to) -> Result<void> {
-              TROUPE_TRY_ASSIGN(own, runner_.choice_logprobs(
+    TROUPE_TRY_ASSIGN(logprobs,
+                      share_parts<double>(
+                          model_->ranks(), counts,
+                          [&](std::size_t i, std::vector<double>& to) -> Result<void> {
+                            TROUPE_TRY_ASSIGN(
+                                own, runner_.choice_logprobs(
                                          weights, picked(rows, micro_batches[i]), total.choices));
-              to.insert(to.end(), own.begin(), own.end());
-              return {};
-            },
-            weights.gate() != nullptr ? model_->passes() : nullptr));
+                            to.insert(to.end(), own.begin(), own.end());
+                            return {};
+                          },
+                          weights.gate() != nullptr ? model_->passes() : nullptr));
     std::vector<std::vector<double>> by_row(rows.size());
     auto next = logprobs.begin();
     for (const auto& micro : micro_batches) {

@@ -108,7 +108,7 @@ TEST_F(ProcessRewards, EachStepIsReadAtThePlaceholderBehindIt) {
   expect_near(score.steps, wanted);
   EXPECT_EQ(score.steps[0].end, 3u);
   EXPECT_EQ(score.steps[1].end, 8u) << "white space at a step's end is not of it";
-  EXPECT_NEAR(*score.value, (wanted[0] + wanted[1]) / 2, 1e-12);
+  EXPECT_NEAR(*score.value, wanted[0] + wanted[1], 1e-12);
   EXPECT_EQ(score.extra, R"({"steps":2})");
   EXPECT_NE(wanted[0], wanted[1]);
 }
@@ -134,6 +134,7 @@ TEST_F(ProcessRewards, ReducesTheScoresOfSteps) {
   EXPECT_EQ(reduced(StepReduce::kMin, steps), 0.25);
   EXPECT_EQ(reduced(StepReduce::kMean, steps), 0.5);
   EXPECT_EQ(reduced(StepReduce::kProduct, steps), 0.09375);
+  EXPECT_EQ(reduced(StepReduce::kSum, steps), 1.5);
   auto own = options();
   own.reduce = StepReduce::kMin;
   own.gives_steps = false;

@@ -245,9 +245,9 @@ TEST(Builder, RulesOfStepsAndWorkers) {
             "accepted");
   says(with({{"reward.process.reduce", {"min"}}}),
        "is read only with --reward.process.model_name_or_path");
-  says(with({{"reward.process.model_name_or_path", {"p"}},
-             {"reward.process.reward_tokens", {"+"}}}),
-       "needs two tokens or more");
+  says(
+      with({{"reward.process.model_name_or_path", {"p"}}, {"reward.process.reward_tokens", {"+"}}}),
+      "needs two tokens or more");
   says(with({{"reward.process.model_name_or_path", {"p"}},
              {"reward.process.reward_tokens", {"+", "+"}}}),
        "names a token twice");
