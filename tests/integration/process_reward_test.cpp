@@ -120,6 +120,7 @@ TEST_F(ProcessRewardRuns, AKilledRewardChangesNoBit) {
   expect_clean_ledger(killed.folder());
   EXPECT_EQ(hashes_of(whole.folder() / "ckpt" / checkpoint_name(10)),
             hashes_of(killed.folder() / "ckpt" / checkpoint_name(10)));
+  std::size_t stepped = 0;
   for (int update = 1; update <= 10; ++update) {
     char name[40];
     std::snprintf(name, sizeof name, "rollouts/step_%06d.jsonl", update);
