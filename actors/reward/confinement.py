@@ -27,6 +27,9 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 
+# Errors of a machine that is short of processes, memory or files.
+PASSING = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)
+
 # Numbers of system calls: clone, pivot_root, clone3, and those that are refused.
 CALLS = {
     "x86_64": dict(audit=0xC000003E, clone=56, pivot_root=155, clone3=435, refused=(

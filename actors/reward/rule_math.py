@@ -87,7 +87,11 @@ class Helper:
     def ask(self, label, response):
         """right, wrong, unparsed, label (which cannot be parsed), or stuck."""
         if not self.pid:
-            self.start()
+            try:
+                self.start()
+            except OSError as error:  # the machine is short of something: another worker tries again
+                print("the rule math cannot start its helper now:", error, file=sys.stderr)
+                os._exit(75)
         began, used = time.monotonic(), processor_seconds(self.pid)
         verdict = b""
         try:
