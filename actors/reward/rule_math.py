@@ -8,8 +8,7 @@ import select
 import signal
 import time
 
-CPU_S_MAX = 5  # of one comparison
-WALL_S_MAX = 20  # the same where the machine is busy
+WALL_SHARE = 4  # a comparison may last so many times its processor time, where the machine is busy
 MEMORY_MAX = 2 << 30
 
 
@@ -46,8 +45,8 @@ def processor_seconds(pid):
 class Helper:
     """A child that compares one pair after another; another takes its place when it is stuck."""
 
-    def __init__(self, parse, verify):
-        self.parse, self.verify, self.pid = parse, verify, 0
+    def __init__(self, parse, verify, seconds):
+        self.parse, self.verify, self.seconds, self.pid = parse, verify, seconds, 0
 
     def start(self):
         ours_in, theirs_out = os.pipe()
@@ -105,7 +104,7 @@ class Helper:
                     continue
                 waited, now = time.monotonic() - began, processor_seconds(self.pid)
                 busy = waited if now is None or used is None else now - used
-                if busy > CPU_S_MAX or waited > WALL_S_MAX:
+                if busy > self.seconds or waited > WALL_SHARE * self.seconds:
                     break
         except OSError:
             verdict = b""
@@ -122,7 +121,7 @@ class Rule:
         logging.disable(logging.CRITICAL)  # it warns of every time limit that is left to us
         from math_verify import parse, verify
         compared(parse, verify, "1/2", "$\\frac{1}{2}$")  # loads what it loads late
-        self.helper = Helper(parse, verify)
+        self.helper = Helper(parse, verify, settings["seconds"])
 
     def wishes(self):
         return {"columns": [], "messages": False, "tokens": False}

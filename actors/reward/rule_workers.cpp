@@ -25,8 +25,6 @@ namespace fs = std::filesystem;
 using core::ErrorCode;
 
 constexpr std::chrono::minutes kInstall{10};
-// What a sample of `math` may take at the longest; rule_math.py ends it after 20 s.
-constexpr std::chrono::seconds kMathSample{22};
 
 core::Result<fs::path> troupe_home() {
   const auto variable = [](const char* name) {
@@ -38,6 +36,11 @@ core::Result<fs::path> troupe_home() {
   return core::fail(ErrorCode::kConfig,
                     "reward.rule math: neither TROUPE_HOME nor HOME names a folder for its "
                     "packages; set TROUPE_HOME");
+}
+
+// Of a sample that may take so long: beside that, it is started and ended.
+core::Duration sample_time(double seconds) {
+  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(seconds + 2));
 }
 
 std::string key_of_list() {
@@ -130,15 +133,15 @@ core::Result<fs::path> math_packages(const std::function<void(const std::string&
 }
 
 core::Result<std::unique_ptr<RewardCalls>> make_math_reward(
-    std::size_t workers, const std::function<void(const std::string&)>& say) {
+    std::size_t workers, const std::function<void(const std::string&)>& say, double seconds) {
   TROUPE_TRY_ASSIGN(folder, math_packages(say));
-  const nlohmann::json settings = {{"packages", folder.string()}};
+  const nlohmann::json settings = {{"packages", folder.string()}, {"seconds", seconds}};
   WorkerPool pool;
   pool.name = "math";
   pool.where = "rule math";
   pool.command = {"python3", "-c", kMathWorkerSource, settings.dump(), "3"};
   pool.workers = workers;
-  pool.sample_time = kMathSample;
+  pool.sample_time = sample_time(4 * seconds);  // as long as rule_math.py waits
   return make_worker_reward(std::move(pool));
 }
 
@@ -151,9 +154,7 @@ core::Result<std::unique_ptr<RewardCalls>> make_code_reward(const CodeRewardOpti
   pool.where = "rule code";
   pool.command = {"python3", "-c", kCodeWorkerSource, settings.dump(), "3"};
   pool.workers = options.workers;
-  // Beside the program's own time: to start and to end it.
-  pool.sample_time = std::chrono::duration_cast<core::Duration>(
-      std::chrono::duration<double>(options.timeout_s + 2));
+  pool.sample_time = sample_time(options.timeout_s);
   return make_worker_reward(std::move(pool));
 }
 

@@ -25,10 +25,11 @@ core::Result<std::filesystem::path> math_packages(
     const std::function<void(const std::string&)>& say);
 
 // 1 where the answer in a response equals the label as mathematics, else 0; an answer that cannot
-// be read, or that takes too long, is 0 and counted (`math_unparsed`, `math_stuck` beside the
-// scores). A label that cannot be read has no score. Errors: those of math_packages; kConfig.
+// be read, or that takes more than `seconds` of processor time, is 0 and counted (`math_unparsed`,
+// `math_stuck` beside the scores). A label that cannot be read has no score. Errors: those of
+// math_packages; kConfig.
 core::Result<std::unique_ptr<RewardCalls>> make_math_reward(
-    std::size_t workers, const std::function<void(const std::string&)>& say);
+    std::size_t workers, const std::function<void(const std::string&)>& say, double seconds = 5);
 
 struct CodeRewardOptions {
   double timeout_s = 10;         // of a program, all its tests together

@@ -47,7 +47,7 @@ using Values = std::vector<std::optional<double>>;
 class MathRule : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto made = make_math_reward(1, nullptr);
+    auto made = make_math_reward(1, nullptr, 1);
     why_ = made ? "" : made.error().message;
     if (made) stage_ = new CallsStage(std::move(*made));
   }
