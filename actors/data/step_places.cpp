@@ -32,6 +32,7 @@ std::vector<experience::StepReward> weighed_steps(
     std::span<const std::vector<experience::StepReward>> lists, std::span<const double> weights) {
   std::map<std::uint32_t, double> by_token;
   for (std::size_t i = 0; i < lists.size(); ++i) {
+    if (weights[i] == 0) continue;
     for (const experience::StepReward& step : lists[i])
       by_token[step.token] += weights[i] * step.reward;
   }
