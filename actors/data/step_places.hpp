@@ -17,7 +17,7 @@ std::vector<experience::StepReward> at_tokens(std::span<const StepScore> steps,
                                               std::span<const std::uint32_t> ends);
 
 // The rewards of several rewards' steps, in the order of the lists, added by token. `weights`: one
-// for each list.
+// for each list; a list of weight 0 is left out.
 std::vector<experience::StepReward> weighed_steps(
     std::span<const std::vector<experience::StepReward>> lists, std::span<const double> weights);
 

@@ -61,14 +61,21 @@ def mount(source, target, kind, flags, data=None):
     checked(LIBC.mount(text[0], text[1], text[2], ctypes.c_ulong(flags), text[3]), f"mount {target}")
 
 
+def interpreter():
+    """The path of this interpreter, without links among its folders; its own name says which environment it is of."""
+    folder, name = os.path.split(sys.executable)
+    return os.path.join(os.path.realpath(folder), name)
+
+
 def readable_paths():
     """What the interpreter needs to read."""
     wanted = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime",
               "/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"]
-    wanted += [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.dirname(sys.executable)),
-               os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))]
+    own = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.dirname(interpreter())),
+           os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))]
     home = os.path.expanduser("~/.local/")  # which an isolated interpreter does not read
-    wanted += [path for path in sys.path if path.endswith("-packages") and not path.startswith(home)]
+    own += [path for path in sys.path if path.endswith("-packages") and not path.startswith(home)]
+    wanted += [os.path.realpath(path) for path in own]
     kept = []
     for path in wanted:
         inside = any(path == other or path.startswith(other + "/") for other in kept)
@@ -136,7 +143,7 @@ class Confinement:
             raise Refusal(f"the rule code cannot confine programs on {sys.platform} {platform.machine()}")
         self.filter = Filter(self.calls)
         self.root = "/proc"  # a folder that is there, and that the program shall not have
-        self.paths = readable_paths()
+        self.paths, self.python = readable_paths(), interpreter()
         self.user = os.geteuid(), os.getegid()
         self.apart = APART if os.geteuid() == 0 else APART | CLONE_NEWUSER
         prctl(PR_SET_DUMPABLE, 0)  # no other process of this user may read the tests here
@@ -165,7 +172,7 @@ class Confinement:
                 os.close(into)
                 os.close(told)
                 self.prepare(program, read, write, seconds)
-                os.execve(sys.executable, [sys.executable, "-I", "/tmp/program.py"],
+                os.execve(self.python, [self.python, "-I", "/tmp/program.py"],
                           {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/tmp", "TMPDIR": "/tmp",
                            "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"})
             except BaseException as error:

@@ -98,7 +98,7 @@ TEST_F(StepRows, ADialogueMayHoldThePlaceholders) {
   auto rows = load(R"({"input": [{"role": "user", "content": "q"}, )"
                    R"({"role": "assistant", "content": "a#b#"}], "label": ["+", "+"]})");
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_EQ(placed(rows->row(0)).substr(21), "#.#.");
+  EXPECT_EQ(placed(rows->row(0)).substr(21), ".#.#.");
 }
 
 TEST_F(StepRows, BadRowsAreNamed) {
