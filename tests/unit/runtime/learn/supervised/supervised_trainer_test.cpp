@@ -80,7 +80,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
       return text;
     };
     for (int i = 0; i < 6 && method->steps(); ++i) {
-      out << R"({"input": ")" << word(3 + rng.next_below(9)) << "#" << word(1 + rng.next_below(9))
+      out << R"({"input": ")" << word(9 + rng.next_below(12)) << "#" << word(4 + rng.next_below(12))
           << R"(#1", "label": [)" << (i % 2 == 0 ? R"("+", "-")" : "0.125, 1") << "]}\n";
     }
     for (int i = 0; i < 6 && !method->steps(); ++i) {
