@@ -236,20 +236,20 @@ TEST_F(CodeRule, ItReadsNeitherTheHostsFilesNorTheAnswers) {
   std::ofstream(file) << "the answers";
   EXPECT_EQ(prints(raising("open('" + file.string() + "').read()"), "FileNotFoundError"), 1.0);
   std::filesystem::remove(file);
-  EXPECT_EQ(prints("import gc, sys, os\nfound = [one for one in gc.get_objects() "
-                   "if '9' * 7 in str(one)[:1000]]\n"
-                   "print(len(found), sys.argv[1:], '9' * 7 in str(os.environ))",
-                   "0 [] False"),
+  EXPECT_EQ(prints("import os, sys; print(sys.argv[1:], 'asserts' in str(os.environ))", "[] False"),
             1.0);
   // The value that is wanted stays with the judge; one that claims to equal everything is not it.
-  EXPECT_EQ(judged(*stage_, R"(["assert f() == 9999999"])",
+  EXPECT_EQ(judged(*stage_, R"(["assert f() == 7391846"])",
                    {"class Any:\n    def __eq__(self, other): return True\ndef f(): return Any()"})
                 .values,
             (Values{0}));
+  // One that knows what it looks for, without spelling it, does not find it.
   EXPECT_EQ(
-      judged(*stage_, R"(["assert f() == 9999999"])",
-             {"import gc\ndef f():\n    for one in gc.get_objects():\n"
-              "        if isinstance(one, dict) and '9' * 7 in str(one)[:5000]: return 9999999"})
+      judged(*stage_, R"(["assert f() == 7391846"])",
+             {"import gc\ndef f():\n    wanted = ''.join(map(chr, (55, 51, 57, 49, 56, 52, 54)))\n"
+              "    for one in gc.get_objects():\n"
+              "        if isinstance(one, (dict, list)) and wanted in str(one)[:5000]:\n"
+              "            return int(wanted)"})
           .values,
       (Values{0}));
 }
