@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -211,14 +212,13 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
                                                 std::span<const data::SupervisedRow> rows,
                                                 const StepTotals& total) {
     const auto micro_batches = pack(rows, count_of(settings_.optim.ranks));
-    const auto values_of_row = [&](std::size_t row) {
-      return (rows[row].labels.size() + rows[row].shares.size()) * total.choices.size();
-    };
+    std::vector<std::size_t> of_row;
+    for (const data::SupervisedRow& row : rows)
+      of_row.push_back((row.labels.size() + row.shares.size()) * total.choices.size());
     std::vector<std::size_t> counts;
     for (const auto& micro : micro_batches) {
-      counts.push_back(0);
-      for (const std::size_t row : micro)
-        counts.back() += values_of_row(row);
+      const auto own = picked(of_row, micro);
+      counts.push_back(std::accumulate(own.begin(), own.end(), std::size_t{0}));
     }
     TROUPE_TRY_ASSIGN(logprobs,
                       share_parts<double>(
@@ -231,22 +231,10 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
                             return {};
                           },
                           weights.gate() != nullptr ? model_->passes() : nullptr));
-    std::vector<std::vector<double>> by_row(rows.size());
-    auto next = logprobs.begin();
-    for (const auto& micro : micro_batches) {
-      for (const std::size_t row : micro) {
-        const auto end = next + static_cast<std::ptrdiff_t>(values_of_row(row));
-        by_row[row].assign(next, end);
-        next = end;
-      }
-    }
-    logprobs.clear();
-    for (const auto& values : by_row)
-      logprobs.insert(logprobs.end(), values.begin(), values.end());
     SupervisedEvaluation out;
     RowFigures figures;
-    choice_loss(settings_.loss, wanted_choices(rows, total.choices), total, tensor_of(logprobs),
-                figures);
+    choice_loss(settings_.loss, wanted_choices(rows, total.choices), total,
+                tensor_of(in_row_order(logprobs, micro_batches, of_row)), figures);
     out.metrics.emplace_back("eval/loss", figures.loss);
     add_comparisons(figures, total, out.metrics);
     return out;
