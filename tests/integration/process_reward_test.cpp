@@ -140,6 +140,33 @@ TEST_F(ProcessRewardRuns, AKilledRewardChangesNoBit) {
   EXPECT_EQ(stepped, 160u);
 }
 
+// Without a checkpoint: what was sampled and scored comes from the experience log, steps and all.
+TEST_F(ProcessRewardRuns, AKilledHeadGoesOnWithTheStepsOfItsLog) {
+  const std::vector<std::string> more = {"--reward.process.model_name_or_path",
+                                         process_model(),
+                                         "--rollout.max_new_tokens",
+                                         "12",
+                                         "--ckpt.save_steps",
+                                         "0",
+                                         "--cluster.transport",
+                                         "loopback",
+                                         "--train.max_steps",
+                                         "200"};
+  CompanyRun whole(files_, "whole", more);
+  ASSERT_EQ(whole.wait(), 0) << whole.output();
+  {
+    CompanyRun killed(files_, "killed", more);
+    ASSERT_TRUE(killed.await_steps(8)) << killed.output();
+    killed.signal(SIGKILL);
+    ASSERT_TRUE(killed.wait());
+  }
+  CompanyRun again(files_, "killed", more);
+  ASSERT_EQ(again.wait(), 0) << again.output();
+  EXPECT_NE(again.output().find("are in the experience log"), std::string::npos) << again.output();
+  EXPECT_EQ(hashes_of(whole.folder() / "ckpt" / checkpoint_name(200)),
+            hashes_of(again.folder() / "ckpt" / checkpoint_name(200)));
+}
+
 TEST_F(ProcessRewardRuns, OneComesAndGoesOnALiveRun) {
   CompanyRun run(files_, "live", {"--train.max_steps", "100000", "--ckpt.save_steps", "0"});
   ASSERT_TRUE(run.await_steps(1)) << run.output();
