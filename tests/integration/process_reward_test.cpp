@@ -163,8 +163,8 @@ TEST_F(ProcessRewardRuns, AKilledHeadGoesOnWithTheStepsOfItsLog) {
   CompanyRun again(files_, "killed", more);
   ASSERT_EQ(again.wait(), 0) << again.output();
   EXPECT_NE(again.output().find("are in the experience log"), std::string::npos) << again.output();
-  EXPECT_EQ(hashes_of(whole.folder() / "ckpt" / checkpoint_name(200)),
-            hashes_of(again.folder() / "ckpt" / checkpoint_name(200)));
+  EXPECT_EQ(hashes_of(whole.folder() / "ckpt" / checkpoint_name(60)),
+            hashes_of(again.folder() / "ckpt" / checkpoint_name(60)));
 }
 
 TEST_F(ProcessRewardRuns, OneComesAndGoesOnALiveRun) {
