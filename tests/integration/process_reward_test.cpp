@@ -151,7 +151,7 @@ TEST_F(ProcessRewardRuns, AKilledHeadGoesOnWithTheStepsOfItsLog) {
                                          "--cluster.transport",
                                          "loopback",
                                          "--train.max_steps",
-                                         "200"};
+                                         "60"};
   CompanyRun whole(files_, "whole", more);
   ASSERT_EQ(whole.wait(), 0) << whole.output();
   {
