@@ -53,6 +53,37 @@ void RewardFlags::add_to(std::vector<Flag>& flags) {
                    "of --http: openrlhf (lists), or sample ({prompt, response, label})"});
   flags.push_back({"--deadline", &deadline_s, "longest wait for one batch of scores, seconds",
                    false, 0.001, 86400});
+  judge.add_to(flags);
+}
+
+void JudgeFlags::add_to(std::vector<Flag>& flags) {
+  flags.push_back({"--judge", &urls,
+                   "URL of a model that judges, as http://HOST:PORT/v1; repeated, they share the "
+                   "requests"});
+  flags.push_back({"--judge-model", &model, "of --judge: the model's name at its server"});
+  flags.push_back({"--rubric", &rubric, "of --judge: the YAML file that says what it is asked"});
+  flags.push_back({"--judge-key", &key, "of --judge: where the API key is, env:NAME or file:PATH"});
+}
+
+core::Result<void> JudgeFlags::check() const {
+  const bool more = !model.empty() || !rubric.empty() || !key.empty();
+  if (!given() && more) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--rubric, --judge-model and --judge-key are read with --judge; give the URL "
+                      "of the judge");
+  }
+  if (given() && rubric.empty()) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--judge needs a file that says what it is asked; give --rubric");
+  }
+  return {};
+}
+
+void JudgeFlags::fill(config::TrainConfig& config) const {
+  config.reward.judge = split_urls(urls);
+  config.reward.judge_model = model;
+  config.reward.judge_rubric = rubric;
+  config.reward.judge_key = key;
 }
 
 core::Result<void> RewardFlags::check_label(const std::string& label_key) const {
@@ -68,8 +99,9 @@ core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const 
 }
 
 core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
-  if (!rule.empty() + !python.empty() + !http.empty() != 1) {
-    return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python and --http");
+  TROUPE_TRY(judge.check());
+  if (!rule.empty() + !python.empty() + !http.empty() + judge.given() != 1) {
+    return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python, --http and --judge");
   }
   if (!rule.empty() && !actors::rule_kind(rule)) {
     return core::fail(core::ErrorCode::kConfig,
@@ -95,6 +127,7 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
   config.reward.workers = workers;
   config.reward.http = split_urls(http);
   config.reward.http_format = http_format;
+  judge.fill(config);
   return make_reward(config);
 }
 
@@ -109,6 +142,11 @@ core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::sett
   std::vector<std::pair<std::string, std::string>> all = {
       {"--rule", rule}, {"--pattern", pattern}, {"--python", code}, {"--http", urls}};
   if (http_format != "openrlhf") all.emplace_back("--http-format", http_format);
+  if (judge.given()) {
+    TROUPE_TRY_ASSIGN(rubric, file_identity(judge.rubric));
+    all.emplace_back("--judge-model", judge.model);
+    all.emplace_back("--rubric", rubric);
+  }
   return all;
 }
 

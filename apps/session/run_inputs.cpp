@@ -13,17 +13,23 @@ namespace {
 
 using core::ErrorCode;
 
+core::Result<std::unique_ptr<actors::RewardCalls>> made(const config::TrainConfig& config,
+                                                        const RewardPart& part) {
+  const config::TrainConfig own = config_of(config, part);
+  return part.kind == RewardPart::Kind::kJudge ? make_judge(own) : make_reward(own);
+}
+
 // Which columns the configured rewards read beside the texts. Skips a reward that cannot be loaded
 // here: its own role will report that.
 actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {
-    if (!part.folder.empty()) {
+    if (part.kind == RewardPart::Kind::kModel) {
       const data::DatasetColumns columns{.input_key = config.data.input_key,
                                          .input_template = config.data.input_template};
       for (std::string& name : data::prompt_columns(columns))
         read.columns.push_back(std::move(name));
-    } else if (auto source = make_reward(config)) {
+    } else if (auto source = made(config, part)) {
       const actors::RewardReads own = (*source)->reads();
       read.all_columns = read.all_columns || own.all_columns;
       read.columns.insert(read.columns.end(), own.columns.begin(), own.columns.end());
@@ -119,7 +125,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
   if (!models) return inputs;
-  if (reward_parts(config).front().folder.empty()) {
+  if (run_rewards(config).front().kind == RewardPart::Kind::kSource) {
     TROUPE_TRY_SET(inputs.reward, make_reward(config));
   }
   TROUPE_TRY_SET(inputs.params, model::load_model(folder));

@@ -38,7 +38,12 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
   if (has_critic(config)) add_ranks("critic", actors::kCriticRole, config.critic.ranks);
   if (config.method != config::kPpo) return roles;
   for (const RewardPart& part : reward_parts(config)) {
-    const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
+    // What asks others and computes nothing shares a process.
+    std::string node = part.kind == RewardPart::Kind::kModel ? "reward-" + part.name : "reward";
+    if (!part.set.empty()) {
+      node = "reward-eval";
+      if (part.kind == RewardPart::Kind::kModel) node += "-" + part.set + "-" + part.name;
+    }
     add("reward", part.role, node);
   }
   if (has_reference(config)) add("reference", "reference/0", "reference");

@@ -34,6 +34,7 @@ struct AttachOptions {
   JoinFlags join;
   std::string name, python, rule, pattern, http_format = "openrlhf", model;
   std::vector<std::string> http;
+  JudgeFlags judge;
   std::int64_t workers = 1;
   std::string normalize = "none", input_key = "input", log, formula;
   std::string device = "cpu";  // where `model` computes
@@ -78,13 +79,14 @@ Result<void> check_formula(const AttachOptions& options) {
 // The source of scores that the flags name. `team`: computes the scores of --model.
 Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& options,
                                                       core::TeamRunner& team) {
+  TROUPE_TRY(options.judge.check());
   const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
-                    !options.model.empty();
+                    !options.model.empty() + options.judge.given();
   if (given != 1) {
     return core::fail(
         ErrorCode::kConfig,
-        "give exactly one of --python FILE, --rule exact|last_number|regex, --http URL, --model "
-        "FOLDER");
+        "give exactly one of --python FILE, --rule exact|last_number|regex, --http URL, --judge "
+        "URL, --model FOLDER");
   }
   if (options.normalize != "none" && options.normalize != "stored") {
     return core::fail(ErrorCode::kConfig,
@@ -104,6 +106,7 @@ Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& optio
   config.reward.workers = options.workers;
   config.reward.http = split_urls(options.http);
   config.reward.http_format = options.http_format;
+  options.judge.fill(config);
   if (options.http_format != "openrlhf" && options.http_format != "sample") {
     return core::fail(ErrorCode::kConfig, "--http-format: there is no format '" +
                                               options.http_format +
@@ -238,14 +241,7 @@ Result<void> attach_behind(const AttachOptions& options) {
 
 Result<void> run_attach(Words words) {
   AttachOptions options;
-  TROUPE_TRY_ASSIGN(
-      runs,
-      read_flags(
-          "attach",
-          "troupe attach reward: adds a reward to a run that goes on; it "
-          "scores in this process until it is detached, the run ends or "
-          "Ctrl-C, or behind it with --background",
-          {{"--name", &options.name, "name of the reward in the run"},
+  std::vector<Flag> flags = {{"--name", &options.name, "name of the reward in the run"},
            {"--weight", &options.weight, "factor of its score"},
            {"--formula", &options.formula, "how the run's rewards become one score from then on"},
            {"--python", &options.python, "file with reward_func"},
@@ -268,8 +264,13 @@ Result<void> run_attach(Words words) {
            {"--background", &options.background,
             "return once the reward is attached; it scores on in a process of its own"},
            {"--log", &options.log,
-            "of --background: its output; RUN/nodes/attach-NAME.log, else here"}},
-          options, words));
+            "of --background: its output; RUN/nodes/attach-NAME.log, else here"}};
+  options.judge.add_to(flags);
+  TROUPE_TRY_ASSIGN(runs, read_flags("attach",
+                                     "troupe attach reward: adds a reward to a run that goes on; it "
+                                     "scores in this process until it is detached, the run ends or "
+                                     "Ctrl-C, or behind it with --background",
+                                     flags, options, words));
   if (!runs) return {};
   TROUPE_TRY(check_name(options));
   TROUPE_TRY(check_formula(options));

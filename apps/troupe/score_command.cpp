@@ -47,7 +47,8 @@ Result<void> check(const ScoreOptions& options) {
   }
   if (!options.model.empty() && options.reward.given()) {
     return fail(ErrorCode::kConfig,
-                "troupe score: give --model (a reward model) or one of --rule, --python, --http");
+                "troupe score: give --model (a reward model) or one of --rule, --python, --http, "
+                "--judge");
   }
   if (options.stored && options.model.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
@@ -122,6 +123,7 @@ class Scoring {
     const bool seen = rendered != columns.end() && rendered->is_string();
     actors::RewardGroup group{seen ? rendered->get<std::string>() : row.prompt, row.label,
                               row.columns_json};
+    if (options_.reward.judge.given()) group.messages = row.messages;
     group.samples.push_back({columns[options_.keys.response].get<std::string>()});
     return group;
   }

@@ -92,6 +92,7 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   TROUPE_TRY(add_files(all, "data.prompt_dataset", config.data.prompt_dataset));
   TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
   TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
+  TROUPE_TRY(add_files(all, "reward.judge_rubric", config.reward.judge_rubric, true));
   TROUPE_TRY(add_files(all, "algo.advantage_file", config.algo.advantage_file, true));
   return all;
 }
@@ -116,6 +117,10 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
     TROUPE_TRY(add_model(all, actor, config.actor.model_name_or_path, false));
   }
   for (const RewardPart& part : reward_parts(config)) {
+    if (part.role == role && part.kind == RewardPart::Kind::kJudge) {
+      const config::TrainConfig own = config_of(config, part);
+      TROUPE_TRY(add_files(all, "reward.judge_rubric", own.reward.judge_rubric, true));
+    }
     if (part.folder.empty()) continue;
     const bool starts_critic = kind == "critic" && config.critic.model_name_or_path.empty() &&
                                part.folder == config.reward.model_name_or_path.front();

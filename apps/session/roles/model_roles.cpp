@@ -1,7 +1,10 @@
 #include "apps/session/roles/model_roles.hpp"
 
+#include "actors/reward/judge_reward.hpp"
 #include "actors/reward/model_reward.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "runtime/config/eval_sets.hpp"
+#include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -99,6 +102,56 @@ std::string name_of_source(const config::TrainConfig& config) {
   return config.reward.http.empty() ? config.reward.rule : "http";
 }
 
+// The sets of a configuration that has passed its rules.
+std::vector<config::HeldOutSet> held_out_sets(const config::TrainConfig& config) {
+  auto sets = config::eval_sets(config);
+  TROUPE_CHECK(sets.has_value(), "the rules of the configuration know its held-out sets");
+  return std::move(*sets);
+}
+
+// Gives the rewards of a run and of its held-out sets their names and roles.
+class PartNames {
+ public:
+  // `set`: "" for the run's own.
+  std::vector<RewardPart> parts_of(const config::TrainConfig& config, const std::string& set) {
+    using Kind = RewardPart::Kind;
+    std::set<std::string> names;
+    std::vector<RewardPart> parts;
+    const auto add = [&](Kind kind, const std::string& name, const std::string& folder) {
+      RewardPart part;
+      part.kind = kind;
+      part.name = unique(name, names);
+      part.folder = folder;
+      part.set = set;
+      std::string instance = kind == Kind::kSource ? "0" : part.name;
+      if (!set.empty()) instance = "eval-" + set + "-" + part.name;
+      part.role = "reward/" + unique(instance, roles_);
+      const std::size_t place = parts.size();
+      if (place < config.reward.weights.size()) part.weight = config.reward.weights[place];
+      parts.push_back(std::move(part));
+    };
+    const auto& reward = config.reward;
+    if (!reward.rule.empty() || !reward.python.empty() || !reward.http.empty()) {
+      add(Kind::kSource, name_of_source(config), "");
+      if (set.empty()) names.insert("0");  // the role "reward/0" is taken
+    }
+    if (!reward.judge.empty()) add(Kind::kJudge, "judge", "");
+    for (const std::string& folder : reward.model_name_or_path)
+      add(Kind::kModel, stem_of(folder), folder);
+    return parts;
+  }
+
+ private:
+  static std::string unique(const std::string& name, std::set<std::string>& taken) {
+    std::string one = name;
+    for (int i = 2; !taken.insert(one).second; ++i)
+      one = name + "-" + std::to_string(i);
+    return one;
+  }
+
+  std::set<std::string> roles_;  // "0", "judge": without their kind
+};
+
 // Where the critic starts, and which key says so.
 struct CriticSource {
   std::string from;
@@ -125,8 +178,9 @@ core::Result<void> check_folder(const config::TrainConfig& config,
 }  // namespace
 
 core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat) {
-  for (const std::string& name : config.reward.model_name_or_path) {
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.kind != RewardPart::Kind::kModel) continue;
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
     TROUPE_TRY(actors::check_reward_folder(folder, as_chat));
   }
   return {};
@@ -134,6 +188,9 @@ core::Result<void> check_reward_models(const config::TrainConfig& config, bool a
 
 core::Result<void> check_model_roles(const config::TrainConfig& config) {
   TROUPE_TRY(check_reward_models(config, config.data.apply_chat_template));
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.kind == RewardPart::Kind::kJudge) TROUPE_TRY(make_judge(config_of(config, part)));
+  }
   if (has_critic(config)) {
     const CriticSource source = critic_source(config);
     TROUPE_TRY(check_folder(config, source.from, source.key));
@@ -206,26 +263,36 @@ core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
   return result;
 }
 
+std::vector<RewardPart> run_rewards(const config::TrainConfig& config) {
+  PartNames names;
+  return names.parts_of(config, "");
+}
+
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
-  std::vector<RewardPart> parts;
-  std::set<std::string> names;
-  const auto add = [&](const std::string& name, const std::string& folder) {
-    std::string unique = name;
-    for (int i = 2; !names.insert(unique).second; ++i)
-      unique = name + "-" + std::to_string(i);
-    RewardPart part{unique, folder.empty() ? "reward/0" : "reward/" + unique, folder, 1.0};
-    if (parts.size() < config.reward.weights.size()) {
-      part.weight = config.reward.weights[parts.size()];
-    }
-    parts.push_back(std::move(part));
-  };
-  if (!config.reward.rule.empty() || !config.reward.python.empty() || !config.reward.http.empty()) {
-    add(name_of_source(config), "");
-    names.insert("0");  // the role "reward/0" is taken
+  PartNames names;
+  std::vector<RewardPart> parts = names.parts_of(config, "");
+  for (const config::HeldOutSet& set : held_out_sets(config)) {
+    if (!set.own_rewards) continue;
+    for (RewardPart& part : names.parts_of(set.config, set.name))
+      parts.push_back(std::move(part));
   }
-  for (const std::string& folder : config.reward.model_name_or_path)
-    add(stem_of(folder), folder);
   return parts;
+}
+
+config::TrainConfig config_of(const config::TrainConfig& config, const RewardPart& part) {
+  for (const config::HeldOutSet& set : held_out_sets(config)) {
+    if (!part.set.empty() && set.name == part.set) return set.config;
+  }
+  return config;
+}
+
+core::Result<std::unique_ptr<actors::RewardCalls>> make_judge(const config::TrainConfig& config) {
+  actors::JudgeOptions options;
+  options.urls = config.reward.judge;
+  options.model = config.reward.judge_model;
+  TROUPE_TRY_SET(options.rubric, actors::read_rubric(config.reward.judge_rubric));
+  TROUPE_TRY_SET(options.key, actors::read_judge_key(config.reward.judge_key));
+  return actors::make_judge_reward(std::move(options));
 }
 
 core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(

@@ -4,6 +4,7 @@
 // loading thread. Stateless.
 #pragma once
 
+#include "actors/reward/reward_calls.hpp"
 #include "actors/reward/reward_source.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/team.hpp"
@@ -56,15 +57,28 @@ core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
 
 // One reward of the configuration.
 struct RewardPart {
+  enum class Kind { kSource, kJudge, kModel };  // a rule, Python file or server; a judge; a model
+  Kind kind = Kind::kSource;
   std::string name;    // in reward sets: a rule's, "http", a file's stem, a model folder's name
   std::string role;    // "reward/0", "reward/rm-small"
-  std::string folder;  // of a learned model as configured; "" for a rule, Python file or server
+  std::string folder;  // of a learned model as configured, else ""
   double weight = 1;
+  std::string set;  // of eval.sets, whose prompts alone it scores; "": of the run
 };
 
-// The rule, Python file or server first, then the models in order. Names are unique: a second
+// The rule, Python file or server first, then the judge, then the models in order; then those of
+// the sets of eval.sets that have their own. Names are unique in a set, roles in all: a second
 // folder of the same name gets "-2".
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
+
+// The rewards of the run alone.
+std::vector<RewardPart> run_rewards(const config::TrainConfig& config);
+
+// The configuration whose section `reward` has this part: the run's, or that of its set.
+config::TrainConfig config_of(const config::TrainConfig& config, const RewardPart& part);
+
+// A judge by reward.judge and its other keys. Errors (kConfig): those of its rubric, key and URLs.
+core::Result<std::unique_ptr<actors::RewardCalls>> make_judge(const config::TrainConfig& config);
 
 // Checks the folders of critic, reference and reward models before any role starts, so that a wrong
 // one is reported as an error of the configuration.

@@ -366,15 +366,20 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
   const core::Duration deadline = seconds_of(config.reward.deadline_s);
   for (const RewardPart& part : reward_parts(config)) {
     if (part.role != order.spawn.name) continue;
-    if (part.folder.empty()) {
-      auto source = std::move(shared_.reward);
+    const config::TrainConfig own = config_of(config, part);
+    if (part.kind == RewardPart::Kind::kJudge) {
+      TROUPE_TRY_ASSIGN(judge, make_judge(own));
+      return RoleRecipe{reward_factory(std::move(judge), deadline), &blocking_, nullptr};
+    }
+    if (part.kind == RewardPart::Kind::kSource) {
+      auto source = part.set.empty() ? std::move(shared_.reward) : nullptr;
       if (!source) {
-        TROUPE_TRY_SET(source, make_reward(config));
+        TROUPE_TRY_SET(source, make_reward(own));
       }
       return RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
     }
     TROUPE_TRY_ASSIGN(team, team_of(order));
-    TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, *team));
+    TROUPE_TRY_ASSIGN(source, make_model_reward(own, part.folder, *team));
     auto queued = actors::make_queued_reward(std::move(source));
     return RoleRecipe{reward_factory(std::move(queued), deadline), &compute_, team};
   }
@@ -398,6 +403,7 @@ Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConf
     return actors::make_python_reward(
         {config.reward.python, static_cast<std::size_t>(config.reward.workers)});
   }
+  if (config.reward.rule.empty()) return make_judge(config);
   const auto kind = actors::rule_kind(config.reward.rule);
   TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
   TROUPE_TRY_ASSIGN(rule, actors::make_rule_reward(*kind, config.reward.rule_pattern));
