@@ -29,6 +29,14 @@ bool names_evaluation(std::string_view figure) {
   return figure.starts_with("eval/") || figure.starts_with("-eval/");
 }
 
+// user:password@ before the first / of an address.
+bool holds_password(std::string_view address) {
+  const auto scheme = address.find("://");
+  if (scheme == std::string_view::npos || address.starts_with("sqlite")) return false;
+  const std::string_view rest = address.substr(scheme + 3);
+  return rest.substr(0, rest.find('/')).find('@') != std::string_view::npos;
+}
+
 // Tensor cores add in their own order. The log-probs of policy, reference and engines therefore
 // agree only if all of them use tensor cores.
 bool uses_tensor_cores(const TrainConfig& c) {
@@ -47,6 +55,7 @@ int sources_of(const TrainConfig& c) {
 }
 std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +
+         (c.reward.process.model_name_or_path.empty() ? 0 : 1) +
          (c.reward.judge.empty() ? 0 : 1);
 }
 bool names_secret(const Text& place) {
@@ -62,6 +71,42 @@ std::string eval_sets_fault(const TrainConfig& c) {
   const auto sets = eval_sets(c);
   return sets ? std::string() : sets.error().message;
 }
+// Whether a key of reward.process is set that needs the model.
+bool sets_process(const TrainConfig& c) {
+  const auto& own = c.reward.process;
+  const auto& usual = default_config().reward.process;
+  return own.reduce != usual.reduce || own.baseline != usual.baseline ||
+         !own.placeholder_token.empty() || !own.reward_tokens.empty() ||
+         !own.step_separator.empty();
+}
+bool sets_code(const TrainConfig& c) {
+  const auto& own = c.reward.code;
+  const auto& usual = default_config().reward.code;
+  return own.timeout_s != usual.timeout_s || own.memory_mb != usual.memory_mb ||
+         own.score != usual.score;
+}
+bool repeats(Texts texts) {
+  std::ranges::sort(texts);
+  return std::ranges::adjacent_find(texts) != texts.end();
+}
+
+std::size_t teachers_of(const TrainConfig& c) {
+  return c.teacher.model_name_or_path.size() + c.teacher.http.size();
+}
+bool misnames_domains(const TrainConfig& c) {
+  const std::size_t named = c.teacher.domains.size();
+  return named == 0 ? teachers_of(c) > 1 : named != teachers_of(c);
+}
+// A name that comes twice, or ""; `other` before the last is one, too.
+std::string_view repeated_domain(const Texts& domains) {
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    const bool early = domains[i] == "other" && i + 1 < domains.size();
+    if (early || std::ranges::count(domains, domains[i]) > 1) return domains[i];
+  }
+  return {};
+}
+constexpr std::string_view kTeacherAlone =
+    "is read only with a teacher: give --teacher.model_name_or_path or --teacher.http";
 
 // The size of a group with this many samples, if all have their maximum length.
 std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {

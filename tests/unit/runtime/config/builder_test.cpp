@@ -203,6 +203,30 @@ TEST(Builder, RulesOfTensorCoresAndOneProcess) {
   says(with({{"cluster.ca", "ca.pem"}}), "go together");
 }
 
+TEST(Builder, RulesOfLoggers) {
+  const auto with = [](std::vector<std::pair<const char*, const char*>> pairs) {
+    Builder builder = minimal();
+    for (const auto& [name, value] : pairs)
+      EXPECT_TRUE(builder.set({name, {value}, false, "test"})) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  EXPECT_EQ(with({{"logger.wandb", "true"}, {"logger.org", "us"}, {"logger.group", "g"}}),
+            "accepted");
+  EXPECT_EQ(with({{"logger.mlflow", "true"}, {"logger.mlflow_uri", "sqlite:////tmp/a@b/c.db"}}),
+            "accepted");
+  EXPECT_EQ(with({{"logger.mlflow", "true"}, {"logger.mlflow_uri", "http://host:5000/a@b"}}),
+            "accepted");
+  says(with({{"logger.project", ""}}), "logger.project: must name a project");
+  says(with({{"logger.org", "us"}}), "logger.org: is read only with --logger.wandb true");
+  says(with({{"logger.group", "g"}, {"logger.mlflow", "true"}}), "logger.group: is read only with");
+  says(with({{"logger.mlflow_uri", "http://h:1"}}), "is read only with --logger.mlflow true");
+  says(with({{"logger.mlflow", "true"}, {"logger.mlflow_uri", "https://me:pw@host/x"}}),
+       "logger.mlflow_uri: holds a password");
+}
+
 TEST(Builder, RulesOfRanks) {
   const auto with = [](std::vector<std::pair<const char*, std::vector<std::string>>> pairs) {
     Builder builder = minimal();
