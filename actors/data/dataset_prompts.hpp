@@ -34,6 +34,9 @@ struct DatasetPromptsOptions {
   std::uint64_t seed = 0;
 };
 
+// The prompt as a JSON list of messages, for rewards that read them; "" where the dataset has a text.
+std::string chat_json(const data::PromptRow& row);
+
 class DatasetPrompts final : public PromptSource {
  public:
   // `chat` is needed when columns.as_chat is set or a row holds messages. Errors: kData naming

@@ -43,7 +43,11 @@ class JudgeReward final : public RewardCalls {
       : options_(std::move(options)), servers_(std::move(urls), servers_options(options_.key)) {}
 
   std::string name() const override { return "judge"; }
-  RewardReads reads() const override { return {.messages = true}; }
+  RewardReads reads() const override {
+    RewardReads read;
+    read.messages = true;
+    return read;
+  }
 
   wire::Amounts amounts() const override {
     wire::Amounts amounts = servers_.amounts();

@@ -1,10 +1,12 @@
-// `troupe eval`: evaluates a model on held-out problems (pass@k, maj@k), or a reward model on pairs
-// (accuracy). Prints results with 95 % intervals, as a table or JSON. See docs/batch.md.
+// `troupe eval`: evaluates a model on held-out problems (pass@k, maj@k), a reward model on pairs
+// (accuracy), or two models against each other (win rate). Prints a table or JSON. See
+// docs/evaluation.md.
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
+#include "apps/troupe/batch/compare_models.hpp"
 #include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -39,6 +41,8 @@ struct EvalOptions {
   SamplingFlags sampling;
   RewardFlags reward;
   PairFlags pairs;
+  std::vector<std::string> compared;  // none, or two
+  std::string response_key = "response";
 };
 
 // Parses --k, such as "1,4,8": sorted, without repeats, each from 1 to the samples of a problem.
@@ -184,6 +188,23 @@ void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
                 "problems x " + std::to_string(options.samples) + " samples");
 }
 
+Result<void> compare_sides(const EvalOptions& options) {
+  if (!options.model.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe eval: --compare names both models; leave --model out");
+  }
+  CompareOptions compare;
+  compare.sides = options.compared;
+  compare.response_key = options.response_key;
+  compare.reward_model = options.pairs.model;
+  compare.source_key = options.source_key;
+  compare.out = options.out;
+  compare.samples = options.samples;
+  compare.json = options.json;
+  return compare_models(compare, options.prompts, options.reward, options.placement,
+                        options.engine, options.sampling);
+}
+
 Result<void> check(const EvalOptions& options) {
   if (options.prompts.data.empty()) {
     return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
@@ -192,12 +213,12 @@ Result<void> check(const EvalOptions& options) {
     if (options.reward.given()) {
       return fail(ErrorCode::kConfig,
                   "troupe eval: a reward model alone is evaluated on pairs, without --rule, "
-                  "--python and --http; --model names the model to sample");
+                  "--python, --http and --judge; --model names the model to sample");
     }
     return {};
   }
   if (options.model.empty()) {
-    return fail(ErrorCode::kConfig, "troupe eval: give --model or --reward-model");
+    return fail(ErrorCode::kConfig, "troupe eval: give --model, --reward-model or --compare");
   }
   return options.reward.check_label(options.prompts.label_key);
 }
@@ -216,6 +237,10 @@ Result<void> run_eval(Words words) {
        "for maj@k: group 1 of this expression is the answer, in place of what the rule compares"},
       {"--source-key", &options.source_key, "column that names sets of problems"},
       {"--out", &options.out, "also write samples (or pairs) and scores to this .jsonl file"},
+      {.name = "--compare", .target = &options.compared,
+       .help = "A B: win rate of one against the other; models, run folders or files of responses",
+       .words = 2},
+      {"--response-key", &options.response_key, "of --compare: column of a file's responses"},
       {"--json", &options.json, "one JSON object"},
       {"--device", &options.placement.device, kDeviceHelp},
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
@@ -227,6 +252,7 @@ Result<void> run_eval(Words words) {
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe eval: evaluate a model or a reward model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (!options.compared.empty()) return compare_sides(options);
   TROUPE_TRY(check(options));
   if (options.model.empty()) {
     return print_pair_accuracy(options.pairs, options.prompts, options.placement,

@@ -1,5 +1,6 @@
 // `troupe score`: scores every response in a file, and writes all rows, the best row of each
 // prompt, pairs, or rows for conditional training. Resumable. See docs/batch.md.
+#include "actors/data/dataset_prompts.hpp"
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/reward_flags.hpp"
@@ -123,7 +124,7 @@ class Scoring {
     const bool seen = rendered != columns.end() && rendered->is_string();
     actors::RewardGroup group{seen ? rendered->get<std::string>() : row.prompt, row.label,
                               row.columns_json};
-    if (options_.reward.judge.given()) group.messages = row.messages;
+    if (options_.reward.judge.given()) group.messages = actors::chat_json(row);
     group.samples.push_back({columns[options_.keys.response].get<std::string>()});
     return group;
   }
