@@ -40,11 +40,27 @@ std::optional<std::size_t> RewardSet::member(const std::string& name) const {
   return std::nullopt;
 }
 
-RewardSets::RewardSets(std::vector<RewardMember> first, std::string formula)
+RewardSets::RewardSets(std::vector<RewardMember> first,
+                       std::string formula,
+                       const std::vector<HeldOutRewards>& held_out)
     : first_(
           std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first), std::move(formula)})),
       sets_{{first_, false}} {
   TROUPE_CHECK(!first_->members.empty(), "a run has a reward");
+  std::uint64_t end = 0;
+  for (const HeldOutRewards& one : held_out) {
+    end += one.prompts;
+    const std::uint64_t number = kHeldOut_first + held_out_.size();
+    held_out_.emplace_back(end, one.members.empty() ? first_
+                                                    : std::make_shared<const RewardSet>(RewardSet{
+                                                          number, 0, one.members, one.formula}));
+  }
+}
+
+RewardSetPtr RewardSets::held_out(std::uint64_t place) const {
+  for (const auto& [end, set] : held_out_)
+    if (place < end) return set;
+  return first_;
 }
 
 core::Result<bool> RewardSets::add(const SetRewards& request) {
@@ -102,6 +118,8 @@ RewardSetPtr RewardSets::for_update(std::uint64_t update) const {
 
 RewardSetPtr RewardSets::numbered(std::uint64_t number) const {
   if (number == first_->number) return first_;
+  for (const auto& [end, set] : held_out_)
+    if (set->number == number) return set;
   for (const Entry& entry : sets_) {
     if (entry.set->number == number) return entry.set;
   }

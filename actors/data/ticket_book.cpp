@@ -80,7 +80,7 @@ std::uint64_t BookCounts::failed_groups() const {
   return std::accumulate(failed.begin(), failed.end(), std::uint64_t{0});
 }
 
-std::vector<experience::Ticket> TicketBook::issue(const Order& order, const RewardSetPtr& rewards) {
+std::vector<experience::Ticket> TicketBook::issue(const Order& order, const SetOfSlot& rewards) {
   std::vector<experience::Ticket> tickets;
   const std::int32_t wanted = order.samples > 0 ? order.samples : samples_;
   for (std::uint32_t slot = 0; slot < order.groups; ++slot) {
@@ -89,10 +89,11 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const Rewa
     const bool fresh = added || group.restored;
     if (added) {
       const experience::Ticket ticket{order.update, slot, 0};
-      group = fresh_group({ticket, prompts_.take(), wanted, {}}, order.version_min, rewards);
+      group = fresh_group({ticket, prompts_.take(), wanted, {}}, order.version_min,
+                          rewards(slot));
     } else if (group.restored) {
       group = fresh_group({group.ticket, group.prompt, wanted, std::move(group.replaced)},
-                          order.version_min, rewards);
+                          order.version_min, rewards(slot));
     }
     tickets.push_back(group.ticket);
     if (fresh) tell_issued(group);

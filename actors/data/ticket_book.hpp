@@ -58,7 +58,12 @@ class TicketBook {
   };
   // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order.
   // For an update that is open it gives the current tickets (a repeated request).
-  std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards);
+  // Each slot's group gets the set that `rewards` gives for it.
+  using SetOfSlot = std::function<RewardSetPtr(std::uint32_t slot)>;
+  std::vector<experience::Ticket> issue(const Order& order, const SetOfSlot& rewards);
+  std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards) {
+    return issue(order, [&rewards](std::uint32_t) { return rewards; });
+  }
   // A new ticket, with another prompt, for the slot of a group that failed or has no samples yet.
   // For a ticket that was replaced it gives the replacement. Any other ticket: kInvalidArgument.
   core::Result<experience::Ticket> reissue(const experience::Ticket& ticket,

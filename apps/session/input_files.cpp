@@ -113,7 +113,10 @@ class Look {
     if (ppo()) {
       TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, false));
       rows_seen("data.prompt_dataset", inputs.prompts->size());
-      if (inputs.evaluation) rows_seen("eval.dataset", inputs.evaluation->size());
+      for (const HeldOutInputs& set : inputs.evaluation) {
+        rows_seen(set.name.empty() ? "eval.dataset" : "eval.sets: " + set.name,
+                  set.prompts->size());
+      }
       if (!config_.data.pretrain_dataset.empty()) {
         seen_.push_back("data.pretrain_dataset: is there; its rows were not read");
       }

@@ -126,12 +126,13 @@ ordered_json ledger_json(const actors::CommittedGroup& committed) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& folder) {
+core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& folder,
+                                                       std::string source_key) {
   // What a head that was killed was about to replace.
   for (const std::filesystem::path& file : {folder.rollouts_file(0), folder.eval_file(0)})
     TROUPE_TRY(store::remove_leftovers(file.parent_path()));
   TROUPE_TRY_ASSIGN(ledger, store::Ledger::open(folder.ledger_file()));
-  return std::unique_ptr<RunFiles>(new RunFiles(folder, std::move(ledger)));
+  return std::unique_ptr<RunFiles>(new RunFiles(folder, std::move(ledger), std::move(source_key)));
 }
 
 core::Result<void> RunFiles::commit(std::uint64_t update,
@@ -182,9 +183,10 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
                          {"responses", std::move(responses)},
                          {"finish_reasons", std::move(reasons)},
                          {"tokens", std::move(tokens)}};
+    if (!committed.prompt->set.empty()) line["set"] = committed.prompt->set;
     const auto columns = ordered_json::parse(committed.prompt->columns, nullptr, false);
-    if (columns.is_object() && columns.contains("datasource")) {
-      const auto& source = columns["datasource"];
+    if (columns.is_object() && columns.contains(source_key_)) {
+      const auto& source = columns[source_key_];
       line["datasource"] = source.is_string() ? source.get<std::string>() : source.dump();
     }
     lines += line_of(line);

@@ -5,6 +5,7 @@
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "runtime/config/eval_sets.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 
@@ -64,10 +65,12 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
   return actors::DatasetPrompts::load(options, tokenizer, chat);
 }
 
-core::Result<void> check_formula(const config::TrainConfig& config) {
+// `set`: of eval.sets, whose rewards `config` has; "": the run's.
+core::Result<void> check_formula(const config::TrainConfig& config, const std::string& set = "") {
   auto formula = actors::RewardFormula::parse(config.reward.formula);
   auto fit = formula ? formula->check(data_options(config).rewards) : formula.failure();
   if (fit) return {};
+  if (!set.empty()) return core::fail(fit.error().within("eval.sets: " + set + ": formula"));
   return core::fail(ErrorCode::kConfig, "reward.formula: " + fit.error().message +
                                             "; change --reward.formula (docs/algorithms.md)");
 }
@@ -114,12 +117,21 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   TROUPE_TRY_SET(inputs.prompts, load_prompts(config, true, tokenizer, chat_ptr));
   TROUPE_TRY(check_rows(config, *inputs.prompts));
   inputs.notes = inputs.prompts->notes();
-  if (!config.eval.dataset.empty()) {
-    TROUPE_TRY_SET(inputs.evaluation, load_prompts(config, false, tokenizer, chat_ptr));
-    for (const std::string& note : inputs.evaluation->notes())
+  bool chats = inputs.prompts->has_chats();
+  TROUPE_TRY_ASSIGN(sets, config::eval_sets(config));
+  for (const config::HeldOutSet& set : sets) {
+    TROUPE_TRY(check_formula(set.config, set.name));
+    auto prompts = load_prompts(set.config, false, tokenizer, chat_ptr);
+    if (!prompts && !set.name.empty()) {
+      return core::fail(prompts.error().within("eval.sets: " + set.name));
+    }
+    if (!prompts) return prompts.failure();
+    for (const std::string& note : (*prompts)->notes())
       inputs.notes.push_back(note);
+    chats = chats || (*prompts)->has_chats();
+    inputs.evaluation.push_back({set.name, std::move(*prompts)});
   }
-  if (inputs.prompts->has_chats() || (inputs.evaluation && inputs.evaluation->has_chats())) {
+  if (chats) {
     TROUPE_TRY(check_reward_models(config, true));
   }
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));

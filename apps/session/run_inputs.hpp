@@ -9,13 +9,20 @@
 #include "runtime/model/params.hpp"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe::app {
 
+// A set of held-out prompts; `name` is "" for that of eval.dataset.
+struct HeldOutInputs {
+  std::string name;
+  std::unique_ptr<actors::DatasetPrompts> prompts;
+};
+
 struct RunInputs {
   std::unique_ptr<actors::DatasetPrompts> prompts;
-  std::unique_ptr<actors::DatasetPrompts> evaluation;  // null without eval.dataset
+  std::vector<HeldOutInputs> evaluation;  // that of eval.dataset first, then those of eval.sets
   std::vector<std::string> notes;                      // what the user should know
   // For roles of this process.
   std::unique_ptr<model::ParamStore> params;

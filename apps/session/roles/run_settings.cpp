@@ -252,7 +252,7 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   options.scoring.with_reference = has_reference(config);
   options.scoring.patience.away_max = seconds_of(config.reward.away_s);
   options.rewards.clear();
-  for (const RewardPart& part : reward_parts(config))
+  for (const RewardPart& part : run_rewards(config))
     options.rewards.push_back({part.name, part.role, part.weight});
   options.reward_formula = config.reward.formula;
   if (config.algo.dynamic_filtering_enable) {
@@ -266,6 +266,22 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   return options;
 }
 
+std::vector<actors::HeldOutRewards> held_out_rewards(
+    const config::TrainConfig& config, const std::vector<actors::RunPlan::HeldOut>& sets) {
+  const std::vector<RewardPart> parts = reward_parts(config);
+  std::vector<actors::HeldOutRewards> all;
+  for (const auto& set : sets) {
+    actors::HeldOutRewards& own = all.emplace_back();
+    own.prompts = set.groups;
+    for (const RewardPart& part : parts) {
+      if (part.set.empty() || part.set != set.name) continue;
+      own.members.push_back({part.name, part.role, part.weight});
+      own.formula = config_of(config, part).reward.formula;
+    }
+  }
+  return all;
+}
+
 core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
                                               actors::PromptSource& problems) {
   std::uint32_t crc = 0;
@@ -276,6 +292,8 @@ core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
     for (const std::string* text : {&problem.text, &problem.label, &problem.columns})
       crc = core::text_crc32c(*text, crc);
   }
+  for (const std::string& set : config.eval.sets)
+    crc = core::text_crc32c(set, crc);
   char line[128];
   std::snprintf(line, sizeof line, "%llu problems (crc32c %08x), %lld samples at temperature %g",
                 static_cast<unsigned long long>(problems.size()), crc,
@@ -285,7 +303,7 @@ core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
 
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
-                         std::uint64_t evaluation_prompts) {
+                         std::vector<actors::RunPlan::HeldOut> held_out) {
   actors::RunPlan plan;
   plan.updates = updates;
   plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
@@ -303,7 +321,9 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.save_critic = config.critic.save_value_network;
   plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
   plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
-  plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
+  for (const auto& set : held_out)
+    plan.evaluation_groups += set.groups;
+  plan.evaluation_sets = std::move(held_out);
   plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
   plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
   plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
