@@ -42,10 +42,13 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
   limits.vocab = spec.vocab;
   limits.drop_too_long = config.data.drop_too_long;
   limits.each_file = !config.data.probs.empty();
+  data::SupervisedColumns columns = columns_of_config(config);
+  const bool pairs = columns.kind == data::RowKind::kPair;
+  if (!training && pairs) columns.category_key = config.eval.source_key;
   const std::string& files = training ? config.data.dataset : config.eval.dataset;
   TROUPE_TRY_ASSIGN(
       rows, data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
-                                          columns_of_config(config), limits, tokenizer, chat));
+                                          columns, limits, tokenizer, chat));
   for (const std::string& note : rows.notes())
     notes.push_back(note);
   std::string note = std::string(training ? "training" : "held-out") +

@@ -1,5 +1,6 @@
 #include "runtime/data/supervised_dataset.hpp"
 
+#include "runtime/data/limits.hpp"
 #include "runtime/data/supervised_rows.hpp"
 #include "runtime/data/table_reader.hpp"
 
@@ -25,7 +26,9 @@ class SupervisedLoader {
     return read_table(file, key, [this](const Json& row, const std::string& where) -> Result<bool> {
       TROUPE_TRY_ASSIGN(coded, coded_row(row, columns_, coder_));
       note(coded, where);
+      const std::uint64_t before = out_.rows_.size();
       TROUPE_TRY(add(coded, where));
+      if (out_.rows_.size() > before) TROUPE_TRY(add_category(row, where));
       return !full();
     });
   }
@@ -103,6 +106,27 @@ class SupervisedLoader {
     return {};
   }
 
+  // Of the row that was added last.
+  Result<void> add_category(const Json& row, const std::string& where) {
+    const auto found = columns_.category_key.empty() ? row.end() : row.find(columns_.category_key);
+    if (found == row.end() || found->is_null()) return {};
+    const std::string name = found->is_string() ? found->get<std::string>() : found->dump();
+    auto& all = out_.categories_;
+    auto place = std::find(all.begin(), all.end(), name);
+    if (place == all.end()) {
+      if (all.size() > limits::kCategories_max || name.size() > limits::kCategory_bytes_max) {
+        return bad_row(where + ": column '" + columns_.category_key + "' names no categories: " +
+                       (name.size() > limits::kCategory_bytes_max
+                            ? "a value of " + std::to_string(name.size()) + " bytes"
+                            : "more than " + std::to_string(limits::kCategories_max) + " values") +
+                       "; name another column, or none, with --eval.source_key");
+      }
+      place = all.insert(all.end(), name);
+    }
+    out_.rows_.back().category = static_cast<std::uint32_t>(place - all.begin());
+    return {};
+  }
+
   const SupervisedColumns& columns_;
   const SupervisedLimits& limits_;
   const DialogueCoder coder_;
@@ -166,6 +190,7 @@ SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
   row.margin = place.margin;
   row.desirable = place.desirable;
   row.teacher = place.teacher;
+  row.category = categories_[place.category];
   row.file = files_[place.file];
   row.line = place.line;
   return row;

@@ -31,6 +31,7 @@ struct SupervisedColumns {
   std::string input_template;       // {} is replaced by the prompt; empty: no template
   std::string domain_key;  // of the column with a row's domain; empty: there is one teacher
   std::vector<std::string> domains{};  // one for each teacher; `other` as the last takes the rest
+  std::string category_key{};  // of the column with a row's category; empty: rows have none
 };
 
 struct SupervisedLimits {
@@ -54,6 +55,7 @@ struct SupervisedRow {
   std::string_view file;      // that the row is from
   std::uint64_t line = 0;     // in it; for .json its item
   std::uint32_t teacher = 0;  // of the row's domain, by its place in SupervisedColumns::domains
+  std::string_view category{};  // of a held-out row; empty: none
   // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
   // labels, the probability of the first reward token. One of the two is empty.
   std::span<const std::int32_t> labels;
@@ -79,7 +81,8 @@ class SupervisedDataset {
   // Reads `files`, paths separated by commas; `key` is the setting that holds them. Recognises rows
   // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText. Null `chat`: the model has
   // no template. Errors name file and line. kData: a missing column, an empty answer, equal
-  // answers, a row that is too long, a token outside the vocabulary, no rows. kConfig: no chat
+  // answers, a row that is too long, a token outside the vocabulary, more than kCategories_max
+  // categories, no rows. kConfig: no chat
   // template or no end token where a row needs one. kNotFound: no such file.
   static core::Result<SupervisedDataset> load(const std::string& files,
                                               std::string_view key,
@@ -110,6 +113,7 @@ class SupervisedDataset {
     double margin = 0;
     bool desirable = true;
     std::uint32_t teacher = 0;
+    std::uint32_t category = 0;  // place in categories_
   };
   // Appends the tokens to tokens_ and a row to rows_; the caller fills in the rest of the row.
   Place& append(const Tokens& prompt, const Tokens& answer, const Tokens& rejected);
@@ -118,6 +122,7 @@ class SupervisedDataset {
   std::vector<std::uint8_t> learn_;  // one flag per token; empty if rows are not sequences
   std::vector<Place> rows_;
   std::vector<std::string> files_;
+  std::vector<std::string> categories_ = {""};  // the first: none
   std::vector<std::uint64_t> file_rows_;
   std::uint64_t dropped_ = 0;
   std::vector<std::string> notes_;

@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -148,6 +150,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       if (name == "rewards/accuracies") out.metrics.emplace_back("eval/accuracy", value);
       if (name == "rewards/margins") out.metrics.emplace_back("eval/margins", value);
     }
+    add_categories(rows, all, values, out.metrics);
     if (!settings_.loss.method->scores) return out;
     const double count = f.chosen_rows + f.rejected_rows;
     out.score_mean = (f.chosen + f.rejected) / count;
@@ -243,6 +246,30 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
       out.reference_second.push_back(known.second);
     }
     return out;
+  }
+
+  // Accuracy and margins of each category, sorted by name.
+  void add_categories(std::span<const data::SupervisedRow> rows,
+                      const RowFacts& all,
+                      const RowValues& values,
+                      Metrics& metrics) const {
+    std::map<std::string_view, std::vector<std::size_t>> categories;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!rows[i].category.empty()) categories[rows[i].category].push_back(i);
+    for (const auto& [name, places] : categories) {
+      const RowFacts own = chosen(all, places);
+      const StepTotals total = totals(own, picked(rows, places));
+      const std::vector<double> second =
+          values.second.empty() ? values.second : picked(values.second, places);
+      const auto result =
+          supervised_gradient(settings_.loss, own, total, picked(values.first, places), second);
+      const std::string prefix = "eval/" + std::string(name) + "/";
+      metrics.emplace_back(prefix + "pairs", static_cast<double>(places.size()));
+      for (const auto& [figure, value] : row_metrics(settings_.loss, result.figures, total.z)) {
+        if (figure == "rewards/accuracies") metrics.emplace_back(prefix + "accuracy", value);
+        if (figure == "rewards/margins") metrics.emplace_back(prefix + "margins", value);
+      }
+    }
   }
 
   static StepTotals totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) {
