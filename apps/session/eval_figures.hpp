@@ -20,14 +20,14 @@ namespace troupe::app {
 
 // One held-out problem; each vector has one entry per sample.
 struct EvalProblem {
-  std::string set;        // of eval.sets; "": that of eval.dataset
-  std::uint64_t id = 0;   // row in its dataset
   std::string source;  // value of the column `datasource`; empty: none
   std::vector<double> scores;
   std::vector<std::string> answers;  // for majority votes; empty: no answer
   std::vector<bool> cut;             // the response was ended by the token limit
   std::vector<double> lengths;       // of the responses, in tokens
   std::vector<double> rated;         // scores of an extra reward model; empty: none
+  std::string set{};                 // of eval.sets; "": that of eval.dataset
+  std::uint64_t id = 0;              // row in its dataset
 };
 
 struct EvalFigure {
