@@ -34,7 +34,8 @@ struct DatasetPromptsOptions {
   std::uint64_t seed = 0;
 };
 
-// The prompt as a JSON list of messages, for rewards that read them; "" where the dataset has a text.
+// The prompt as a JSON list of messages, for rewards that read them; "" where the dataset has a
+// text.
 std::string chat_json(const data::PromptRow& row);
 
 class DatasetPrompts final : public PromptSource {

@@ -1,5 +1,5 @@
-// The held-out prompts of a run: those of its sets, one set after the other. Used on the data role's
-// strand.
+// The held-out prompts of a run: those of its sets, one set after the other. Used on the data
+// role's strand.
 #pragma once
 
 #include "actors/data/prompt_source.hpp"

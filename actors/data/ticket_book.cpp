@@ -89,8 +89,7 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const SetO
     const bool fresh = added || group.restored;
     if (added) {
       const experience::Ticket ticket{order.update, slot, 0};
-      group = fresh_group({ticket, prompts_.take(), wanted, {}}, order.version_min,
-                          rewards(slot));
+      group = fresh_group({ticket, prompts_.take(), wanted, {}}, order.version_min, rewards(slot));
     } else if (group.restored) {
       group = fresh_group({group.ticket, group.prompt, wanted, std::move(group.replaced)},
                           order.version_min, rewards(slot));

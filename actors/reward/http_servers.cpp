@@ -149,7 +149,8 @@ core::Failure HttpServers::nobody(const Request& request) const {
     const bool silent = !request.tried[place] && board_.silent(place, context_.timers->now());
     if (silent) text += (text.empty() ? "" : "; ") + silences_[place];
   }
-  if (text.empty()) text = "each " + options_.what + " has failed while this request waited for one";
+  if (text.empty())
+    text = "each " + options_.what + " has failed while this request waited for one";
   return core::fail(ErrorCode::kPeerLost, text);
 }
 

@@ -103,8 +103,8 @@ class JudgeReward final : public RewardCalls {
     for (int tried = 1;; ++tried) {
       TROUPE_CO_TRY_ASSIGN(answer, co_await self->answer_to(&chat, deadline, out));
       if (out->value || !out->cause.empty()) co_return core::Result<void>();
-      out->value = rubric.kind == RubricKind::kPointwise ? rubric.number(answer)
-                                                         : rubric.verdict(answer);
+      out->value =
+          rubric.kind == RubricKind::kPointwise ? rubric.number(answer) : rubric.verdict(answer);
       if (out->value) co_return core::Result<void>();
       if (tried >= rubric.tries) {
         ++self->unparsed_;
@@ -132,8 +132,9 @@ class JudgeReward final : public RewardCalls {
                         ": '" + servers_.shown(reply.http.body) + "'";
       if (!judges_request(status)) {
         co_return core::fail(ErrorCode::kData,
-                             why + "; check --reward.judge, --reward.judge_model and "
-                                   "--reward.judge_key");
+                             why +
+                                 "; check --reward.judge, --reward.judge_model and "
+                                 "--reward.judge_key");
       }
       out->cause = std::move(why);
       co_return std::string();
@@ -160,13 +161,13 @@ class JudgeReward final : public RewardCalls {
   RoleContext context_;
   BusyCalls busy_;
   CallGate gate_{limits::kRewardRequests_max};  // questions whose texts are made
-  std::map<std::string, JudgeOutcome> kept_;  // by question
+  std::map<std::string, JudgeOutcome> kept_;    // by question
   std::uint64_t retries_ = 0, unparsed_ = 0;
 };
 
 core::Result<std::string> checked_key(std::string key, const std::string& from) {
-  const bool plain = std::ranges::all_of(
-      key, [](unsigned char c) { return c < 0x7f && std::isgraph(c) != 0; });
+  const bool plain =
+      std::ranges::all_of(key, [](unsigned char c) { return c < 0x7f && std::isgraph(c) != 0; });
   if (!key.empty() && plain) return key;
   return core::fail(ErrorCode::kConfig,
                     from + (key.empty() ? " is empty" : " holds blanks or letters of no key") +

@@ -1,7 +1,7 @@
 // A reward that a language model gives: a judge with an OpenAI-style API is asked about the
-// responses as a rubric says (rubric.hpp), and its answers are read as scores. Comparisons are asked
-// in both orders, so that a judge that likes the first answer gives ties. The servers are those of
-// http_servers.hpp, with their windows, retries and probes.
+// responses as a rubric says (rubric.hpp), and its answers are read as scores. Comparisons are
+// asked in both orders, so that a judge that likes the first answer gives ties. The servers are
+// those of http_servers.hpp, with their windows, retries and probes.
 //
 // An answer that does not parse is asked for again, with another seed and temperature; what never
 // parses is a missing score, never a 0. A reply 400, 413 or 422 is a missing score, too. Other

@@ -76,7 +76,8 @@ class RubricReader {
       return bad("pattern", "'" + pattern_ + "' has no group; put what is read in brackets ()");
     }
     if (pointwise && !range_given_) return bad("range", "is not set; expected [lowest, highest]");
-    if (!pointwise && range_given_) return bad("range", "is read with kind pointwise; leave it out");
+    if (!pointwise && range_given_)
+      return bad("range", "is read with kind pointwise; leave it out");
     if (rubric_.opponents != 0 && rubric_.kind != RubricKind::kPairwise) {
       return bad("opponents", "is read with kind pairwise; leave it out");
     }
@@ -111,8 +112,8 @@ class RubricReader {
     for (const NumberKey& one : kNumbers) {
       double wanted = 0;
       if (key != one.name) continue;
-      TROUPE_TRY(number(key, value, static_cast<double>(one.min), static_cast<double>(one.max),
-                        wanted));
+      TROUPE_TRY(
+          number(key, value, static_cast<double>(one.min), static_cast<double>(one.max), wanted));
       if (wanted != std::floor(wanted)) return bad(key, "expected a whole number");
       rubric_.*one.place = static_cast<std::int64_t>(wanted);
       return {};
@@ -137,7 +138,8 @@ class RubricReader {
     if (setting.values.size() != 2) return bad("range", "expected two numbers: [lowest, highest]");
     TROUPE_TRY(number("range", setting.values[0], -1e9, 1e9, rubric_.low));
     TROUPE_TRY(number("range", setting.values[1], -1e9, 1e9, rubric_.high));
-    if (rubric_.low >= rubric_.high) return bad("range", "the first number must be below the second");
+    if (rubric_.low >= rubric_.high)
+      return bad("range", "the first number must be below the second");
     range_given_ = true;
     return {};
   }
@@ -157,9 +159,9 @@ class RubricReader {
     if (rubric_.prompt.empty()) return bad("prompt", "is not set; it is what the judge is asked");
     const bool pointwise = rubric_.kind == RubricKind::kPointwise;
     std::vector<std::string> seen;
-    walk(rubric_.prompt, [](std::string_view) {}, [&](std::string_view name) {
-      seen.emplace_back(name);
-    });
+    walk(
+        rubric_.prompt, [](std::string_view) {},
+        [&](std::string_view name) { seen.emplace_back(name); });
     const auto has = [&](const char* name) { return std::ranges::count(seen, name) > 0; };
     for (const std::string& name : seen) {
       const bool known = name == "prompt" || name == "label" || (pointwise && name == "response") ||
@@ -199,13 +201,14 @@ std::optional<std::string> last_match(const std::regex& pattern, std::string ans
 
 std::string Rubric::ask(const RubricTexts& texts) const {
   std::string out;
-  walk(prompt, [&](std::string_view text) { out += text; },
-       [&](std::string_view name) {
-         out += name == "prompt"       ? texts.prompt
-                : name == "label"      ? texts.label
-                : name == "response_b" ? texts.second
-                                       : texts.first;
-       });
+  walk(
+      prompt, [&](std::string_view text) { out += text; },
+      [&](std::string_view name) {
+        out += name == "prompt"       ? texts.prompt
+               : name == "label"      ? texts.label
+               : name == "response_b" ? texts.second
+                                      : texts.first;
+      });
   return out;
 }
 

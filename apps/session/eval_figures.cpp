@@ -30,8 +30,9 @@ struct ScoredLengths {
 
 void add_correlations(const Problems& problems, int resamples, EvalSet& set) {
   using Correlate = std::optional<double> (*)(std::span<const double>, std::span<const double>);
-  for (const auto& [name, correlate] : {std::pair<const char*, Correlate>{"length_pearson", &learn::pearson},
-                                        {"length_spearman", &learn::spearman}}) {
+  for (const auto& [name, correlate] :
+       {std::pair<const char*, Correlate>{"length_pearson", &learn::pearson},
+        {"length_spearman", &learn::spearman}}) {
     const auto of = [&, correlate = correlate](std::span<const std::size_t> drawn) {
       ScoredLengths all;
       for (const std::size_t problem : drawn)

@@ -52,8 +52,8 @@ core::Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& 
                                                 int resamples = 2000);
 
 // eval/pass@1, eval/pass@n, eval/maj@n, eval/reward and the like of eval.dataset, and
-// eval/SOURCE/... of each data source; of a named set eval/SET/... and eval/SET/SOURCE/...; n is the
-// fewest samples of a problem of the set.
+// eval/SOURCE/... of each data source; of a named set eval/SET/... and eval/SET/SOURCE/...; n is
+// the fewest samples of a problem of the set.
 core::Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
                                                  double pass_score);
 

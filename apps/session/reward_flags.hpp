@@ -41,9 +41,7 @@ struct RewardFlags {
   // Appends flags that fill this object when they are parsed; it must live until then.
   void add_to(std::vector<Flag>& flags);
 
-  bool given() const {
-    return !rule.empty() || !python.empty() || !http.empty() || judge.given();
-  }
+  bool given() const { return !rule.empty() || !python.empty() || !http.empty() || judge.given(); }
   // Error (kConfig): the rule compares with a label, and `label_key` names no column for it.
   core::Result<void> check_label(const std::string& label_key) const;
   // Errors (kConfig): several or none given, an unknown rule or format, a bad file, pattern or

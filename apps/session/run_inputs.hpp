@@ -23,7 +23,7 @@ struct HeldOutInputs {
 struct RunInputs {
   std::unique_ptr<actors::DatasetPrompts> prompts;
   std::vector<HeldOutInputs> evaluation;  // that of eval.dataset first, then those of eval.sets
-  std::vector<std::string> notes;                      // what the user should know
+  std::vector<std::string> notes;         // what the user should know
   // For roles of this process.
   std::unique_ptr<model::ParamStore> params;
   std::unique_ptr<actors::RewardCalls> reward;  // null without a rule, Python file or server

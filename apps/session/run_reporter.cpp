@@ -31,10 +31,10 @@ std::string held_out_line(const actors::EvaluationReport& report, const actors::
   if (scored > 0) std::snprintf(figure, sizeof figure, "%.3f", mean_of(set.accuracy));
   const std::string missing =
       set.missing == 0 ? "" : ", " + std::to_string(set.missing) + " more without a score";
-  std::snprintf(line, sizeof line, "held-out%s%s after %llu updates: %s %s on %zu problems%s (%.1f s)",
-                set.name.empty() ? "" : " ", set.name.c_str(),
-                static_cast<unsigned long long>(report.done), report.greedy ? "greedy" : "sampled",
-                figure, scored, missing.c_str(), report.seconds);
+  std::snprintf(
+      line, sizeof line, "held-out%s%s after %llu updates: %s %s on %zu problems%s (%.1f s)",
+      set.name.empty() ? "" : " ", set.name.c_str(), static_cast<unsigned long long>(report.done),
+      report.greedy ? "greedy" : "sampled", figure, scored, missing.c_str(), report.seconds);
   return line;
 }
 
@@ -240,7 +240,8 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
   }
   for (const actors::EvaluatedSet& set : report.sets) {
     const std::string own = set.name.empty() ? "eval/" : "eval/" + set.name + "/";
-    if (report.greedy && scored(set)) row.values.emplace_back(own + "greedy", mean_of(set.accuracy));
+    if (report.greedy && scored(set))
+      row.values.emplace_back(own + "greedy", mean_of(set.accuracy));
     if (set.missing > 0) {
       row.values.emplace_back(own + (report.greedy ? "greedy_missing" : "missing"),
                               static_cast<double>(set.missing));

@@ -46,9 +46,9 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
   const bool pairs = columns.kind == data::RowKind::kPair;
   if (!training && pairs) columns.category_key = config.eval.source_key;
   const std::string& files = training ? config.data.dataset : config.eval.dataset;
-  TROUPE_TRY_ASSIGN(
-      rows, data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
-                                          columns, limits, tokenizer, chat));
+  TROUPE_TRY_ASSIGN(rows,
+                    data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
+                                                  columns, limits, tokenizer, chat));
   for (const std::string& note : rows.notes())
     notes.push_back(note);
   std::string note = std::string(training ? "training" : "held-out") +

@@ -19,13 +19,14 @@ double mean_of_values(const std::map<std::uint64_t, double>& means) {
 
 std::string TruthAlarm::Alarm::text() const {
   char line[400];
-  std::snprintf(line, sizeof line,
-                "alarm: the training reward rose from %.4g to %.4g since update %llu while held-out "
-                "%s fell from %.4g to %.4g (change %+.4g, 95 %% interval [%+.4g, %+.4g]): the policy "
-                "pleases its reward and gets worse",
-                reward_before, reward_now, static_cast<unsigned long long>(since),
-                set.empty() ? "problems" : set.c_str(), truth_before, truth_now, fall.mean,
-                fall.low, fall.high);
+  std::snprintf(
+      line, sizeof line,
+      "alarm: the training reward rose from %.4g to %.4g since update %llu while held-out "
+      "%s fell from %.4g to %.4g (change %+.4g, 95 %% interval [%+.4g, %+.4g]): the policy "
+      "pleases its reward and gets worse",
+      reward_before, reward_now, static_cast<unsigned long long>(since),
+      set.empty() ? "problems" : set.c_str(), truth_before, truth_now, fall.mean, fall.low,
+      fall.high);
   return line;
 }
 
@@ -54,8 +55,7 @@ std::optional<TruthAlarm::Alarm> TruthAlarm::compared(const std::string& set,
   }
   const auto fall = learn::paired_bootstrap(before, after, kResamples, 1);
   if (!fall || fall->high >= 0) return std::nullopt;
-  return Alarm{set,        best.done,           *best.reward, reward,
-               best.truth, mean_of_values(now), *fall};
+  return Alarm{set, best.done, *best.reward, reward, best.truth, mean_of_values(now), *fall};
 }
 
 std::vector<TruthAlarm::Alarm> TruthAlarm::on_evaluation(std::uint64_t done,

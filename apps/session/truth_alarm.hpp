@@ -1,7 +1,7 @@
 // Warns of a policy that pleases its reward and not its held-out sets: when the training reward is
 // higher than at a set's best evaluation, and the set's score is lower, beyond chance. The state is
-// a function of metrics.jsonl and eval/, so a resumed run has it again. Not thread-safe; RunReporter
-// uses it under its lock.
+// a function of metrics.jsonl and eval/, so a resumed run has it again. Not thread-safe;
+// RunReporter uses it under its lock.
 #pragma once
 
 #include "apps/session/eval_figures.hpp"
@@ -19,12 +19,12 @@ namespace troupe::app {
 class TruthAlarm {
  public:
   struct Alarm {
-    std::string set;                            // "": of eval.dataset
-    std::uint64_t since = 0;                    // updates done at its best evaluation
-    double reward_before = 0, reward_now = 0;   // training reward then and now
-    double truth_before = 0, truth_now = 0;     // mean score of its problems
-    learn::Interval fall;                       // of the difference, paired over problems
-    std::string text() const;                   // for the user
+    std::string set;                           // "": of eval.dataset
+    std::uint64_t since = 0;                   // updates done at its best evaluation
+    double reward_before = 0, reward_now = 0;  // training reward then and now
+    double truth_before = 0, truth_now = 0;    // mean score of its problems
+    learn::Interval fall;                      // of the difference, paired over problems
+    std::string text() const;                  // for the user
   };
 
   // The mean score of an update's samples.

@@ -190,8 +190,7 @@ void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
 
 Result<void> compare_sides(const EvalOptions& options) {
   if (!options.model.empty()) {
-    return fail(ErrorCode::kConfig,
-                "troupe eval: --compare names both models; leave --model out");
+    return fail(ErrorCode::kConfig, "troupe eval: --compare names both models; leave --model out");
   }
   CompareOptions compare;
   compare.sides = options.compared;
@@ -201,8 +200,8 @@ Result<void> compare_sides(const EvalOptions& options) {
   compare.out = options.out;
   compare.samples = options.samples;
   compare.json = options.json;
-  return compare_models(compare, options.prompts, options.reward, options.placement,
-                        options.engine, options.sampling);
+  return compare_models(compare, options.prompts, options.reward, options.placement, options.engine,
+                        options.sampling);
 }
 
 Result<void> check(const EvalOptions& options) {
@@ -237,7 +236,8 @@ Result<void> run_eval(Words words) {
        "for maj@k: group 1 of this expression is the answer, in place of what the rule compares"},
       {"--source-key", &options.source_key, "column that names sets of problems"},
       {"--out", &options.out, "also write samples (or pairs) and scores to this .jsonl file"},
-      {.name = "--compare", .target = &options.compared,
+      {.name = "--compare",
+       .target = &options.compared,
        .help = "A B: win rate of one against the other; models, run folders or files of responses",
        .words = 2},
       {"--response-key", &options.response_key, "of --compare: column of a file's responses"},

@@ -241,36 +241,36 @@ Result<void> attach_behind(const AttachOptions& options) {
 
 Result<void> run_attach(Words words) {
   AttachOptions options;
-  std::vector<Flag> flags = {{"--name", &options.name, "name of the reward in the run"},
-           {"--weight", &options.weight, "factor of its score"},
-           {"--formula", &options.formula, "how the run's rewards become one score from then on"},
-           {"--python", &options.python, "file with reward_func"},
-           {"--rule", &options.rule, "exact, last_number or regex"},
-           {"--pattern", &options.pattern, "regular expression of --rule regex"},
-           {"--workers", &options.workers, "of --python: processes that run it", false, 1, 256},
-           {"--http", &options.http, "URL of a reward server; repeated, they share the requests"},
-           {"--http-format", &options.http_format,
-            "of --http: openrlhf (lists), or sample ({prompt, response, label})"},
-           {"--model", &options.model, "folder of a learned reward model"},
-           {"--device", &options.device,
-            "of --model: where it computes, on all cores of the cpu, or on cuda or cuda:N (GPU N)"},
-           {"--normalize", &options.normalize,
-            "of --model: none, or stored (mean and deviation of its config.json)"},
-           {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
-           {"--input-key", &options.input_key,
-            "of --model with chats: column that holds the prompt"},
-           {"--deadline-s", &options.deadline_s, "seconds for the scores of one group", false,
-            0.001, 86400},
-           {"--background", &options.background,
-            "return once the reward is attached; it scores on in a process of its own"},
-           {"--log", &options.log,
-            "of --background: its output; RUN/nodes/attach-NAME.log, else here"}};
+  std::vector<Flag> flags = {
+      {"--name", &options.name, "name of the reward in the run"},
+      {"--weight", &options.weight, "factor of its score"},
+      {"--formula", &options.formula, "how the run's rewards become one score from then on"},
+      {"--python", &options.python, "file with reward_func"},
+      {"--rule", &options.rule, "exact, last_number or regex"},
+      {"--pattern", &options.pattern, "regular expression of --rule regex"},
+      {"--workers", &options.workers, "of --python: processes that run it", false, 1, 256},
+      {"--http", &options.http, "URL of a reward server; repeated, they share the requests"},
+      {"--http-format", &options.http_format,
+       "of --http: openrlhf (lists), or sample ({prompt, response, label})"},
+      {"--model", &options.model, "folder of a learned reward model"},
+      {"--device", &options.device,
+       "of --model: where it computes, on all cores of the cpu, or on cuda or cuda:N (GPU N)"},
+      {"--normalize", &options.normalize,
+       "of --model: none, or stored (mean and deviation of its config.json)"},
+      {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
+      {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"},
+      {"--deadline-s", &options.deadline_s, "seconds for the scores of one group", false, 0.001,
+       86400},
+      {"--background", &options.background,
+       "return once the reward is attached; it scores on in a process of its own"},
+      {"--log", &options.log, "of --background: its output; RUN/nodes/attach-NAME.log, else here"}};
   options.judge.add_to(flags);
-  TROUPE_TRY_ASSIGN(runs, read_flags("attach",
-                                     "troupe attach reward: adds a reward to a run that goes on; it "
-                                     "scores in this process until it is detached, the run ends or "
-                                     "Ctrl-C, or behind it with --background",
-                                     flags, options, words));
+  TROUPE_TRY_ASSIGN(runs,
+                    read_flags("attach",
+                               "troupe attach reward: adds a reward to a run that goes on; it "
+                               "scores in this process until it is detached, the run ends or "
+                               "Ctrl-C, or behind it with --background",
+                               flags, options, words));
   if (!runs) return {};
   TROUPE_TRY(check_name(options));
   TROUPE_TRY(check_formula(options));

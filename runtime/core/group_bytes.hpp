@@ -10,7 +10,8 @@ namespace troupe::core {
 // Typical text of one token; used to check a configuration.
 inline constexpr std::uint64_t kTokenText_bytes = 4;
 
-// `tokens` and `text` (bytes) are totals over all samples. Each token has an id and up to three log-probs.
+// `tokens` and `text` (bytes) are totals over all samples. Each token has an id and up to three
+// log-probs.
 constexpr std::uint64_t group_bytes(std::uint64_t prompt_tokens,
                                     std::uint64_t samples,
                                     std::uint64_t tokens,

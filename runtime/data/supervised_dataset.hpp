@@ -31,7 +31,7 @@ struct SupervisedColumns {
   std::string input_template;       // {} is replaced by the prompt; empty: no template
   std::string domain_key;  // of the column with a row's domain; empty: there is one teacher
   std::vector<std::string> domains{};  // one for each teacher; `other` as the last takes the rest
-  std::string category_key{};  // of the column with a row's category; empty: rows have none
+  std::string category_key{};          // of the column with a row's category; empty: rows have none
 };
 
 struct SupervisedLimits {
@@ -52,9 +52,9 @@ struct SupervisedRow {
   std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token is learned
   double margin = 0;
   bool desirable = true;
-  std::string_view file;      // that the row is from
-  std::uint64_t line = 0;     // in it; for .json its item
-  std::uint32_t teacher = 0;  // of the row's domain, by its place in SupervisedColumns::domains
+  std::string_view file;        // that the row is from
+  std::uint64_t line = 0;       // in it; for .json its item
+  std::uint32_t teacher = 0;    // of the row's domain, by its place in SupervisedColumns::domains
   std::string_view category{};  // of a held-out row; empty: none
   // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
   // labels, the probability of the first reward token. One of the two is empty.

@@ -35,8 +35,8 @@ core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
                                       std::uint64_t seed);
 
 // A statistic of problems with its 95 % bootstrap percentile interval; `of` is given the indices of
-// drawn problems. Draws without a value (of a constant, a correlation is none) are left out. nullopt:
-// the problems themselves have none.
+// drawn problems. Draws without a value (of a constant, a correlation is none) are left out.
+// nullopt: the problems themselves have none.
 std::optional<Interval> bootstrap(
     std::size_t problems,
     const std::function<std::optional<double>(std::span<const std::size_t> drawn)>& of,

@@ -30,7 +30,8 @@ class FakeJudge {
     const std::string text = program_.text();
     const auto at = text.find("port ");
     EXPECT_NE(at, text.npos) << text;
-    if (at != text.npos) url = "http://127.0.0.1:" + std::to_string(std::atoi(&text[at + 5])) + "/v1";
+    if (at != text.npos)
+      url = "http://127.0.0.1:" + std::to_string(std::atoi(&text[at + 5])) + "/v1";
   }
   std::vector<json> asked() const { return json_lines(asked_); }
 
@@ -60,7 +61,8 @@ class Judge : public ::testing::Test {
   std::string responses(const std::string& name, const std::vector<int>& lengths) {
     std::string lines;
     for (int i = 0; i < 12; ++i) {
-      const auto length = static_cast<std::size_t>(lengths[static_cast<std::size_t>(i) % lengths.size()]);
+      const auto length =
+          static_cast<std::size_t>(lengths[static_cast<std::size_t>(i) % lengths.size()]);
       lines += json{{"prompt", "p" + std::to_string(i)},
                     {"response", std::string(length, 'x')},
                     {"datasource", i % 2 == 0 ? "even" : "odd"}}
@@ -79,9 +81,9 @@ class Judge : public ::testing::Test {
   }
   std::vector<std::string> trained(const std::string& run, std::vector<std::string> more) {
     std::vector<std::string> words = files_.words(run);
-    words.insert(words.end(), {"--cluster.transport", "loopback", "--train.max_steps", "2",
-                               "--ckpt.save_steps", "0", "--reward.rule", "",
-                               "--reward.rule_pattern", ""});
+    words.insert(words.end(),
+                 {"--cluster.transport", "loopback", "--train.max_steps", "2", "--ckpt.save_steps",
+                  "0", "--reward.rule", "", "--reward.rule_pattern", ""});
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -129,8 +131,9 @@ TEST_F(Judge, ALoveOfLengthIsUnmaskedAndBothOrdersAgree) {
 
 TEST_F(Judge, OneThatNamesTheFirstAnswerGivesTies) {
   const FakeJudge judge(files_, "first");
-  const Ended ended = run({"eval", "--compare", responses("a.jsonl", {9}), responses("b.jsonl", {1}),
-                           "--judge", judge.url, "--rubric", pairs(), "--json"});
+  const Ended ended =
+      run({"eval", "--compare", responses("a.jsonl", {9}), responses("b.jsonl", {1}), "--judge",
+           judge.url, "--rubric", pairs(), "--json"});
   ASSERT_EQ(ended.status, 0) << ended.text;
   const json line = json::parse(ended.text.substr(ended.text.find("{\"a\"")), nullptr, false);
   EXPECT_EQ(line["ties"], 12);
@@ -139,9 +142,8 @@ TEST_F(Judge, OneThatNamesTheFirstAnswerGivesTies) {
 
 TEST_F(Judge, NonsenseIsLostAndNeverAZero) {
   const FakeJudge judge(files_, "nonsense");
-  const Ended ended =
-      run({"score", "--data", responses("a.jsonl", {3}), "--judge", judge.url, "--rubric", points(),
-           "--out", path("scored.jsonl")});
+  const Ended ended = run({"score", "--data", responses("a.jsonl", {3}), "--judge", judge.url,
+                           "--rubric", points(), "--out", path("scored.jsonl")});
   EXPECT_EQ(ended.status, 4) << ended.text;
   EXPECT_NE(ended.text.find("does not parse (2 tries)"), std::string::npos) << ended.text;
   EXPECT_FALSE(std::filesystem::exists(files_ / "scored.jsonl"));
@@ -150,15 +152,15 @@ TEST_F(Judge, NonsenseIsLostAndNeverAZero) {
   EXPECT_EQ(judge.asked().size(), 24u);
 }
 
-// A run that learns from the judge: its questions carry the key, which is nowhere in the run folder.
+// A run that learns from the judge: its questions carry the key, which is nowhere in the run
+// folder.
 TEST_F(Judge, ARunLearnsFromItAndKeepsItsKeySecret) {
   const FakeJudge judge(files_, "warming");
   const std::string key = "sk-troupe-test-5f2d";
   ::setenv("TROUPE_TEST_JUDGE_KEY", key.c_str(), 1);
-  const Ended ended =
-      run(trained("run", {"--reward.judge", judge.url, "--reward.judge_rubric", pairs(),
-                          "--reward.judge_model", "big", "--reward.judge_key",
-                          "env:TROUPE_TEST_JUDGE_KEY"}));
+  const Ended ended = run(trained(
+      "run", {"--reward.judge", judge.url, "--reward.judge_rubric", pairs(), "--reward.judge_model",
+              "big", "--reward.judge_key", "env:TROUPE_TEST_JUDGE_KEY"}));
   ::unsetenv("TROUPE_TEST_JUDGE_KEY");
   ASSERT_EQ(ended.status, 0) << ended.text;
   EXPECT_NE(ended.text.find("reward judge is away"), std::string::npos) << "503 three times";
@@ -188,12 +190,12 @@ TEST_F(Judge, ARunLearnsFromItAndKeepsItsKeySecret) {
 // Two named sets beside eval.dataset, one with a rule and one with the judge.
 TEST_F(Judge, NamedSetsHaveRewardsOfTheirOwn) {
   const FakeJudge judge(files_, "longer");
-  write("more.yaml", "eval:\n  dataset: " + path("train.jsonl") +
-                         "\n  n_samples_per_prompt: 2\n  sets:\n    letters: {dataset: " +
-                         path("train.jsonl") +
-                         ", rule: regex, rule_pattern: '^[^A]'}\n    judged:\n      dataset: " +
-                         path("train.jsonl") + "\n      judge: " + judge.url +
-                         "\n      judge_rubric: " + points() + "\n");
+  write("more.yaml",
+        "eval:\n  dataset: " + path("train.jsonl") +
+            "\n  n_samples_per_prompt: 2\n  sets:\n    letters: {dataset: " + path("train.jsonl") +
+            ", rule: regex, rule_pattern: '^[^A]'}\n    judged:\n      dataset: " +
+            path("train.jsonl") + "\n      judge: " + judge.url +
+            "\n      judge_rubric: " + points() + "\n");
   std::vector<std::string> words = files_.words("run");
   words.insert(words.begin() + 3, path("more.yaml"));
   words.insert(words.end(), {"--cluster.transport", "loopback", "--train.max_steps", "1",
@@ -271,16 +273,16 @@ TEST_F(Judge, IsAttachedToARunThatGoesOn) {
 
 // `troupe serve` is such a judge. This model is random: most answers do not parse, some do.
 TEST_F(Judge, TroupeServeIsOne) {
-  const std::string chat = write("chat.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}");
+  const std::string chat =
+      write("chat.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}");
   const Served served({"--chat-template", chat});
   const std::string rubric =
       write("digit.yaml",
             "kind: pointwise\nprompt: '{response}'\npattern: '([1-9])'\nrange: [1, 9]\n"
             "max_tokens: 60\ntries: 3\n");
-  const Ended ended =
-      run({"score", "--data", responses("a.jsonl", {1, 2, 3}), "--judge",
-           "http://127.0.0.1:" + std::to_string(served.port), "--rubric", rubric, "--out",
-           path("scored.jsonl")});
+  const Ended ended = run({"score", "--data", responses("a.jsonl", {1, 2, 3}), "--judge",
+                           "http://127.0.0.1:" + std::to_string(served.port), "--rubric", rubric,
+                           "--out", path("scored.jsonl")});
   ASSERT_EQ(ended.status, 0) << ended.text;
   int scored = 0;
   for (const json& row : json_lines(files_ / "scored.jsonl")) {
@@ -315,14 +317,16 @@ TEST_F(Judge, MistakesAreSaidBeforeTheWork) {
                "leave --model out");
   expect_error({"eval", "--compare", a, files_.model(), "--judge", url, "--rubric", rubric}, 2,
                "give --data");
-  expect_error({"eval", "--compare", a, write("short.jsonl", "{\"prompt\":\"p0\",\"response\":\"\"}\n"),
-                "--judge", url, "--rubric", rubric},
-               4, "A has 1 responses to this prompt and B 0");
-  expect_error({"eval", "--compare", a, write("other.jsonl", "{\"prompt\":\"q\",\"response\":\"\"}\n"),
-                "--judge", url, "--rubric", rubric},
-               4, "a response to a prompt that is not compared");
-  expect_error({"eval", "--compare", a, write("mute.jsonl", "{\"prompt\":\"p0\"}\n"), "--judge", url,
-                "--rubric", rubric},
+  expect_error(
+      {"eval", "--compare", a, write("short.jsonl", "{\"prompt\":\"p0\",\"response\":\"\"}\n"),
+       "--judge", url, "--rubric", rubric},
+      4, "A has 1 responses to this prompt and B 0");
+  expect_error(
+      {"eval", "--compare", a, write("other.jsonl", "{\"prompt\":\"q\",\"response\":\"\"}\n"),
+       "--judge", url, "--rubric", rubric},
+      4, "a response to a prompt that is not compared");
+  expect_error({"eval", "--compare", a, write("mute.jsonl", "{\"prompt\":\"p0\"}\n"), "--judge",
+                url, "--rubric", rubric},
                4, "no text in column 'response'");
   expect_error({"eval", "--compare", path("run"), a, "--data", path("train.jsonl"), "--judge", url,
                 "--rubric", rubric},

@@ -121,7 +121,8 @@ class Comparing {
       TROUPE_TRY_ASSIGN(prompt, prompts->at(index));
       return std::move(prompt.tokens);
     };
-    hooks.done = [&](std::size_t index, const std::vector<engine::Sample>& samples) -> Result<void> {
+    hooks.done = [&](std::size_t index,
+                     const std::vector<engine::Sample>& samples) -> Result<void> {
       std::vector<Response>& own = all.emplace_back();
       for (const engine::Sample& sample : samples) {
         tokens += sample.tokens.size();
@@ -220,14 +221,15 @@ class Comparing {
     if (options_.json) return print_json(all);
     for (const auto& [name, of] : all)
       print_table(name.empty() ? data() : name, of);
-    if (!cause_.empty()) std::printf("lost pairs count for nothing; the first: %s\n", cause_.c_str());
+    if (!cause_.empty())
+      std::printf("lost pairs count for nothing; the first: %s\n", cause_.c_str());
   }
 
   void print_table(const std::string& name, const Comparison& of) const {
     std::printf("%s, %llu pairs judged by %s\n", name.c_str(),
                 static_cast<unsigned long long>(of.counted()), judge().c_str());
-    std::printf("  %-32s %8s %8s %8s %8s %8s %12s\n", "", "win rate", "SE", "wins", "ties", "losses",
-                in_tokens_ ? "tokens" : "characters");
+    std::printf("  %-32s %8s %8s %8s %8s %8s %12s\n", "", "win rate", "SE", "wins", "ties",
+                "losses", in_tokens_ ? "tokens" : "characters");
     const Comparison other = of.swapped();
     for (const auto& [side, figures] : {std::pair(0, &of), std::pair(1, &other)}) {
       std::printf("  %-32s %8.4f %8.4f %8llu %8llu %8llu %12.1f\n", options_.sides[side].c_str(),
@@ -253,15 +255,9 @@ class Comparing {
   }
 
   static Json figures_of(const Comparison& of) {
-    Json out = {{"pairs", of.counted()},
-                {"wins", of.wins},
-                {"ties", of.ties},
-                {"losses", of.losses},
-                {"lost", of.lost},
-                {"win_rate", of.win_rate()},
-                {"se", of.standard_error()},
-                {"length_a", of.length_a},
-                {"length_b", of.length_b}};
+    Json out = {{"pairs", of.counted()},     {"wins", of.wins},         {"ties", of.ties},
+                {"losses", of.losses},       {"lost", of.lost},         {"win_rate", of.win_rate()},
+                {"se", of.standard_error()}, {"length_a", of.length_a}, {"length_b", of.length_b}};
     if (of.unequal > 0) {
       out["longer_wins"] = static_cast<double>(of.longer_wins) / static_cast<double>(of.unequal);
     }

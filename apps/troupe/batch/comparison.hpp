@@ -28,7 +28,8 @@ struct Comparison {
   std::uint64_t counted() const { return wins + ties + losses; }
   // (wins + ties / 2) / counted. That of B against A is exactly 1 less it, in every digit.
   double win_rate() const;
-  // Of the win rate: deviation of 1, 0.5, 0 (by n - 1) over the root of n; the same for B against A.
+  // Of the win rate: deviation of 1, 0.5, 0 (by n - 1) over the root of n; the same for B against
+  // A.
   double standard_error() const;
   Comparison swapped() const;
 };

@@ -29,8 +29,8 @@ std::string id_of(const Json& columns) {
 
 Response response_of(std::string text, double tokens) {
   Response response{std::move(text), 0, tokens};
-  response.characters = static_cast<double>(std::ranges::count_if(
-      response.text, [](unsigned char c) { return (c & 0xC0) != 0x80; }));
+  response.characters = static_cast<double>(
+      std::ranges::count_if(response.text, [](unsigned char c) { return (c & 0xC0) != 0x80; }));
   return response;
 }
 
@@ -52,8 +52,8 @@ Result<ComparedPrompts> ComparedPrompts::load(const PromptFlags& flags, const st
   TROUPE_TRY_ASSIGN(rows, data::load_prompts(file, options.columns));
   for (data::PromptRow& row : rows) {
     const std::string id = id_of(Json::parse(row.columns_json));
-    const bool known = id.empty() ? prompts.by_text_.contains(text_of(row))
-                                  : prompts.by_id_.contains(id);
+    const bool known =
+        id.empty() ? prompts.by_text_.contains(text_of(row)) : prompts.by_id_.contains(id);
     if (!known) prompts.add(std::move(row), id);
   }
   return prompts;

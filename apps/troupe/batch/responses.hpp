@@ -1,5 +1,5 @@
-// The responses of one side of a comparison: those that a model samples, or those of a file that was
-// made before.
+// The responses of one side of a comparison: those that a model samples, or those of a file that
+// was made before.
 #pragma once
 
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -23,8 +23,8 @@ using Responses = std::vector<std::vector<Response>>;
 
 Response response_of(std::string text, double tokens);
 
-// The prompts that are compared. A row of a file belongs to the prompt of its column prompt_id, else
-// to the first prompt with the same text or messages.
+// The prompts that are compared. A row of a file belongs to the prompt of its column prompt_id,
+// else to the first prompt with the same text or messages.
 class ComparedPrompts {
  public:
   // The rows of the flags' data; without any, the prompts of `file`, each once.

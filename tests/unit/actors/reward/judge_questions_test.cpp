@@ -83,15 +83,14 @@ TEST(JudgeQuestions, AMissingAnswerIsNeverAZero) {
   const std::vector<RewardGroup> groups = {group_of(3)};
   const auto questions = judge_questions(rubric, groups);
   // 0 against 1 is lost, for one of its orders did not parse.
-  const auto scores =
-      judge_scores(rubric, groups, questions, said({1, std::nullopt, 1, 0, 0, 1}));
+  const auto scores = judge_scores(rubric, groups, questions, said({1, std::nullopt, 1, 0, 0, 1}));
   EXPECT_EQ(scores[0].value, 1.0) << "of 2 and 0 alone";
   EXPECT_EQ(scores[1].value, 1.0) << "of 1 and 2 alone";
   EXPECT_EQ(scores[2].value, 0.0) << "beaten twice";
   EXPECT_EQ(extra(scores[0], "judge_retries"), 2.0);
   const std::vector<RewardGroup> two = {group_of(2)};
-  const auto lost = judge_scores(rubric, two, judge_questions(rubric, two),
-                                 said({std::nullopt, 1}));
+  const auto lost =
+      judge_scores(rubric, two, judge_questions(rubric, two), said({std::nullopt, 1}));
   EXPECT_FALSE(lost[0].value);
   EXPECT_EQ(lost[1].cause, "mumbled");
   const std::vector<RewardGroup> alone = {group_of(1)};

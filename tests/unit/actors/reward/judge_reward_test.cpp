@@ -105,8 +105,7 @@ TEST_F(JudgeRewardTest, AsksAsTheRubricSays) {
   EXPECT_EQ(paths_[0], "/v1/chat/completions");
   EXPECT_EQ(keys_[0], "Bearer sk-secret-0123");
   EXPECT_EQ(asked_[0]["model"], "the-judge");
-  EXPECT_EQ(asked_[0]["messages"],
-            json::parse(R"([{"role":"system","content":"be fair"},
+  EXPECT_EQ(asked_[0]["messages"], json::parse(R"([{"role":"system","content":"be fair"},
                             {"role":"user","content":"2+2=|4|four"}])"));
   EXPECT_EQ(asked_[0]["temperature"], 0.0);
   EXPECT_EQ(asked_[0]["max_tokens"], 512);
@@ -190,7 +189,8 @@ TEST_F(JudgeRewardTest, AnotherServerTakesWhatASickOneHad) {
 
 TEST_F(JudgeRewardTest, AFilteredAnswerIsMissing) {
   serve([](const json&, int) {
-    return with(200, R"({"choices":[{"message":{"content":null},"finish_reason":"content_filter"}]})");
+    return with(200,
+                R"({"choices":[{"message":{"content":null},"finish_reason":"content_filter"}]})");
   });
   const auto scores = score(kJudgePoints, {answered("p", "r")});
   ASSERT_TRUE(scores) << scores.error().message;

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
 #include <stdlib.h>
 
 #include <filesystem>
@@ -119,12 +118,18 @@ TEST(TruthAlarm, IsRestoredFromTheRunFolder) {
     evaluated(0, 15);
     evaluated(2, 16);
     std::ofstream(folder->metrics_file())
-        << R"({"step":0,"eval/greedy":1,"time/eval":1})" << "\n"
-        << R"({"step":0,"alarm/reward_up_truth_down":0,"time/eval":1})" << "\n"
-        << R"({"step":1,"reward/mean":0.2})" << "\n"
-        << R"({"step":2,"reward/mean":0.4})" << "\n"
-        << R"({"step":2,"alarm/reward_up_truth_down":0,"time/eval":1})" << "\n"
-        << R"({"step":3,"reward/mean":0.6})" << "\n";
+        << R"({"step":0,"eval/greedy":1,"time/eval":1})"
+        << "\n"
+        << R"({"step":0,"alarm/reward_up_truth_down":0,"time/eval":1})"
+        << "\n"
+        << R"({"step":1,"reward/mean":0.2})"
+        << "\n"
+        << R"({"step":2,"reward/mean":0.4})"
+        << "\n"
+        << R"({"step":2,"alarm/reward_up_truth_down":0,"time/eval":1})"
+        << "\n"
+        << R"({"step":3,"reward/mean":0.6})"
+        << "\n";
     TruthAlarm alarm;
     alarm.restore(*folder);
     rewards(alarm, {0.8});
