@@ -248,11 +248,12 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  // Accuracy and margins of each category, sorted by name.
+  // Accuracy and margins of each category of pairs, sorted by name.
   void add_categories(std::span<const data::SupervisedRow> rows,
                       const RowFacts& all,
                       const RowValues& values,
                       Metrics& metrics) const {
+    if (!settings_.loss.method->pairs()) return;
     std::map<std::string_view, std::vector<std::size_t>> categories;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!rows[i].category.empty()) categories[rows[i].category].push_back(i);

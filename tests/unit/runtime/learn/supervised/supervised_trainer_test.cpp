@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -144,6 +145,29 @@ TEST_P(SupervisedTrainerTest, PackingDoesNotChangeWhatIsLearned) {
   const auto a = weights(*whole), b = weights(*cut);
   for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_NEAR(a[i], b[i], 1e-5) << i;
+}
+
+// The figures of a category are those of its rows alone.
+TEST_P(SupervisedTrainerTest, EachCategoryIsEvaluatedAsIfAlone) {
+  const auto data = rows(GetParam());
+  core::SerialTeam team;
+  const auto one = trainer(GetParam(), team), other = trainer(GetParam(), team);
+  const auto figures = [](const auto& evaluated) {
+    EXPECT_TRUE(evaluated);
+    return std::map<std::string, double>(evaluated->metrics.begin(), evaluated->metrics.end());
+  };
+  auto all = data.rows(kAll);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].category = i < 2 ? "hard" : i < 5 ? "easy" : "";
+  const auto together = figures(one->evaluate(all));
+  EXPECT_EQ(together.contains("eval/hard/pairs"), GetParam()->pairs());
+  if (!GetParam()->pairs()) return;
+  const auto hard = figures(other->evaluate(std::span(all).first(2)));
+  EXPECT_EQ(together.at("eval/hard/pairs"), 2);
+  EXPECT_EQ(together.at("eval/easy/pairs"), 3);
+  EXPECT_EQ(together.at("eval/hard/accuracy"), hard.at("eval/accuracy"));
+  EXPECT_DOUBLE_EQ(together.at("eval/hard/margins"), hard.at("eval/margins"));
+  EXPECT_EQ(hard.at("eval/hard/accuracy"), hard.at("eval/accuracy"));
 }
 
 // The load-balancing loss goes with every kind of loss.
