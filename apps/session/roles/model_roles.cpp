@@ -189,7 +189,14 @@ core::Result<void> check_reward_models(const config::TrainConfig& config, bool a
 core::Result<void> check_model_roles(const config::TrainConfig& config) {
   TROUPE_TRY(check_reward_models(config, config.data.apply_chat_template));
   for (const RewardPart& part : reward_parts(config)) {
-    if (part.kind == RewardPart::Kind::kJudge) TROUPE_TRY(make_judge(config_of(config, part)));
+    if (part.kind != RewardPart::Kind::kJudge) continue;
+    config::TrainConfig own = config_of(config, part);
+    // Where another node asks the judge, the key is there.
+    const auto& here = config.cluster.local_roles;
+    const bool asked_here = config.cluster.transport == config::Transport::kLoopback ||
+                            std::ranges::count(here, "reward") > 0;
+    if (!asked_here) own.reward.judge_key.clear();
+    TROUPE_TRY(make_judge(own));
   }
   if (has_critic(config)) {
     const CriticSource source = critic_source(config);
