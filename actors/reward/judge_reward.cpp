@@ -7,6 +7,8 @@
 #include "runtime/core/at_exit.hpp"
 #include "runtime/net/url.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -211,6 +213,12 @@ core::Result<std::string> read_judge_key(const std::string& place) {
   if (!in || !std::getline(in, line)) {
     return core::fail(ErrorCode::kConfig, "the judge's API key cannot be read from " + file +
                                               "; change --reward.judge_key");
+  }
+  struct stat facts {};
+  if (::stat(file.c_str(), &facts) == 0 && (facts.st_mode & 077) != 0) {
+    return core::fail(ErrorCode::kConfig, "the judge's API key in " + file +
+                                              " can be read by others than its owner; chmod 600 " +
+                                              file);
   }
   if (line.ends_with('\r')) line.pop_back();
   return checked_key(std::move(line), file);

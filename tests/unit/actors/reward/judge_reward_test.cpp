@@ -12,8 +12,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <mutex>
 
 namespace troupe::actors {
@@ -298,6 +301,14 @@ TEST(JudgeKey, ComesFromAVariableOrAFile) {
             std::string::npos);
   EXPECT_NE(read_judge_key("file:/no/key").error().message.find("/no/key"), std::string::npos);
   EXPECT_FALSE(read_judge_key("sk-1"));
+  std::string pattern = (std::filesystem::temp_directory_path() / "judge_key_XXXXXX").string();
+  const int made = ::mkstemp(pattern.data());
+  ASSERT_EQ(::write(made, "sk-2\r\nmore\n", 11), 11);
+  EXPECT_EQ(*read_judge_key("file:" + pattern), "sk-2") << "its first line";
+  ASSERT_EQ(::fchmod(made, 0644), 0);
+  EXPECT_NE(read_judge_key("file:" + pattern).error().message.find("chmod 600"), std::string::npos);
+  ::close(made);
+  std::filesystem::remove(pattern);
   EXPECT_EQ(*read_judge_key(""), "");
 }
 
