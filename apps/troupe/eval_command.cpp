@@ -208,16 +208,17 @@ Result<void> check(const EvalOptions& options) {
   if (options.prompts.data.empty()) {
     return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
   }
-  if (options.model.empty() && !options.pairs.model.empty()) {
-    if (options.reward.given()) {
+  if (options.model.empty() && (!options.pairs.model.empty() || options.reward.given())) {
+    if (!options.pairs.model.empty() && options.reward.given()) {
       return fail(ErrorCode::kConfig,
-                  "troupe eval: a reward model alone is evaluated on pairs, without --rule, "
-                  "--python, --http and --judge; --model names the model to sample");
+                  "troupe eval: one reward is evaluated on pairs: --reward-model or one of --rule, "
+                  "--python, --http and --judge; --model names a model to sample");
     }
     return {};
   }
   if (options.model.empty()) {
-    return fail(ErrorCode::kConfig, "troupe eval: give --model, --reward-model or --compare");
+    return fail(ErrorCode::kConfig,
+                "troupe eval: give --model, --compare, or a reward that is evaluated on pairs");
   }
   return options.reward.check_label(options.prompts.label_key);
 }
@@ -255,7 +256,7 @@ Result<void> run_eval(Words words) {
   if (!options.compared.empty()) return compare_sides(options);
   TROUPE_TRY(check(options));
   if (options.model.empty()) {
-    return print_pair_accuracy(options.pairs, options.prompts, options.placement,
+    return print_pair_accuracy(options.pairs, options.reward, options.prompts, options.placement,
                                {options.json, options.out, options.source_key});
   }
   TROUPE_TRY_ASSIGN(ks, ks_of(options));

@@ -271,6 +271,29 @@ TEST_F(Judge, IsAttachedToARunThatGoesOn) {
   company.wait(60);
 }
 
+// How good a judge is, and on what: its accuracy on pairs, by category.
+TEST_F(Judge, ItsAccuracyOnPairsIsMeasured) {
+  const FakeJudge judge(files_, "longer");
+  std::string lines;
+  for (int i = 0; i < 8; ++i) {  // of the category `long` the longer answer is the better one
+    const bool right = i < 5;
+    lines += json{{"prompt", "p" + std::to_string(i)},
+                  {"chosen", right ? "yyyy" : "y"},
+                  {"rejected", right ? "n" : "nnnn"},
+                  {"category", right ? "long" : "short"}}
+                 .dump() +
+             "\n";
+  }
+  const Ended ended = run({"eval", "--data", write("pairs.jsonl", lines), "--judge", judge.url,
+                           "--rubric", pairs(), "--source-key", "category", "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.text;
+  const json line = json::parse(ended.text, nullptr, false);
+  EXPECT_EQ(line["pairs"], 8);
+  EXPECT_EQ(line["accuracy"]["mean"], 0.625);
+  EXPECT_EQ(line["sets"]["long"]["accuracy"]["mean"], 1.0);
+  EXPECT_EQ(line["sets"]["short"]["accuracy"]["mean"], 0.0);
+}
+
 // `troupe serve` is such a judge. This model is random: most answers do not parse, some do.
 TEST_F(Judge, TroupeServeIsOne) {
   const std::string chat =
