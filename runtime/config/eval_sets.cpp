@@ -31,13 +31,13 @@ std::string key_of(const std::string& entry) {
 }
 
 Result<Setting> setting_of(const std::string& key, const YAML::Node& value) {
+  if (!value.IsScalar() && !value.IsSequence()) return refuse(key, " has no plain value");
   Setting setting{key, {}, value.IsSequence(), "eval.sets"};
   if (value.IsScalar()) setting.values.push_back(value.Scalar());
   for (const YAML::Node& item : value) {  // a scalar has none
     if (!item.IsScalar()) return refuse(key, ": a plain value or a list of them expected");
     setting.values.push_back(item.Scalar());
   }
-  if (!value.IsScalar() && !value.IsSequence()) return refuse(key, " has no plain value");
   return setting;
 }
 
