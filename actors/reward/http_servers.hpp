@@ -24,12 +24,12 @@ std::string printed(const std::string& body);
 
 struct HttpServersOptions {
   std::string what = "reward server";  // in messages, before the URL
-  net::HttpHeaders headers;            // of every request
+  net::HttpHeaders headers{};          // of every request
   // A text that no reply may bring into messages: `shown` blots it out.
-  std::string secret;
+  std::string secret{};
   // Why a reply with status 2xx says nothing but that the server is sick; "" when it is an answer.
   // Such a server is away, as one that answers 503. May be empty.
-  std::function<std::string(const net::HttpReply&)> sick;
+  std::function<std::string(const net::HttpReply&)> sick{};
 };
 
 class HttpServers {
