@@ -11,13 +11,14 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 
 namespace troupe::actors {
 namespace {
@@ -188,6 +189,31 @@ TEST_F(JudgeRewardTest, AnotherServerTakesWhatASickOneHad) {
     ASSERT_TRUE(scores) << scores.error().message;
     EXPECT_EQ((*scores)[0].value, 3.0);
   }
+}
+
+// The connection breaks in the middle of an answer.
+TEST_F(JudgeRewardTest, ACutConnectionIsAServerThatIsAway) {
+  struct Cut final : net::HttpStream {
+    async::task<std::optional<std::string>> next() override {
+      if (begun) throw std::runtime_error("cut");
+      begun = true;
+      co_return R"({"choices":[{"message":{"content":"[[)";
+    }
+    bool begun = false;
+  };
+  serve([](const json&, int) {
+    net::HttpResponse response;
+    response.stream = std::make_shared<Cut>();
+    return response;
+  });
+  const auto alone = score(kJudgePoints, {answered("p", "r")});
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, core::ErrorCode::kPeerLost) << alone.error().message;
+  source_.reset();
+  serve([](const json&, int) { return with(200, said("[[8]]")); });
+  const auto scores = score(kJudgePoints, {answered("p", "r")});
+  ASSERT_TRUE(scores) << scores.error().message;
+  EXPECT_EQ((*scores)[0].value, 8.0);
 }
 
 TEST_F(JudgeRewardTest, AFilteredAnswerIsMissing) {
