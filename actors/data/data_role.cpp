@@ -74,12 +74,17 @@ RewardSetPtr DataRole::rewards_for(std::uint64_t update, std::uint32_t slot) con
 // The run goes on without them: what only an evaluation reads must not end it.
 void DataRole::leave_out_hopeless(std::uint64_t update) {
   if (!experience::is_evaluation(update)) return;
+  std::vector<const BookGroup*> hopeless;
   for (const BookGroup* const group : evaluation_book_.groups_of(update)) {
-    if (!RewardSets::is_held_out(*group->rewards)) continue;
-    const auto error = scoring_.hopeless({group});
-    if (error && evaluation_book_.fail(group->ticket, FailureKind::kRewardGone, error->message))
-      changed_.notify_all();
+    const auto error =
+        RewardSets::is_held_out(*group->rewards) ? scoring_.hopeless({group}) : std::nullopt;
+    if (!error) continue;
+    evaluation_book_.fail(group->ticket, FailureKind::kRewardGone, error->message);
+    hopeless.push_back(group);
   }
+  for (const BookGroup* const group : hopeless)
+    scoring_.release(*group);
+  if (!hopeless.empty()) changed_.notify_all();
 }
 
 core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {

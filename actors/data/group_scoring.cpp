@@ -183,6 +183,13 @@ async::task<core::Result<void>> GroupScoring::reference(TicketBook* book,
   co_return core::Result<void>();
 }
 
+void GroupScoring::release(const BookGroup& group) {
+  for (const RewardMember& member : group.rewards->members) {
+    const auto scorer = scorers_.find(member.peer);
+    if (scorer != scorers_.end()) scorer->second.release();
+  }
+}
+
 std::uint64_t GroupScoring::retries() const {
   std::uint64_t sum = 0;
   for (const auto& [peer, scorer] : scorers_)

@@ -43,6 +43,9 @@ class GroupScoring {
   // The error of a scorer that these groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(const std::vector<const BookGroup*>& groups) const;
 
+  // The group is given up: its rewards' time away begins anew with the next that needs them.
+  void release(const BookGroup& group);
+
   std::uint64_t retries() const;  // calls that were repeated
   std::uint64_t away() const;     // scorers
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
 
 namespace troupe::actors {
@@ -238,10 +239,13 @@ Result<Rubric> parse_rubric(const std::string& text, const std::string& where) {
 }
 
 Result<Rubric> read_rubric(const std::string& file) {
-  auto text = store::read_all(file);
-  if (text) return parse_rubric(*text, file);
-  return core::fail(ErrorCode::kConfig, "the rubric " + file + " cannot be read: " +
-                                            text.error().message + " (--reward.judge_rubric)");
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    return core::fail(ErrorCode::kConfig,
+                      "there is no rubric " + file + "; change --reward.judge_rubric");
+  }
+  TROUPE_TRY_ASSIGN(text, store::read_all(file));
+  return parse_rubric(text, file);
 }
 
 std::string plain_prompt(const RewardGroup& group) {

@@ -85,10 +85,10 @@ TEST_F(HeldOutRewardsTest, OneThatStaysAwayIsLeftOut) {
   stage.run(20s);
   ASSERT_TRUE(waiting.done());
   ASSERT_TRUE(waiting.value()) << waiting.value().error().message;
-  stage.run(1s);
   EXPECT_EQ(means(stage), (std::vector<double>{1.5, 1.5, -1, -1}));
   const auto statuses = stage.ask(AwaitGroups{kEvaluation, {}});
-  EXPECT_NE(statuses->groups[3].cause.find("reward short has been away for 300 s (status 503"),
+  EXPECT_NE(statuses->groups[3].cause.find(
+                "reward short has been away for 300 s (reward/short: status 503"),
             std::string::npos)
       << statuses->groups[3].cause;
   // The next evaluation asks it again.
@@ -98,7 +98,8 @@ TEST_F(HeldOutRewardsTest, OneThatStaysAwayIsLeftOut) {
   issue.update = experience::evaluation_after(1, false);
   issue.groups = 4;
   issue.samples = 2;
-  for (const auto& ticket : stage.ask(issue)->tickets)
+  const auto tickets = stage.ask(issue)->tickets;
+  for (const auto& ticket : tickets)
     stage.ask(delivery(ticket, 2)).value();
   const auto next = stage.ask(AwaitGroups{issue.update, {}});
   ASSERT_TRUE(next);

@@ -256,7 +256,11 @@ TEST_F(JudgeRewardTest, AnotherServerAnswersForAFrozenOneAndAloneItIsLate) {
   async::SteadyTimers timers;
   serve_handler([&](net::HttpRequest) { return never(&timers); });
   serve([](const json&, int) { return with(200, said("[[5]]")); });
-  const auto scores = score(kJudgePoints, {answered("p", "r")}, std::chrono::milliseconds(200));
+  // Nothing is known of either at first, so the first question costs a deadline.
+  const auto first = score(kJudgePoints, {answered("p", "r")}, std::chrono::milliseconds(50));
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, core::ErrorCode::kPeerLost) << "and is asked again";
+  const auto scores = score(kJudgePoints, {answered("p", "r")});
   ASSERT_TRUE(scores) << scores.error().message;
   EXPECT_EQ((*scores)[0].value, 5.0);
   source_.reset();
