@@ -39,8 +39,8 @@ Comparison compare(std::span<const ComparedPair> pairs) {
   Comparison out;
   std::vector<double> margins, differences;
   for (const ComparedPair& pair : pairs) {
-    out.length_a += pair.length_a / static_cast<double>(pairs.size());
-    out.length_b += pair.length_b / static_cast<double>(pairs.size());
+    out.length_a += pair.length_a;
+    out.length_b += pair.length_b;
     if (!pair.score_a || !pair.score_b) {
       ++out.lost;
       continue;
@@ -55,6 +55,9 @@ Comparison compare(std::span<const ComparedPair> pairs) {
     margins.push_back(margin);
     differences.push_back(longer);
   }
+  const double count = static_cast<double>(std::max<std::size_t>(pairs.size(), 1));
+  out.length_a /= count;
+  out.length_b /= count;
   out.length_pearson = learn::pearson(margins, differences);
   out.length_spearman = learn::spearman(margins, differences);
   return out;
