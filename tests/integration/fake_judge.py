@@ -69,6 +69,10 @@ class Judge(BaseHTTPRequestHandler):
         pass
 
 
-server = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
+class Server(ThreadingHTTPServer):
+    request_queue_size = 512  # with 5, the default, the kernel would drop connections of many at once
+
+
+server = Server(("127.0.0.1", 0), Judge)
 print(f"port {server.server_address[1]}", flush=True)
 server.serve_forever()
