@@ -14,6 +14,7 @@
 #include "runtime/config/render.hpp"
 #include "runtime/core/ids.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace troupe::app {
@@ -97,8 +98,16 @@ actors::CompanyOptions CompanyPlane::company_options() const {
   wanted.arithmetic = processor_arithmetic();
   wanted.build = build_version();
   wanted.roles = wanted_roles(options_.config);
-  for (const actors::WantedRole& role : wanted.roles)
-    if (!role.bound.empty()) wanted.local_nodes.push_back({role.bound, {role.kind}});
+  for (const actors::WantedRole& role : wanted.roles) {
+    auto& nodes = wanted.local_nodes;
+    if (role.bound.empty()) continue;
+    const auto known = std::ranges::find(nodes, role.bound, &actors::LocalNode::name);
+    if (known == nodes.end()) {
+      nodes.push_back({role.bound, {role.kind}});
+    } else if (std::ranges::count(known->kinds, role.kind) == 0) {
+      known->kinds.push_back(role.kind);
+    }
+  }
   wanted.config = config::resolved_yaml(options_.config, {});
   wanted.settings = {{"updates", std::to_string(options_.updates)}};
   wanted.threads = options_.cores.threads;

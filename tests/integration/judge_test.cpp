@@ -198,10 +198,10 @@ TEST_F(Judge, NamedSetsHaveRewardsOfTheirOwn) {
             "\n      judge_rubric: " + points() + "\n");
   std::vector<std::string> words = files_.words("run");
   words.insert(words.begin() + 3, path("more.yaml"));
-  words.insert(words.end(), {"--cluster.transport", "loopback", "--train.max_steps", "1",
-                             "--ckpt.save_steps", "0"});
+  words.insert(words.end(), {"--train.max_steps", "1", "--ckpt.save_steps", "0"});
   const Ended ended = run(words);
   ASSERT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(ended.text.find("could not be"), std::string::npos) << ended.text;
   json last;
   for (const json& row : json_lines(files_ / "run" / "metrics.jsonl"))
     if (row.contains("eval/judged/reward")) last = row;
