@@ -44,6 +44,7 @@ std::optional<TruthAlarm::Alarm> TruthAlarm::compared(const std::string& set,
                                                       const Best& best,
                                                       const Means& now) const {
   constexpr int kResamples = 1000;
+  constexpr std::size_t kProblems_min = 10;  // of fewer, a bootstrap interval is too narrow
   const double reward = reward_sum_ / static_cast<double>(rewards_);
   if (!best.reward || reward <= *best.reward) return std::nullopt;
   std::vector<double> before, after;
@@ -53,6 +54,7 @@ std::optional<TruthAlarm::Alarm> TruthAlarm::compared(const std::string& set,
     before.push_back(mean);
     after.push_back(found->second);
   }
+  if (before.size() < kProblems_min) return std::nullopt;
   const auto fall = learn::paired_bootstrap(before, after, kResamples, 1);
   if (!fall || fall->high >= 0) return std::nullopt;
   return Alarm{set, best.done, *best.reward, reward, best.truth, mean_of_values(now), *fall};

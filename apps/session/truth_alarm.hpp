@@ -1,5 +1,6 @@
 // Warns of a policy that pleases its reward and not its held-out sets: when the training reward is
-// higher than at a set's best evaluation, and the set's score is lower, beyond chance. The state is
+// higher than at a set's best evaluation, and the score of the set (10 problems or more) is lower,
+// beyond chance. The state is
 // a function of metrics.jsonl and eval/, so a resumed run has it again. Not thread-safe;
 // RunReporter uses it under its lock.
 #pragma once

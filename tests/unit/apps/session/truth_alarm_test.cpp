@@ -71,6 +71,18 @@ TEST(TruthAlarm, IsSilentWithoutReason) {
   EXPECT_TRUE(alarm.on_evaluation(3, solved(1)).empty()) << "nothing was learned in between";
 }
 
+TEST(TruthAlarm, AFewProblemsAreTooFew) {
+  TruthAlarm alarm;
+  const auto few = [](int right) {
+    auto problems = solved(right);
+    problems.resize(9);
+    return problems;
+  };
+  alarm.on_evaluation(0, few(9));
+  rewards(alarm, {0.1, 0.9});
+  EXPECT_TRUE(alarm.on_evaluation(2, few(0)).empty());
+}
+
 TEST(TruthAlarm, ASlowDeclineIsMeasuredFromTheBest) {
   TruthAlarm alarm;
   alarm.on_evaluation(0, solved(16));
