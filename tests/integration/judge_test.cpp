@@ -331,7 +331,9 @@ TEST_F(Judge, MistakesAreSaidBeforeTheWork) {
   expect_error(with({"--judge", url, "--rubric", path("no.yaml")}), 2, "no.yaml");
   expect_error(with({"--judge", "127.0.0.1:1", "--rubric", rubric}), 2,
                "neither http:// nor https://");
-  expect_error(with({"--judge", url, "--rubric", rubric, "--rule", "exact"}), 2, "give one of");
+  expect_error(
+      with({"--judge", url, "--rubric", rubric, "--rule", "last_number", "--label-key", "prompt"}),
+      2, "give one of");
   expect_error(with({"--judge", url, "--rubric", rubric, "--judge-key", "sk-0"}), 2,
                "env:NAME or file:PATH");
   expect_error(with({"--judge", url, "--rubric", rubric, "--judge-key", "env:TROUPE_NO_SUCH_KEY"}),

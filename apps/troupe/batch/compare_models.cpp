@@ -306,6 +306,7 @@ Result<void> compare_models(const CompareOptions& options,
                             const Placement& placement,
                             const EngineFlags& engine,
                             const SamplingFlags& sampling) {
+  TROUPE_TRY(reward.judge.check());
   if (!options.reward_model.empty() && reward.given()) {
     return fail(ErrorCode::kConfig,
                 "troupe eval --compare: give --reward-model or one of --rule, --python, --http, "
