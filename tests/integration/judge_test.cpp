@@ -263,7 +263,7 @@ TEST_F(Judge, IsAttachedToARunThatGoesOn) {
   EXPECT_TRUE(within(60, [&] { return text_of(ledger).find("\"taste\"") != std::string::npos; }))
       << company.output();
   const Ended weighed = run({"re-weight", "reward", "--join", folder, "--name", "taste", "--weight",
-                             "0.5", "--formula", "sum"});
+                             "0.5", "--formula", "rest"});
   EXPECT_EQ(weighed.status, 0) << weighed.text;
   const Ended detached = run({"detach", "reward", "--join", folder, "--name", "taste"});
   EXPECT_EQ(detached.status, 0) << detached.text;
