@@ -44,8 +44,14 @@ struct Number {
   value @0 :Float64;
 }
 
-# One sampled response. Each array is one Data of little-endian numbers. `reference` and `values`
-# are empty in a run without a reference or without a critic.
+# A reward that belongs to one token of a response.
+struct StepReward {
+  token @0 :UInt32;  # index of the step's last token in the response
+  reward @1 :Float64;
+}
+
+# One sampled response. Each array is one Data of little-endian numbers. `reference`, `values`
+# and `teacher` are empty in a run without a reference, a critic or a teacher.
 struct Trajectory {
   tokens @0 :Data;     # int32, the sampled ids
   behaviour @1 :Data;  # float32, log-prob when sampled
@@ -55,6 +61,8 @@ struct Trajectory {
   reference @5 :Data;  # float32, log-probs under the reference model
   values @6 :Data;     # float32, values that the critic predicts
   score @7 :Number;    # absent until every reward of its set has scored it
+  teacher @8 :Data;    # float32, log-probs under the teacher
+  steps @9 :List(StepReward);  # weighted scores of its steps, in order of their tokens
 }
 
 # The samples of one prompt.

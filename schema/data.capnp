@@ -66,6 +66,7 @@ struct GroupStatuses {
   crossed @2 :UInt64;          # samples whose tokens come from more than one version
   rewards @3 :List(RewardMean);
   extras @4 :List(RewardMean);  # of the numbers that rewards report beside their scores
+  lengths @5 :List(RewardMean); # correlations of score and length over the ready groups' samples
 }
 
 # Mean of one reward of the set, or of a number that it reports, over the update's samples.

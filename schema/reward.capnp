@@ -31,12 +31,19 @@ struct Score {
   sent @1 :RewardReads;  # what `group` holds; a column that the row lacks is not in its `columns`
 }
 
+# One step of a response, as a process reward model sees it.
+struct StepScore {
+  end @0 :UInt32;     # bytes of the response's text up to the end of the step
+  score @1 :Float64;  # finite
+}
+
 struct ScoreValue {
   union {
     value @0 :Float64;
     missing @1 :Text;  # why there is no score; a missing score is never sent as 0
   }
   extra @2 :Text;  # other values of the sample as a JSON object; empty: none
+  steps @3 :List(StepScore);  # in order; empty unless the reward scores steps
 }
 
 struct Scores {

@@ -22,6 +22,10 @@ struct TrainingRow {
   desirable @6 :Bool;
   file @7 :Text;       # where the row is from, for messages to users
   line @8 :UInt64;
+  teacher @9 :UInt32;  # of the row's domain, in the order of the configuration
+  labels @10 :Data;    # int32: the token to learn at each placeholder; empty with soft labels
+  shares @11 :Data;    # float32: the probability of the first reward token at each placeholder
+  category @12 :Text;  # of a held-out row: each category gets figures of its own; empty: none
 }
 
 # As many of the rows asked for as fit, at least one.

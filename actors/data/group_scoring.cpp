@@ -27,8 +27,9 @@ void GroupScoring::begin(TicketBook& book, const experience::Ticket& ticket) {
   const BookGroup* const group = book.find(ticket);
   if (group == nullptr || group->state != GroupState::kGenerated) return;
   const std::string name = name_of(ticket);
+  leave_out_unneeded(book, *group);
   for (std::size_t member = 0; member < group->scored.size(); ++member) {
-    if (!group->scored[member])
+    if (book.waits_for(ticket, member))
       context_.scope->spawn("score " + name, score(&book, ticket, member));
   }
   if (needs_reference(*group)) context_.scope->spawn("reference " + name, reference(&book, ticket));
@@ -78,6 +79,21 @@ std::string GroupScoring::row_of_formula(const BookGroup& group) const {
   RewardReads reads;
   reads.columns = formula->columns();
   return row_with((*prompt)->columns, reads);
+}
+
+// Rewards of other domains than the group's are not asked.
+void GroupScoring::leave_out_unneeded(TicketBook& book, const BookGroup& group) {
+  const std::string row = row_of_formula(group);
+  if (row.empty()) return;  // without columns every member is needed
+  const auto formula = RewardFormula::parse(group.rewards->formula);
+  const std::vector<bool> needed = formula->needed(group.rewards->members, row);
+  const std::vector<std::optional<double>> none(group.samples.size());
+  const std::vector<std::string> causes(group.samples.size(), kNotAsked);
+  for (std::size_t member = 0; member < needed.size(); ++member) {
+    if (needed[member] || !book.put_scores(group.ticket, member, none, causes, {}, row)) continue;
+    tell_unscored(group);
+    changed_.notify_all();
+  }
 }
 
 // Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;

@@ -51,6 +51,7 @@ class GroupScoring {
   Scorer& scorer_of(const std::string& peer, const std::string& name);
   bool needs_reference(const BookGroup& group) const;
   void tell_unscored(const BookGroup& group);
+  void leave_out_unneeded(TicketBook& book, const BookGroup& group);
   std::string row_of_formula(const BookGroup& group) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(TicketBook* book,

@@ -205,9 +205,9 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
     if (i < extras.size()) sample.extras.add(name, extras[i]);
     if (scores[i] && std::isfinite(*scores[i])) {
       sample.components[member] = scores[i];
-    } else if (sample.missing_cause.empty()) {
-      sample.missing_cause = "reward " + name + ": " +
-                             (i < causes.size() && !causes[i].empty() ? causes[i] : "no score");
+    } else if (const std::string cause = i < causes.size() ? causes[i] : "";
+               sample.missing_cause.empty() && cause != kNotAsked) {
+      sample.missing_cause = "reward " + name + ": " + (cause.empty() ? "no score" : cause);
     }
   }
   group.scored[member] = true;

@@ -38,6 +38,9 @@ struct BookCounts {
   std::uint64_t failed_groups() const;
 };
 
+// The cause of a missing score that the formula does not read for the group's row.
+inline constexpr const char* kNotAsked = "not asked: the formula does not read it for this row";
+
 class TicketBook {
  public:
   // `samples`: size of a group; `needs_reference`: a group is ready only with reference log-probs.

@@ -51,6 +51,11 @@ struct Layout<schema::Scores, actors::Scores> {
         list[i].setMissing(i < scores.causes.size() ? scores.causes[i] : "");
       }
       if (i < scores.extras.size()) list[i].setExtra(scores.extras[i]);
+      if (i < scores.steps.size()) {
+        auto steps = list[i].initSteps(static_cast<unsigned>(scores.steps[i].size()));
+        for (unsigned k = 0; k < steps.size(); ++k)
+          put_struct(scores.steps[i][k], steps[k]);
+      }
     }
     if (scores.wanted) put_struct(*scores.wanted, out.initWanted());
   }
@@ -66,6 +71,9 @@ struct Layout<schema::Scores, actors::Scores> {
         cause = "the score is not a finite number";
       }
       TROUPE_TRY(take(value.getExtra(), scores.extras.emplace_back(), "extra"));
+      auto& steps = scores.steps.emplace_back();
+      for (const auto step : value.getSteps())
+        TROUPE_TRY(take_struct(true, step, steps.emplace_back()));
     }
     return take_struct(in.hasWanted(), in.getWanted(), scores.wanted);
   }

@@ -82,6 +82,7 @@ struct GroupStatuses {
   std::uint64_t crossed = 0;             // samples with tokens of more than one version
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
   std::vector<std::pair<std::string, double>> extras;   // mean of each value reported beside scores
+  std::vector<std::pair<std::string, double>> lengths;  // correlations of score and length, by name
 };
 
 // Progress of the groups that a run waits for; counted by the data role, shown to the user.

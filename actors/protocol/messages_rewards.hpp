@@ -22,6 +22,7 @@ struct Scores {
   std::vector<std::string> extras{};          // other values of a sample: a JSON object, or ""
   // Set in place of values when the reward reads this and not all of it was sent.
   std::optional<RewardReads> wanted{};
+  std::vector<std::vector<StepScore>> steps{};  // of a sample; empty unless steps are scored
 };
 
 struct Score {

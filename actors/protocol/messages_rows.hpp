@@ -6,6 +6,7 @@
 
 #include "actors/protocol/messages.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,11 +22,21 @@ struct TrainingRow {
   bool desirable = true;
   std::string file;
   std::uint64_t line = 0;
+  std::uint32_t teacher = 0;
+  std::vector<std::int32_t> labels;
+  std::vector<float> shares;
+  std::string category{};
 
-  // Error kData: the flags do not fit the answer.
+  // Error kData: the flags do not fit the answer, or the labels do not fit the flags.
   core::Result<void> check() const {
-    if (learn.empty() || learn.size() == answer.size()) return {};
-    return core::fail(core::ErrorCode::kData, "a row with flags for other tokens than it has");
+    if (!learn.empty() && learn.size() != answer.size()) {
+      return core::fail(core::ErrorCode::kData, "a row with flags for other tokens than it has");
+    }
+    const std::size_t given = labels.size() + shares.size();
+    const auto learned = learn.size() - static_cast<std::size_t>(std::count(
+                                            learn.begin(), learn.end(), std::uint8_t{0}));
+    if (given == 0 || given == learned) return {};
+    return core::fail(core::ErrorCode::kData, "a row with labels for other tokens than it learns");
   }
 };
 

@@ -248,8 +248,10 @@ class FormulaValue {
       }
       case Kind::kRest:
         return rest();
-      case Kind::kDomain:
-        return of_domain(term);
+      case Kind::kDomain: {
+        TROUPE_TRY_ASSIGN(inner, RewardFormula::chosen(term, row_));
+        return of(*inner);
+      }
       default:
         break;
     }
@@ -297,29 +299,55 @@ class FormulaValue {
     return mean - k * std::sqrt(squares / count);
   }
 
-  core::Result<double> of_domain(const Term& term) const {
-    const nlohmann::json row = nlohmann::json::parse(row_.empty() ? "{}" : row_, nullptr, false);
-    const nlohmann::json value =
-        row.is_object() ? row.value(term.name, nlohmann::json()) : nlohmann::json();
-    const std::string text = value.is_string() ? value.get<std::string>()
-                             : value.is_null() ? std::string()
-                                               : value.dump();
-    for (std::size_t i = 0; i < term.terms.size(); ++i) {
-      const bool other = term.has_other && i + 1 == term.terms.size();
-      if (other || (term.values[i] == text && !value.is_null())) return of(term.terms[i]);
-    }
-    return core::fail(ErrorCode::kData,
-                      value.is_null()
-                          ? "the row has no column '" + term.name + "', which the formula reads"
-                          : "the formula has no term for '" + text + "' in column '" + term.name +
-                                "', and no `other`");
-  }
-
   const RewardFormula& formula_;
   const std::vector<RewardMember>& members_;
   const std::vector<std::optional<double>>& scores_;
   const std::string& row_;
 };
+
+core::Result<const RewardFormula::Term*> RewardFormula::chosen(const Term& domain,
+                                                               const std::string& row) {
+  const nlohmann::json columns = nlohmann::json::parse(row.empty() ? "{}" : row, nullptr, false);
+  const nlohmann::json value =
+      columns.is_object() ? columns.value(domain.name, nlohmann::json()) : nlohmann::json();
+  const std::string text = value.is_string() ? value.get<std::string>()
+                           : value.is_null() ? std::string()
+                                             : value.dump();
+  for (std::size_t i = 0; i < domain.terms.size(); ++i) {
+    const bool other = domain.has_other && i + 1 == domain.terms.size();
+    if (other || (domain.values[i] == text && !value.is_null())) return &domain.terms[i];
+  }
+  return core::fail(ErrorCode::kData,
+                    value.is_null()
+                        ? "the row has no column '" + domain.name + "', which the formula reads"
+                        : "the formula has no term for '" + text + "' in column '" + domain.name +
+                              "', and no `other`");
+}
+
+void RewardFormula::need(const Term& term,
+                         const std::vector<RewardMember>& members,
+                         const std::string& row,
+                         std::vector<bool>& needed) const {
+  if (term.kind == Kind::kDomain) {
+    if (const auto inner = chosen(term, row)) need(**inner, members, row, needed);
+    return;
+  }
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const bool read = term.kind == Kind::kRest ? !names_.contains(members[m].name)
+                                               : !term.name.empty() && members[m].name == term.name;
+    if (read) needed[m] = true;
+  }
+  for (const Term& inner : term.terms)
+    need(inner, members, row, needed);
+}
+
+std::vector<bool> RewardFormula::needed(const std::vector<RewardMember>& members,
+                                        const std::string& row) const {
+  std::vector<bool> result(members.size(), false);
+  need(root_, members, row, result);
+  if (!has_rest_) need(Term{.kind = Kind::kRest}, members, row, result);
+  return result;
+}
 
 core::Result<RewardFormula> RewardFormula::parse(const std::string& text) {
   return FormulaParser(text.empty() ? "rest" : text).parse();

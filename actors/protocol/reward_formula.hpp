@@ -38,6 +38,9 @@ class RewardFormula {
                              const std::vector<std::optional<double>>& scores,
                              const std::string& row) const;
 
+  // By member, whether `value` reads its score for samples of this row.
+  std::vector<bool> needed(const std::vector<RewardMember>& members, const std::string& row) const;
+
   const std::set<std::string>& names() const noexcept { return names_; }
   const std::vector<std::string>& columns() const noexcept { return columns_; }
 
@@ -53,6 +56,13 @@ class RewardFormula {
     std::vector<std::string> values{};  // of a domain, by term; the last may be `other`
     bool has_other = false;
   };
+  // The term of a domain for this row. Error kData: it has none.
+  static core::Result<const Term*> chosen(const Term& domain, const std::string& row);
+  void need(const Term& term,
+            const std::vector<RewardMember>& members,
+            const std::string& row,
+            std::vector<bool>& needed) const;
+
   Term root_;
   bool has_rest_ = false;
   std::set<std::string> names_;

@@ -1,8 +1,11 @@
-// The input of a reward (the responses to one prompt, with the data that they share), and which
-// parts of it a reward reads. Sent to the reward role, which passes it to its source. Value types
-// and pure functions.
+// The input of a reward (the responses to one prompt, with the data that they share), which parts
+// of it a reward reads, and the scores of steps. Sent to the reward role, which passes it to its
+// source. Value types and pure functions.
 #pragma once
 
+#include "runtime/core/result.hpp"
+
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +25,18 @@ struct RewardGroup {
   std::string messages{};  // the prompt as a JSON list of messages; "" where the dataset has a text
   std::uint64_t update = 0;  // of the run, counted from 0
   std::vector<RewardSample> samples{};
+};
+
+// One step of a response, as a process reward model sees it.
+struct StepScore {
+  std::uint32_t end = 0;  // bytes of the response's text up to the end of the step
+  double score = 0;
+  // Error kData: the score is not finite.
+  core::Result<void> check() const {
+    if (std::isfinite(score)) return {};
+    return core::fail(core::ErrorCode::kData, "the score of a step is not a finite number");
+  }
+  friend bool operator==(const StepScore&, const StepScore&) = default;
 };
 
 inline std::size_t samples_in(const std::vector<RewardGroup>& groups) {

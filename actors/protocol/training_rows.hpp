@@ -20,6 +20,9 @@ inline TrainingRow stored(const data::SupervisedRow& row) {
   out.desirable = row.desirable;
   out.file = row.file;
   out.line = row.line;
+  out.teacher = row.teacher;
+  out.labels.assign(row.labels.begin(), row.labels.end());
+  out.shares.assign(row.shares.begin(), row.shares.end());
   return out;
 }
 
@@ -35,6 +38,9 @@ inline data::SupervisedRow view_of(const TrainingRow& row) {
   out.desirable = row.desirable;
   out.file = row.file;
   out.line = row.line;
+  out.teacher = row.teacher;
+  out.labels = row.labels;
+  out.shares = row.shares;
   return out;
 }
 

@@ -40,6 +40,7 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
     reply.values.push_back(score.value);
     reply.causes.push_back(std::move(score.cause));
     reply.extras.push_back(std::move(score.extra));
+    reply.steps.push_back(std::move(score.steps));
   }
   co_return reply;
 }

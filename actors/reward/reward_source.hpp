@@ -21,9 +21,10 @@
 namespace troupe::actors {
 
 struct RewardScore {
-  std::optional<double> value;  // none: the sample cannot be scored
-  std::string cause;            // why it is missing
-  std::string extra = {};       // other values of the sample: a JSON object, or ""
+  std::optional<double> value;        // none: the sample cannot be scored
+  std::string cause;                  // why it is missing
+  std::string extra = {};             // other values of the sample: a JSON object, or ""
+  std::vector<StepScore> steps = {};  // in order; empty unless the source scores steps
 };
 
 class RewardSource {

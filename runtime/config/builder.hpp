@@ -49,4 +49,8 @@ core::Result<Methods> method_of(std::span<const Setting> settings, Methods asked
 // Errors name the keys. `origins` may be empty.
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins);
 
+// The first broken rule of rules.def whose key begins with `prefix`, or names no key: "KEY: why";
+// "" when all hold.
+std::string broken_rule(const TrainConfig& config, std::string_view prefix);
+
 }  // namespace troupe::config

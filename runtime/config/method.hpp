@@ -22,13 +22,17 @@ enum Methods : unsigned {
   kSimpo = 512,
   kCpo = 1024,
   kBco = 2048,
-  kVariants = kDpo | kIpo | kCdpo,            // the losses of the section dpo
-  kReferenceFree = kOrpo | kSimpo | kCpo,     // pairs without a reference model
+  kDistill = 4096,                         // towards a teacher's distribution over tokens
+  kPrm = 8192,                             // process reward model: a label for each step of a text
+  kVariants = kDpo | kIpo | kCdpo,         // the losses of the section dpo
+  kReferenceFree = kOrpo | kSimpo | kCpo,  // pairs without a reference model
   kPairs = kRm | kVariants | kReferenceFree,  // learn from pairs of chosen and rejected
   kRated = kKto | kBco,                       // learn from single answers, good or bad
   kReferenced = kVariants | kRated,           // have a reference model
   kPreference = kReferenced | kReferenceFree,
-  kSupervised = kSft | kPretrain | kRm | kPreference,
+  kAnswers = kSft | kDistill,  // learn the tokens of answers
+  kSupervised = kAnswers | kPretrain | kRm | kPrm | kPreference,
+  kTaught = kPpo | kDistill,  // may have teachers
   kAllMethods = kPpo | kSupervised,
 };
 
@@ -37,8 +41,9 @@ constexpr Methods operator|(Methods a, Methods b) {
 }
 
 // In the order of the bits.
-inline constexpr std::string_view kMethodNames[] = {
-    "ppo", "sft", "pretrain", "rm", "dpo", "ipo", "cdpo", "kto", "orpo", "simpo", "cpo", "bco"};
+inline constexpr std::string_view kMethodNames[] = {"ppo", "sft",  "pretrain", "rm",   "dpo",
+                                                    "ipo", "cdpo", "kto",      "orpo", "simpo",
+                                                    "cpo", "bco",  "distill",  "prm"};
 
 // kNoMethod for an unknown name.
 Methods method_named(std::string_view name);

@@ -67,7 +67,7 @@ constexpr Answer kAnswers[] = {
      "is always on: losses are computed in 32 bits or more"},
     {"beta",
      "is called after the method here: 'dpo.beta' for dpo, ipo and cdpo, 'kto.beta', 'bco.beta', "
-     "'orpo.beta', 'simpo.beta' or 'cpo.beta'"},
+     "'orpo.beta', 'simpo.beta', 'cpo.beta' or 'distill.beta'"},
     {"loss_type",
      "is called 'dpo.loss' here, with TRL's names; simpo, cpo, orpo and bco are methods: `troupe "
      "train simpo`"},
@@ -130,9 +130,12 @@ constexpr Answer kAnswers[] = {
     {"post_processor", "is a flag of `troupe score`: --best-of-n, --pairs or --csft"},
     {"best_of_n", "is a flag of `troupe score`: --best-of-n, after generate --n"},
     {"csft_prompt", "is --input-template of `troupe generate`, and --csft of `troupe score`"},
-    {"placeholder_token reward_tokens",
-     "belongs to process reward models, which Troupe does not train"},
-    {"kd_coef", "belongs to distillation, which Troupe does not do"},
+    {"lmbda",
+     "has no counterpart: `troupe train distill` learns from given text, and a teacher of `troupe "
+     "train ppo` "
+     "('teacher.coef') from the policy's own"},
+    {"seq_kd", "has no counterpart: `troupe generate` with the teacher makes the text"},
+    {"teacher_model_name_or_path", "is called 'teacher.model_name_or_path' here"},
     {"is_rm", "is not needed: `troupe merge-lora` sees which model it is"},
     {"batch_size", "is 'train.batch_size' in training; serve-reward takes what a request holds"},
 };

@@ -1,5 +1,6 @@
 // Checks the rules between configuration keys.
 #include "runtime/config/builder.hpp"
+#include "runtime/config/eval_sets.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/group_bytes.hpp"
@@ -53,8 +54,59 @@ int sources_of(const TrainConfig& c) {
   return !c.reward.rule.empty() + !c.reward.python.empty() + !c.reward.http.empty();
 }
 std::size_t rewards_of(const TrainConfig& c) {
-  return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0);
+  return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +
+         (c.reward.process.model_name_or_path.empty() ? 0 : 1) +
+         (c.reward.judge.empty() ? 0 : 1);
 }
+bool names_secret(const Text& place) {
+  return (place.starts_with("env:") && place.size() > 4) ||
+         (place.starts_with("file:") && place.size() > 5);
+}
+
+bool has_evaluation(const TrainConfig& c) {
+  return !c.eval.dataset.empty() || !c.eval.sets.empty();
+}
+constexpr std::string_view kNeedsEvaluation = "needs --eval.dataset or --eval.sets";
+std::string eval_sets_fault(const TrainConfig& c) {
+  const auto sets = eval_sets(c);
+  return sets ? std::string() : sets.error().message;
+}
+// Whether a key of reward.process is set that needs the model.
+bool sets_process(const TrainConfig& c) {
+  const auto& own = c.reward.process;
+  const auto& usual = default_config().reward.process;
+  return own.reduce != usual.reduce || own.baseline != usual.baseline ||
+         !own.placeholder_token.empty() || !own.reward_tokens.empty() ||
+         !own.step_separator.empty();
+}
+bool sets_code(const TrainConfig& c) {
+  const auto& own = c.reward.code;
+  const auto& usual = default_config().reward.code;
+  return own.timeout_s != usual.timeout_s || own.memory_mb != usual.memory_mb ||
+         own.score != usual.score;
+}
+bool repeats(Texts texts) {
+  std::ranges::sort(texts);
+  return std::ranges::adjacent_find(texts) != texts.end();
+}
+
+std::size_t teachers_of(const TrainConfig& c) {
+  return c.teacher.model_name_or_path.size() + c.teacher.http.size();
+}
+bool misnames_domains(const TrainConfig& c) {
+  const std::size_t named = c.teacher.domains.size();
+  return named == 0 ? teachers_of(c) > 1 : named != teachers_of(c);
+}
+// A name that comes twice, or ""; `other` before the last is one, too.
+std::string_view repeated_domain(const Texts& domains) {
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    const bool early = domains[i] == "other" && i + 1 < domains.size();
+    if (early || std::ranges::count(domains, domains[i]) > 1) return domains[i];
+  }
+  return {};
+}
+constexpr std::string_view kTeacherAlone =
+    "is read only with a teacher: give --teacher.model_name_or_path or --teacher.http";
 
 // The size of a group with this many samples, if all have their maximum length.
 std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
@@ -128,6 +180,16 @@ constexpr KeyRule kRules[] = {
 #undef RULE
 
 }  // namespace
+
+std::string broken_rule(const TrainConfig& config, std::string_view prefix) {
+  for (const KeyRule& rule : kRules) {
+    if ((rule.methods & config.method) == 0) continue;
+    if (!rule.key.empty() && !rule.key.starts_with(prefix)) continue;
+    const std::string why = rule.why(config);
+    if (!why.empty()) return rule.key.empty() ? why : joined(rule.key, ": ", why);
+  }
+  return {};
+}
 
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins) {
   core::ErrorList wrong;

@@ -69,6 +69,7 @@ struct Facts {
   std::string_view peer{};  // OpenRLHF's flag if it differs in name or default; or "none"
   std::string_view aka{};   // OpenRLHF's names with the same meaning, separated by spaces
   bool free = false;        // a resumed run may change it
+  bool entries = false;     // in YAML the list may be a map: each entry is an item "{name: value}"
 };
 
 struct Row : Facts {

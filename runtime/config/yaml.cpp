@@ -19,6 +19,34 @@ using core::Result;
 constexpr int kDepth_max = 8;
 constexpr std::size_t kKeys_max = 1000;
 
+void write_flat(YAML::Emitter& out, const YAML::Node& node, int depth) {
+  if (depth > kDepth_max) throw YAML::Exception(node.Mark(), "nested too deeply");
+  if (node.IsMap()) {
+    out << YAML::Flow << YAML::BeginMap;
+    for (const auto& entry : node) {
+      out << YAML::Key << entry.first.Scalar() << YAML::Value;
+      write_flat(out, entry.second, depth + 1);
+    }
+    out << YAML::EndMap;
+  } else if (node.IsSequence()) {
+    out << YAML::Flow << YAML::BeginSeq;
+    for (const YAML::Node& item : node)
+      write_flat(out, item, depth + 1);
+    out << YAML::EndSeq;
+  } else {
+    out << node;
+  }
+}
+
+// An entry of a map on one line: {key: value}.
+std::string flow_text(const YAML::Node& key, const YAML::Node& value) {
+  YAML::Node map;
+  map[key.Scalar()] = value;
+  YAML::Emitter out;
+  write_flat(out, map, 0);
+  return out.c_str();
+}
+
 // Flattens nested maps into settings. Reports each wrong pair and reads the others.
 class Flattener {
  public:
@@ -73,7 +101,15 @@ class Flattener {
     }
     Setting setting{name, {}, value.IsSequence(), where};
     if (value.IsNull()) return refuse(where, ": ", name, " has no value");
-    if (value.IsMap()) return refuse(where, ": ", name, " is a value, not a section");
+    const bool entries = value.IsMap() && keys().find(name)->entries;
+    if (value.IsMap() && !entries) return refuse(where, ": ", name, " is a value, not a section");
+    if (entries) {
+      for (const auto& entry : value)
+        setting.values.push_back(flow_text(entry.first, entry.second));
+      setting.is_list = true;
+      out_.push_back(std::move(setting));
+      return {};
+    }
     if (value.IsScalar()) setting.values.push_back(value.Scalar());
     for (const YAML::Node& item : value) {  // a scalar has none
       if (!item.IsScalar()) return refuse(where, ": ", name, ": a list of plain values expected");

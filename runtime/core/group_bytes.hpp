@@ -10,12 +10,12 @@ namespace troupe::core {
 // Typical text of one token; used to check a configuration.
 inline constexpr std::uint64_t kTokenText_bytes = 4;
 
-// `tokens` and `text` (bytes) are totals over all samples. Each token has an id and two log-probs.
+// `tokens` and `text` (bytes) are totals over all samples. Each token has an id and up to three log-probs.
 constexpr std::uint64_t group_bytes(std::uint64_t prompt_tokens,
                                     std::uint64_t samples,
                                     std::uint64_t tokens,
                                     std::uint64_t text) {
-  return 512 + prompt_tokens * 4 + samples * 128 + tokens * 12 + text;
+  return 512 + prompt_tokens * 4 + samples * 128 + tokens * 16 + text;
 }
 
 }  // namespace troupe::core

@@ -97,6 +97,7 @@ class SupervisedLoader {
     place.line = std::strtoull(where.c_str() + where.find_last_of(": ") + 1, nullptr, 10);
     place.margin = coded.margin;
     place.desirable = coded.desirable;
+    place.teacher = coded.teacher;
     out_.learn_.insert(out_.learn_.end(), coded.learn.begin(), coded.learn.end());
     ++out_.file_rows_.back();
     return {};
@@ -164,6 +165,7 @@ SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
   }
   row.margin = place.margin;
   row.desirable = place.desirable;
+  row.teacher = place.teacher;
   row.file = files_[place.file];
   row.line = place.line;
   return row;

@@ -29,6 +29,8 @@ struct SupervisedColumns {
   bool as_chat = false;             // render text prompts with the chat template
   bool every_turn = false;          // learn all assistant turns of a dialogue, not only the last
   std::string input_template;       // {} is replaced by the prompt; empty: no template
+  std::string domain_key;  // of the column with a row's domain; empty: there is one teacher
+  std::vector<std::string> domains{};  // one for each teacher; `other` as the last takes the rest
 };
 
 struct SupervisedLimits {
@@ -49,8 +51,13 @@ struct SupervisedRow {
   std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token is learned
   double margin = 0;
   bool desirable = true;
-  std::string_view file;   // that the row is from
-  std::uint64_t line = 0;  // in it; for .json its item
+  std::string_view file;      // that the row is from
+  std::uint64_t line = 0;     // in it; for .json its item
+  std::uint32_t teacher = 0;  // of the row's domain, by its place in SupervisedColumns::domains
+  // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
+  // labels, the probability of the first reward token. One of the two is empty.
+  std::span<const std::int32_t> labels;
+  std::span<const float> shares;
 
   std::int64_t tokens() const {
     return static_cast<std::int64_t>(prompt.size() + answer.size() + rejected.size());
@@ -102,6 +109,7 @@ class SupervisedDataset {
     std::uint64_t line = 0;
     double margin = 0;
     bool desirable = true;
+    std::uint32_t teacher = 0;
   };
   // Appends the tokens to tokens_ and a row to rows_; the caller fills in the rest of the row.
   Place& append(const Tokens& prompt, const Tokens& answer, const Tokens& rejected);

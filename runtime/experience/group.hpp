@@ -18,6 +18,14 @@
 
 namespace troupe::experience {
 
+// A reward that belongs to one token of a response: the score of the step that ends there,
+// weighted.
+struct StepReward {
+  std::uint32_t token = 0;  // index in the response
+  double reward = 0;
+  friend bool operator==(const StepReward&, const StepReward&) = default;
+};
+
 // One sampled response. Lists are by token; those of reference and critic stay empty in a run
 // without them.
 struct Trajectory {
@@ -25,10 +33,20 @@ struct Trajectory {
   std::vector<float> behaviour;      // log-prob when sampled: full vocabulary, at the temperature
   VersionRuns versions;              // of the weights that each token was sampled with
   FinishReason finish = FinishReason::kEos;
-  std::string text;              // the decoded tokens, for rewards and rollout files
-  std::vector<float> reference;  // log-prob under the reference model
-  std::vector<float> values;     // the critic's, at the start of the update
-  std::optional<double> score;   // weighted sum of the rewards, before shaping
+  std::string text;               // the decoded tokens, for rewards and rollout files
+  std::vector<float> reference;   // log-prob under the reference model
+  std::vector<float> teacher;     // log-prob under the teacher of the prompt's domain
+  std::vector<float> values;      // the critic's, at the start of the update
+  std::optional<double> score;    // the rewards that score whole samples, as one; before shaping
+  std::vector<StepReward> steps;  // by token; empty without a process reward model
+
+  // Of a scored sample: its score and the rewards of its steps together.
+  double total() const {
+    double sum = *score;
+    for (const StepReward& step : steps)
+      sum += step.reward;
+    return sum;
+  }
 
   bool truncated() const { return finish == FinishReason::kLength; }
 };

@@ -10,17 +10,18 @@ namespace {
 using namespace test;
 using core::ErrorCode;
 
-DataRoleOptions starting_with(std::vector<RewardMember> rewards) {
+DataRoleOptions starting_with(std::vector<RewardMember> rewards, std::string formula) {
   DataRoleOptions options;
   options.samples = 2;
   options.rewards = std::move(rewards);
+  options.reward_formula = std::move(formula);
   return options;
 }
 
 // Two rewards; a group's mean tells its set: 1.5 for `right`, 150 for `short`.
 struct Rewards : DataStage {
-  explicit Rewards(std::vector<RewardMember> first = {kRightOnce})
-      : DataStage(starting_with(std::move(first))),
+  explicit Rewards(std::vector<RewardMember> first = {kRightOnce}, std::string formula = "")
+      : DataStage(starting_with(std::move(first), std::move(formula))),
         right(reward("reward/right", numbers_times(1))),
         brief(reward("reward/short", numbers_times(100))) {}
   double mean(std::uint64_t update, std::size_t slot = 0) {
@@ -72,6 +73,30 @@ TEST(DataRoleRewards, EvaluationsAreScoredByTheFirstSet) {
   const auto ticket = stage.ask(issue)->tickets[0];
   stage.ask(delivery(ticket, 1)).value();
   EXPECT_EQ(stage.mean(issue.update), 1);
+}
+
+// Every row has 3 in the column "level".
+TEST(DataRoleRewards, OnlyTheRewardsOfTheRowsDomainAreAsked) {
+  Rewards stage({kRightOnce, kShortOnce}, "domain(level, 3: right, other: short)");
+  const auto tickets = stage.issue(0, 1);
+  stage.network.crash("reward/short");
+  ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
+  EXPECT_EQ(stage.mean(0), 1.5) << "without the reward that is away";
+  EXPECT_EQ(stage.right->calls.size(), 1u);
+  EXPECT_TRUE(stage.brief->calls.empty());
+}
+
+TEST(DataRoleRewards, ARowOfNoDomainAsksNobodyAndHasNoScore) {
+  Rewards stage({kRightOnce, kShortOnce}, "domain(level, 4: right, 5: short)");
+  const auto tickets = stage.issue(0, 1);
+  ASSERT_TRUE(stage.ask(delivery(tickets[0], 2)));
+  const auto statuses = stage.ask(AwaitGroups{0, {}});
+  ASSERT_TRUE(statuses) << statuses.error().message;
+  EXPECT_NE(statuses->groups[0].cause.find("the formula has no term for '3' in column 'level'"),
+            std::string::npos)
+      << statuses->groups[0].cause;
+  EXPECT_TRUE(stage.right->calls.empty());
+  EXPECT_TRUE(stage.brief->calls.empty());
 }
 
 TEST(DataRoleRewards, ALostRewardFailsItsGroupsAtOnceAndTheSlotGoesOnWithoutIt) {

@@ -99,6 +99,25 @@ TEST(RewardFormula, AMissingPartIsNeverAZero) {
       formula_value("domain(source, math: sum(a, c), code: b)", lost, R"({"source": "code"})"));
 }
 
+TEST(RewardFormula, SaysWhichRewardsItReadsForARow) {
+  const auto needed = [](const char* text, const char* row) {
+    return RewardFormula::parse(text)->needed(kThree, row);
+  };
+  using Flags = std::vector<bool>;
+  const char* text = "gate(a, 0, domain(source, math: b, chat: sum(b, 2 * c), other: rest))";
+  EXPECT_EQ(needed(text, R"({"source": "math"})"), (Flags{true, true, false}));
+  EXPECT_EQ(needed(text, R"({"source": "chat"})"), (Flags{true, true, true}));
+  EXPECT_EQ(needed(text, R"({"source": "code"})"), (Flags{true, false, false}))
+      << "rest has nothing left here: all are named";
+  EXPECT_EQ(needed("domain(source, math: b, chat: a)", R"({"source": "math"})"),
+            (Flags{false, true, true}))
+      << "c is nowhere named, so it is added";
+  EXPECT_EQ(needed("domain(source, math: b, chat: sum(a, c))", R"({"source": "law"})"),
+            (Flags{false, false, false}))
+      << "no term, no score";
+  EXPECT_EQ(needed("min(a, rest)", "{}"), (Flags{true, true, true}));
+}
+
 TEST(RewardFormula, AResultThatIsNotFiniteIsNone) {
   constexpr double kHuge = std::numeric_limits<double>::max();
   EXPECT_FALSE(formula_value("product(a, b, c)", {kHuge, kHuge, 1.0}));
