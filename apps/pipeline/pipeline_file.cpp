@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 using core::ErrorCode;
 using core::Result;
 
-constexpr std::string_view kTopFields[] = {"about", "variables", "silent_s", "stages"};
+constexpr std::string_view kTopFields[] = {"about", "variables", "shared", "silent_s", "stages"};
 constexpr std::string_view kStageFields[] = {"stage", "run", "config", "keys", "report", "budget"};
 constexpr std::string_view kRepeatFields[] = {"repeat", "name", "first", "then", "stages"};
 constexpr std::string_view kEachFields[] = {"each", "stages"};
-constexpr std::string_view kSearchFields[] = {"search", "points", "best", "lowest", "once",
-                                              "stages"};
+constexpr std::string_view kSearchFields[] = {"search", "points", "best",
+                                              "lowest", "once",   "stages"};
 constexpr std::string_view kBudgetFields[] = {"cpu_s", "rate_of"};
 
 class Reader {
@@ -36,6 +36,7 @@ class Reader {
     out.variables = values(root["variables"], "variables");
     for (const auto& [name, value] : out.variables)
       take_name(name, root["variables"]);
+    shared(root["shared"], out);
     if (root["silent_s"]) out.silent_s = fields_.number(root, "silent_s");
     if (out.silent_s < 0) fields_.wrong(root["silent_s"], "silent_s is below 0");
     out.body = body(root, 0);
@@ -68,6 +69,16 @@ class Reader {
     for (const auto& entry : node)
       out.emplace_back(entry.first.Scalar(), fields_.value(entry.second, what));
     return out;
+  }
+
+  void shared(const YAML::Node& node, PipelineFile& out) {
+    if (!node || node.IsNull()) return;
+    if (!node.IsMap()) {
+      fields_.wrong(node, "shared: `command:` with keys below it expected");
+      return;
+    }
+    for (const auto& entry : node)
+      out.shared.emplace_back(entry.first.Scalar(), values(entry.second, "shared"));
   }
 
   std::vector<Block> body(const YAML::Node& node, std::uint64_t depth) {
@@ -115,8 +126,8 @@ class Reader {
     for (std::string word; words >> word;)
       out.command.push_back(word);
     if (out.command.empty()) {
-      fields_.wrong(node, "stage '" + out.name +
-                              "' runs nothing; give `run: train sft` or another command");
+      fields_.wrong(
+          node, "stage '" + out.name + "' runs nothing; give `run: train sft` or another command");
     }
     if (node["config"]) out.config = fields_.value(node["config"], "config").items;
     out.keys = values(node["keys"], "keys");
@@ -259,10 +270,10 @@ Result<void> set_variables(PipelineFile& file, const std::vector<std::string>& s
       for (const auto& [one, value] : file.variables)
         names.push_back(one);
       const std::string near(core::nearest_word(name, names));
-      wrong.add(ErrorCode::kConfig,
-                "--set " + setting + ": " + file.path.string() + " has no variable '" + name +
-                    "'; " + (near.empty() ? "its variables stand below `variables:`"
-                                          : "did you mean '" + near + "'?"));
+      wrong.add(ErrorCode::kConfig, "--set " + setting + ": " + file.path.string() +
+                                        " has no variable '" + name + "'; " +
+                                        (near.empty() ? "its variables stand below `variables:`"
+                                                      : "did you mean '" + near + "'?"));
     } else if (found->second.is_list) {
       found->second.items.clear();
       for (const std::string_view item : core::split(setting.substr(equals + 1), ","))

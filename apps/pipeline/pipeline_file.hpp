@@ -46,12 +46,12 @@ enum class BlockKind {
 
 struct Block {
   BlockKind kind = BlockKind::kStage;
-  std::string where;  // "tour.yaml:12"
-  Stage stage;        // of kStage
-  std::string name;   // of a loop: its variable; of a search: its name
-  Value count;        // of kRepeat: a number; of kEach: the values
-  Values first;       // of kRepeat: variables in the first round
-  Values then;        // of kRepeat: the same in the others, known from the round before
+  std::string where;           // "tour.yaml:12"
+  Stage stage;                 // of kStage
+  std::string name;            // of a loop: its variable; of a search: its name
+  Value count;                 // of kRepeat: a number; of kEach: the values
+  Values first;                // of kRepeat: variables in the first round
+  Values then;                 // of kRepeat: the same in the others, known from the round before
   std::vector<Values> points;  // of kSearch
   std::string best;            // of kSearch: a reference to the figure that decides
   bool lowest = false;         // the lowest figure is the best
@@ -63,6 +63,8 @@ struct PipelineFile {
   std::filesystem::path path;
   std::string about;
   Values variables;
+  // Keys of all stages of a command ("train", "train sft"), unless a stage gives its own.
+  std::vector<std::pair<std::string, Values>> shared;
   double silent_s = 300;  // a stage that takes no processor time for so long is frozen; 0: never
   std::vector<Block> body;
 };

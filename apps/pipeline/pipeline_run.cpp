@@ -7,13 +7,14 @@
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/run_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <fcntl.h>
 #include <optional>
-#include <sys/file.h>
 #include <utility>
 
 namespace troupe::pipeline {
@@ -36,13 +37,36 @@ std::string folder_word(const std::string& value, std::size_t number) {
   const auto good = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
   };
-  const bool plain = !value.empty() && value.size() <= 40 && value[0] != '.' &&
-                     std::ranges::all_of(value, good);
+  const bool plain =
+      !value.empty() && value.size() <= 40 && value[0] != '.' && std::ranges::all_of(value, good);
   return plain ? value : std::to_string(number);
 }
 
 std::string below(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "/" + name;
+}
+
+// The keys that the file shares, then the stage's own, which replace them.
+Values keys_of(const Stage& stage, const PipelineFile& file) {
+  std::string command;
+  Values keys;
+  const auto take = [&](const Values& some) {
+    for (const auto& one : some) {
+      const auto same = [&](const auto& other) {
+        return flag_of(other.first) == flag_of(one.first);
+      };
+      std::erase_if(keys, same);
+      keys.push_back(one);
+    }
+  };
+  for (const std::string& word : stage.command) {
+    command += (command.empty() ? "" : " ") + word;
+    for (const auto& [name, some] : file.shared) {
+      if (name == command) take(some);
+    }
+  }
+  take(stage.keys);
+  return keys;
 }
 
 core::Failure at(const Block& block, core::Error error) {
@@ -64,9 +88,12 @@ Result<void> PipelineRun::run() {
 Result<void> PipelineRun::lock() {
   TROUPE_TRY(store::make_folder(folder_));
   const fs::path file = folder_ / "pipeline.lock";
-  lock_ = core::OwnedFd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!lock_) return store::io_failure("open", file, errno);
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  core::OwnedFd held(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!held) return store::io_failure("open", file, errno);
+  if (::flock(held.get(), LOCK_EX | LOCK_NB) == 0) {
+    lock_ = std::move(held);
+    return {};
+  }
   return fail(ErrorCode::kResources, "another pipeline works in " + folder_.string() +
                                          "; wait for it or choose another --folder");
 }
@@ -98,10 +125,14 @@ Result<void> PipelineRun::body(const std::vector<Block>& blocks,
 
 Result<void> PipelineRun::block(const Block& block, Scope& scope, const std::string& prefix) {
   switch (block.kind) {
-    case BlockKind::kStage: return stage(block, scope, prefix);
-    case BlockKind::kRepeat: return repeat(block, scope, prefix);
-    case BlockKind::kEach: return each(block, scope, prefix);
-    case BlockKind::kSearch: return search(block, scope, prefix);
+    case BlockKind::kStage:
+      return stage(block, scope, prefix);
+    case BlockKind::kRepeat:
+      return repeat(block, scope, prefix);
+    case BlockKind::kEach:
+      return each(block, scope, prefix);
+    case BlockKind::kSearch:
+      return search(block, scope, prefix);
   }
   return {};
 }
@@ -125,8 +156,7 @@ Result<void> PipelineRun::repeat(const Block& block, Scope& scope, const std::st
       if (!filled) return at(block, filled.error());
       inner.set(name, std::move(*filled));
     }
-    TROUPE_TRY(
-        body(block.body, inner, below(prefix, block.name + "-" + std::to_string(round))));
+    TROUPE_TRY(body(block.body, inner, below(prefix, block.name + "-" + std::to_string(round))));
     last = inner;
   }
   scope.take(last);
@@ -145,8 +175,8 @@ Result<void> PipelineRun::each(const Block& block, Scope& scope, const std::stri
   for (const std::string& value : values->items) {
     Scope inner(&scope);
     inner.set(block.name, value);
-    TROUPE_TRY(body(block.body, inner,
-                    below(prefix, block.name + "-" + folder_word(value, ++number))));
+    TROUPE_TRY(
+        body(block.body, inner, below(prefix, block.name + "-" + folder_word(value, ++number))));
   }
   return {};
 }
@@ -239,7 +269,7 @@ Result<std::vector<std::string>> PipelineRun::command_line(const Stage& stage,
     config.push_back(path.lexically_normal().string());
   }
   Values keys;
-  for (const auto& [key, value] : stage.keys) {
+  for (const auto& [key, value] : keys_of(stage, file_)) {
     TROUPE_TRY_ASSIGN(filled, fill(value, scope.lookup()));
     keys.emplace_back(key, std::move(filled));
   }

@@ -23,7 +23,8 @@ using CheckWords = std::function<core::Result<void>(const std::vector<std::strin
 struct StageRow {
   std::string id, command;
   std::shared_ptr<const StageTurn> turn;
-  const Stage* stage = nullptr;
+  // Columns of the table and the names of their figures.
+  std::vector<std::pair<std::string, std::string>> report;
   bool before = false;  // an earlier call had finished it
 };
 
@@ -54,12 +55,16 @@ class PipelineRun {
   const std::vector<StageRow>& rows() const { return rows_; }
   const std::vector<SearchRow>& searches() const { return searches_; }
   const std::filesystem::path& folder() const { return folder_; }
+  // Whether this process has the folder to itself.
+  bool holds_folder() const { return static_cast<bool>(lock_); }
 
  private:
   enum class Mode { kCheck, kPrint, kRun };
 
   core::Result<void> walk(Mode mode);
-  core::Result<void> body(const std::vector<Block>& blocks, Scope& scope, const std::string& prefix);
+  core::Result<void> body(const std::vector<Block>& blocks,
+                          Scope& scope,
+                          const std::string& prefix);
   core::Result<void> block(const Block& block, Scope& scope, const std::string& prefix);
   core::Result<void> repeat(const Block& block, Scope& scope, const std::string& prefix);
   core::Result<void> each(const Block& block, Scope& scope, const std::string& prefix);
@@ -70,9 +75,7 @@ class PipelineRun {
                                                       const Scope& scope,
                                                       const std::filesystem::path& folder) const;
   core::Result<std::string> budget_steps(const Stage& stage, const Scope& scope) const;
-  core::Result<void> look_at(const Stage& stage,
-                             const std::vector<std::string>& words,
-                             StageTurn& turn);
+  core::Result<void> look_at(const std::vector<std::string>& words, StageTurn& turn);
   core::Result<void> bring_to_end(const std::vector<std::string>& words, StageTurn& turn);
   core::Result<void> finish(StageTurn& turn) const;
   core::Result<void> save(const StageTurn& turn) const;
@@ -91,6 +94,8 @@ class PipelineRun {
 // The table of stages, with their shares of the time and the figures that the file chooses.
 std::string summary_text(const PipelineRun& run);
 // The same and the searches as JSON, with a newline; `state` is finished, failed or stopped.
-std::string summary_json(const PipelineRun& run, const PipelineFile& file, const std::string& state);
+std::string summary_json(const PipelineRun& run,
+                         const PipelineFile& file,
+                         const std::string& state);
 
 }  // namespace troupe::pipeline

@@ -1,6 +1,6 @@
 // The processes below this one: what they have used of the processor, and the end of those that
-// nobody waits for. A pipeline adopts what its stages leave behind, so that it is counted and ended.
-// Used by one thread.
+// nobody waits for. A pipeline adopts what its stages leave behind, so that it is counted and
+// ended. Used by one thread.
 #pragma once
 
 #include <sys/types.h>

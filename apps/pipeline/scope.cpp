@@ -76,8 +76,8 @@ Result<Value> Scope::look_up(std::string_view name) const {
     if (const auto found = at->searches_.find(first); found != at->searches_.end()) {
       const auto value = found->second.find(std::string(what));
       if (value == found->second.end()) {
-        return fail(ErrorCode::kConfig, "the points of '" + std::string(first) +
-                                            "' have no '" + std::string(what) + "'");
+        return fail(ErrorCode::kConfig, "the points of '" + std::string(first) + "' have no '" +
+                                            std::string(what) + "'");
       }
       return value->second;
     }

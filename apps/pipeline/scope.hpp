@@ -33,7 +33,9 @@ class Scope {
   explicit Scope(const Scope* outer = nullptr) : outer_(outer) {}
 
   void set(const std::string& name, Value value) { variables_[name] = std::move(value); }
-  void set(const std::string& name, std::string value) { set(name, Value{{std::move(value)}, false}); }
+  void set(const std::string& name, std::string value) {
+    set(name, Value{{std::move(value)}, false});
+  }
   void set(const std::string& name, std::shared_ptr<const StageTurn> turn) {
     stages_[name] = std::move(turn);
   }

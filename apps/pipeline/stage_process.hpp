@@ -23,7 +23,8 @@ struct StageEnd {
   std::string how() const;  // "ended with status 2"
 };
 
-// `silent_s`: it is frozen when its own process takes no processor time for so long; 0: never. `tick` is called about once a second with the seconds so far. Error: kResources.
+// `silent_s`: it is frozen when its own process takes no processor time for so long; 0: never.
+// `tick` is called about once a second with the seconds so far. Error: kResources.
 core::Result<StageEnd> run_stage(std::vector<std::string> words,
                                  const std::filesystem::path& log,
                                  double silent_s,

@@ -120,10 +120,14 @@ std::optional<StageRecord> read_record(const fs::path& folder) {
 }
 
 Result<void> write_record(const fs::path& folder, const StageRecord& record) {
-  Json json = {{"stage", record.id},       {"state", record.state},
-               {"command", record.inputs.command}, {"inputs", record.inputs.files},
-               {"attempts", record.attempts},      {"losses", record.losses},
-               {"wall_s", record.wall_s},          {"cpu_s", record.cpu_s},
+  Json json = {{"stage", record.id},
+               {"state", record.state},
+               {"command", record.inputs.command},
+               {"inputs", record.inputs.files},
+               {"attempts", record.attempts},
+               {"losses", record.losses},
+               {"wall_s", record.wall_s},
+               {"cpu_s", record.cpu_s},
                {"steps", record.steps}};
   json["figures"] = Json::object();
   for (const auto& [name, figure] : record.figures)
@@ -147,7 +151,8 @@ Result<StageInputs> inputs_of(const std::vector<std::string>& words, const fs::p
       const fs::path path = part;
       // A plain word is a name, even if there is a folder of that name.
       const bool is_path = part.find_first_of("/.") != part.npos && part.find('\n') == part.npos;
-      const bool there = is_path && (fs::is_regular_file(path, error) || fs::is_directory(path, error));
+      const bool there =
+          is_path && (fs::is_regular_file(path, error) || fs::is_directory(path, error));
       if (!there || out.files.contains(std::string(part))) continue;
       TROUPE_TRY_ASSIGN(hash, hash_of(path));
       out.files[std::string(part)] = hash;

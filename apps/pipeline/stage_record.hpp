@@ -22,7 +22,7 @@ using Figures = std::map<std::string, Figure>;
 
 // What decides whether a stage is the one that was run.
 struct StageInputs {
-  std::vector<std::string> command;         // its words; the stage's own folder is "."
+  std::vector<std::string> command;          // its words; the stage's own folder is "."
   std::map<std::string, std::string> files;  // SHA-256 of the files and folders that it names
 
   bool operator==(const StageInputs&) const = default;
@@ -32,8 +32,8 @@ struct StageRecord {
   std::string id;     // "seed-1/sft"
   std::string state;  // running, finished, failed, stopped
   StageInputs inputs;
-  std::uint64_t attempts = 0;  // how often it was started
-  std::uint64_t losses = 0;    // how often it was killed, froze or lacked something
+  std::uint64_t attempts = 0;    // how often it was started
+  std::uint64_t losses = 0;      // how often it was killed, froze or lacked something
   double wall_s = 0, cpu_s = 0;  // of all attempts
   std::uint64_t steps = 0;       // of a training run
   Figures figures;

@@ -64,13 +64,20 @@ std::string last_lines(const fs::path& log) {
 
 ErrorCode code_of(int wait_status) {
   switch (WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 5) {
-    case 2: return ErrorCode::kConfig;
-    case 3: return ErrorCode::kResources;
-    case 4: return ErrorCode::kData;
-    case 5: return ErrorCode::kPeerLost;
-    case 6: return ErrorCode::kNumeric;
-    case 130: return ErrorCode::kInterrupted;
-    default: return ErrorCode::kInternal;
+    case 2:
+      return ErrorCode::kConfig;
+    case 3:
+      return ErrorCode::kResources;
+    case 4:
+      return ErrorCode::kData;
+    case 5:
+      return ErrorCode::kPeerLost;
+    case 6:
+      return ErrorCode::kNumeric;
+    case 130:
+      return ErrorCode::kInterrupted;
+    default:
+      return ErrorCode::kInternal;
   }
 }
 
@@ -95,41 +102,51 @@ Result<void> PipelineRun::stage(const Block& block, Scope& scope, const std::str
   auto turn = std::make_shared<StageTurn>();
   turn->command = stage_command(stage);
   if (turn->command == nullptr) {
-    return placed({ErrorCode::kConfig, "`" + stage.command[0] + "` cannot be a stage; it is one of " +
-                                           stage_command_names()});
+    return placed(
+        {ErrorCode::kConfig,
+         "`" + stage.command[0] + "` cannot be a stage; it is one of " + stage_command_names()});
   }
   turn->record.id = prefix.empty() ? stage.name : prefix + "/" + stage.name;
   turn->folder = folder_ / turn->record.id;
   if (rows_.size() >= limits::kPipelineStages_max) {
-    return placed({ErrorCode::kConfig, "the pipeline has more than " +
-                                           std::to_string(limits::kPipelineStages_max) + " stages"});
+    return placed(
+        {ErrorCode::kConfig,
+         "the pipeline has more than " + std::to_string(limits::kPipelineStages_max) + " stages"});
   }
   auto words = command_line(stage, scope, turn->folder);
   if (!words) return placed(words.error());
-  rows_.push_back({turn->record.id, command_text(stage.command), turn, &stage, false});
+  StageRow row{turn->record.id, command_text(stage.command), turn, {}, false};
+  for (const auto& [column, figure] : stage.report) {
+    auto filled = fill(figure, scope.lookup());
+    if (!filled) return placed(filled.error());
+    row.report.emplace_back(column, std::move(*filled));
+  }
+  rows_.push_back(std::move(row));
   if (mode_ == Mode::kCheck) {
     if (check_ && std::ranges::none_of(*words, is_unknown)) {
       const auto good = check_(*words);
       if (!good) return placed(good.error());
     }
   } else {
-    auto looked = look_at(stage, *words, *turn);
+    auto looked = look_at(*words, *turn);
     if (!looked) return placed(looked.error());
     rows_.back().before = turn->finished();
     if (mode_ == Mode::kRun && !turn->finished()) TROUPE_TRY(bring_to_end(*words, *turn));
+    for (const auto& [column, figure] : rows_.back().report) {
+      if (mode_ != Mode::kRun || turn->record.figures.contains(figure)) continue;
+      app::warn("stage " + turn->record.id + " gave no figure '" + figure + "' for the column '" +
+                column + "'; its figures are in " + (turn->folder / "stage.json").string());
+    }
   }
   scope.set(stage.name, std::shared_ptr<const StageTurn>(std::move(turn)));
   return {};
 }
 
 // Compares the stage with what its folder holds. A stage that was another one is set aside.
-Result<void> PipelineRun::look_at(const Stage& stage,
-                                  const std::vector<std::string>& words,
-                                  StageTurn& turn) {
+Result<void> PipelineRun::look_at(const std::vector<std::string>& words, StageTurn& turn) {
   const std::string id = turn.record.id;
   const auto told = [&](const std::string& what) {
-    if (mode_ == Mode::kPrint)
-      app::say(id + ": " + what + "\n    troupe " + command_text(words));
+    if (mode_ == Mode::kPrint) app::say(id + ": " + what + "\n    troupe " + command_text(words));
   };
   auto record = read_record(turn.folder);
   const bool guessed = std::ranges::any_of(words, is_unknown) ||
@@ -173,7 +190,6 @@ Result<void> PipelineRun::look_at(const Stage& stage,
   turn.record.id = id;
   turn.record.state = "running";
   turn.record.inputs = std::move(inputs);
-  static_cast<void>(stage);
   return {};
 }
 
@@ -208,7 +224,9 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
   TROUPE_TRY(store::make_folder(turn.folder));
   if (turn.command->leftover == Leftover::kWhole && has_output(turn)) return finish(turn);
   const bool goes_on = record.attempts > 0;
-  app::say("== " + record.id + ": troupe " + command_text({words.begin(), words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words))}) +
+  app::say("== " + record.id + ": troupe " +
+           command_text(
+               {words.begin(), words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words))}) +
            (goes_on ? ", goes on" : ""));
   std::vector<Clock::time_point> losses;
   for (;;) {
@@ -234,7 +252,8 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
       end_descendants();
       TROUPE_TRY(finish(turn));
       app::say("   " + seconds_text(record.wall_s) + ", " + seconds_text(record.cpu_s) +
-               " of the processors" + (record.losses > 0 ? ", lost " + std::to_string(record.losses) + " times" : ""));
+               " of the processors" +
+               (record.losses > 0 ? ", lost " + std::to_string(record.losses) + " times" : ""));
       return {};
     }
     if (end.stopped || app::stop_requested()) {

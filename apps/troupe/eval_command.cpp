@@ -3,6 +3,7 @@
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/session/reward_flags.hpp"
+#include "apps/troupe/batch/baseline.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/batch/output.hpp"
@@ -17,6 +18,7 @@
 #include <charconv>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -29,7 +31,7 @@ using core::Result;
 using Json = nlohmann::ordered_json;
 
 struct EvalOptions {
-  std::string model, ks = "1", source_key = "datasource", answer_pattern, out;
+  std::string model, ks = "1", source_key = "datasource", answer_pattern, out, against;
   std::int64_t samples = 1;
   Placement placement;
   EngineFlags engine;
@@ -75,6 +77,16 @@ class Evaluating {
     if (!options_.pairs.model.empty()) TROUPE_TRY(rate());
     if (!options_.out.empty()) TROUPE_TRY(write());
     return std::move(problems_);
+  }
+
+  // The prompts of all problems, as a baseline names them.
+  std::vector<std::string> prompts() const {
+    std::vector<std::string> out;
+    for (const actors::RewardGroup& group : groups_) {
+      const Json columns = Json::parse(group.columns);
+      out.push_back(columns.value(options_.prompts.input_key, Json()).dump());
+    }
+    return out;
   }
 
  private:
@@ -188,6 +200,10 @@ Result<void> check(const EvalOptions& options) {
   if (options.prompts.data.empty()) {
     return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
   }
+  if (options.model.empty() && !options.against.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe eval: --against compares models that sample; give --model");
+  }
   if (options.model.empty() && !options.pairs.model.empty()) {
     if (options.reward.given()) {
       return fail(ErrorCode::kConfig,
@@ -216,6 +232,8 @@ Result<void> run_eval(Words words) {
        "for maj@k: group 1 of this expression is the answer, in place of what the rule compares"},
       {"--source-key", &options.source_key, "column that names sets of problems"},
       {"--out", &options.out, "also write samples (or pairs) and scores to this .jsonl file"},
+      {"--against", &options.against,
+       "samples of an earlier evaluation (its --out): the paired difference, with an interval"},
       {"--json", &options.json, "one JSON object"},
       {"--device", &options.placement.device, kDeviceHelp},
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
@@ -233,6 +251,9 @@ Result<void> run_eval(Words words) {
                                {options.json, options.out, options.source_key});
   }
   TROUPE_TRY_ASSIGN(ks, ks_of(options));
+  std::optional<Baseline> baseline;
+  if (!options.against.empty())
+    TROUPE_TRY_SET(baseline, read_baseline(options.against, options.prompts.input_key));
   TROUPE_TRY_ASSIGN(source, options.reward.source());
   TROUPE_TRY_ASSIGN(dataset, options.prompts.options());
   TROUPE_TRY_ASSIGN(host,
@@ -241,8 +262,14 @@ Result<void> run_eval(Words words) {
                     actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
   for (const std::string& note : prompts->notes())
     std::fprintf(stderr, "%s\n", note.c_str());
-  TROUPE_TRY_ASSIGN(problems, Evaluating(options, *host, *prompts).run(*source));
+  Evaluating evaluating(options, *host, *prompts);
+  TROUPE_TRY_ASSIGN(problems, evaluating.run(*source));
   TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, options.pass_score));
+  if (baseline) {
+    TROUPE_TRY_ASSIGN(figures, differences(problems, evaluating.prompts(), *baseline));
+    auto& all = sets.front().figures;
+    all.insert(all.end(), figures.begin(), figures.end());
+  }
   print(options, sets);
   return {};
 }

@@ -30,6 +30,7 @@ struct ScoreOptions {
   SelectionKeys keys;
   Placement placement;
   bool best = false, pairs = false, normalise = false, stored = false, overwrite = false;
+  bool drop_empty = false;
   PromptFlags data;
   RewardFlags reward;
 };
@@ -161,7 +162,9 @@ class Scoring {
   Result<void> finish(PartFile& part) {
     TROUPE_TRY_ASSIGN(lines, part.content());
     TROUPE_TRY(say_scores(lines));
-    if (!options_.best && !options_.pairs && options_.csft.empty()) return part.finish();
+    if (options_.drop_empty) lines = with_response(lines, options_.keys);
+    if (!options_.best && !options_.pairs && options_.csft.empty())
+      return options_.drop_empty ? part.finish(lines) : part.finish();
     auto selected = options_.best ? best_of_n(lines, options_.keys)
                     : options_.pairs
                         ? best_against_worst(lines, options_.keys)
@@ -225,6 +228,7 @@ Result<void> run_score(Words words) {
       {"--reward-key", &options.keys.reward, "column of the score that is written"},
       {"--best-of-n", &options.best, "keep the best row of each prompt"},
       {"--pairs", &options.pairs, "best against worst of each prompt: chosen and rejected"},
+      {"--drop-empty", &options.drop_empty, "leave out rows whose response is empty"},
       {"--csft", &options.csft, "write the score into the prompt, as '<rm_score>: {:.2f}'"},
       {"--normalize-reward", &options.normalise, "with --csft: scores less mean over deviation"},
       {"--stored", &options.stored, "scores less the reward model's own mean over its deviation"},

@@ -106,6 +106,18 @@ void normalise_rewards(std::vector<Row>& rows) {
 
 }  // namespace
 
+std::string with_response(std::string_view lines, const SelectionKeys& keys) {
+  std::string out;
+  while (!lines.empty()) {
+    const auto end = std::min(lines.find('\n'), lines.size());
+    const Json row = Json::parse(lines.substr(0, end), nullptr, false);
+    if (!row.is_object() || row.value(keys.response, Json()) != "")
+      out += std::string(lines.substr(0, end)) + "\n";
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return out;
+}
+
 Result<Selected> best_of_n(std::string_view lines, const SelectionKeys& keys) {
   TROUPE_TRY_ASSIGN(rows, parse(lines, keys));
   Selected out;

@@ -27,6 +27,9 @@ struct Selected {
   std::uint64_t equal = 0;    // scored prompts without a pair: all scores or both texts are equal
 };
 
+// The rows with a response that is not empty.
+std::string with_response(std::string_view lines, const SelectionKeys& keys);
+
 // Selects one row for each prompt: the first of those with the highest score.
 core::Result<Selected> best_of_n(std::string_view lines, const SelectionKeys& keys);
 

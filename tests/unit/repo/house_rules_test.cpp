@@ -90,6 +90,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"apps/serving", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
     {"apps/bench", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
     {"apps/report", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
+    {"apps/pipeline", {"runtime/", "apps/cli"}},
     {"apps/troupe", {"runtime/", "kernels", "actors", "apps/"}},
 };
 
