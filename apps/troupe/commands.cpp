@@ -30,6 +30,7 @@ constexpr Command kCommands[] = {
     {"re-weight", run_reweight},
     {"status", run_status},
     {"report", run_report},
+    {"log", run_log},
     {"data", run_data},
     {"version", run_version},
     {"ca", run_ca},
@@ -62,6 +63,7 @@ constexpr const char* kCommandsHelp =
     "\n"
     "look at runs\n"
     "  report RUN... [--out FILE]        one page of curves, rollouts, events; also of a live run\n"
+    "  log RUN --to wandb                its metrics to wandb, mlflow or trackio\n"
     "\n"
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"

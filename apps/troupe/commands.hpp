@@ -17,6 +17,7 @@ core::Result<void> run_detach(Words words);
 core::Result<void> run_doctor(Words words);
 core::Result<void> run_eval(Words words);
 core::Result<void> run_generate(Words words);
+core::Result<void> run_log(Words words);
 core::Result<void> run_merge_lora(Words words);
 core::Result<void> run_model(Words words);
 core::Result<void> run_node(Words words);
