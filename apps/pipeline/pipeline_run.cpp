@@ -277,7 +277,10 @@ Result<std::vector<std::string>> PipelineRun::command_line(const Stage& stage,
     TROUPE_TRY_ASSIGN(steps, budget_steps(stage, scope));
     keys.emplace_back("train.max_steps", Value{{steps}, false});
   }
-  return words_of(stage, config, keys, folder);
+  Stage filled = stage;
+  for (std::string& word : filled.command)
+    TROUPE_TRY_SET(word, fill(word, scope.lookup()));
+  return words_of(filled, config, keys, folder);
 }
 
 }  // namespace troupe::pipeline

@@ -104,7 +104,7 @@ Result<std::vector<std::string>> words_of(const Stage& stage,
 
 std::vector<std::string_view> output_names(const StageCommand& command) {
   if (command.name == "train") return {"run", "model", "critic", "best"};
-  if (command.name == "data") return {"train", "valid", "heldout", "data"};
+  if (command.name == "data") return {"train", "valid", "heldout", "sft", "data"};
   if (command.out_name == "model") return {"model"};
   return command.out_name.empty() ? std::vector<std::string_view>()
                                   : std::vector<std::string_view>{"out"};

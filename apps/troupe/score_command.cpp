@@ -31,8 +31,12 @@ struct ScoreOptions {
   Placement placement;
   bool best = false, pairs = false, normalise = false, stored = false, overwrite = false;
   bool drop_empty = false;
+  std::int64_t pairs_of_prompt = 1;
   PromptFlags data;
   RewardFlags reward;
+
+  // Without a scorer, rows keep the scores that they have.
+  bool scores() const { return !model.empty() || reward.given(); }
 };
 
 Result<void> check(const ScoreOptions& options) {
@@ -43,6 +47,9 @@ Result<void> check(const ScoreOptions& options) {
     return fail(ErrorCode::kConfig,
                 "troupe score: give at most one of --best-of-n, --pairs and --csft");
   }
+  if (options.pairs_of_prompt > 1 && !options.pairs) {
+    return fail(ErrorCode::kConfig, "troupe score: --pairs-per-prompt goes with --pairs");
+  }
   if (options.normalise && options.csft.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --normalize-reward goes with --csft");
   }
@@ -52,6 +59,11 @@ Result<void> check(const ScoreOptions& options) {
   }
   if (options.stored && options.model.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
+  }
+  if (!options.scores() && !options.best && !options.pairs && options.csft.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe score: give --model or one of --rule, --python, --http; without them rows "
+                "are selected by the scores that they have: --best-of-n, --pairs or --csft");
   }
   return options.reward.check_label(options.data.label_key);
 }
@@ -66,7 +78,7 @@ class Scoring {
     TROUPE_TRY_ASSIGN(settings, settings_of(identity));
     TROUPE_TRY_SET(rows_, data::load_prompts(options_.data.data, prompts.columns));
     TROUPE_TRY(check_rows());
-    TROUPE_TRY_SET(source_, make_source());
+    if (options_.scores()) TROUPE_TRY_SET(source_, make_source());
     TROUPE_TRY_ASSIGN(part, PartFile::open(options_.out, settings, kScoreRows, options_.overwrite));
     TROUPE_TRY(score_rows(part));
     return finish(part);
@@ -97,6 +109,7 @@ class Scoring {
         return fail(ErrorCode::kData, row.where + ": no text in column '" + options_.keys.response +
                                           "'; set --response-key");
       }
+      if (!options_.scores()) continue;
       if (columns.contains(options_.keys.reward)) {
         return fail(ErrorCode::kConfig, row.where + " has a column '" + options_.keys.reward +
                                             "' already; name another with --reward-key");
@@ -132,6 +145,14 @@ class Scoring {
     BatchProgress progress("scored", "rows", next, rows_.size());
     while (next < rows_.size()) {
       const std::size_t end = std::min(next + kScoreRows, rows_.size());
+      if (!source_) {
+        std::string same;
+        for (std::size_t i = next; i < end; ++i)
+          same += json_line(Json::parse(rows_[i].columns_json));
+        TROUPE_TRY(part.append(same, 1));
+        next = end;
+        continue;
+      }
       std::vector<actors::RewardGroup> groups;
       for (std::size_t i = next; i < end; ++i)
         groups.push_back(group_of(rows_[i]));
@@ -161,13 +182,14 @@ class Scoring {
 
   Result<void> finish(PartFile& part) {
     TROUPE_TRY_ASSIGN(lines, part.content());
-    TROUPE_TRY(say_scores(lines));
+    if (options_.scores()) TROUPE_TRY(say_scores(lines));
     if (options_.drop_empty) lines = with_response(lines, options_.keys);
     if (!options_.best && !options_.pairs && options_.csft.empty())
       return options_.drop_empty ? part.finish(lines) : part.finish();
     auto selected = options_.best ? best_of_n(lines, options_.keys)
                     : options_.pairs
-                        ? best_against_worst(lines, options_.keys)
+                        ? best_against_worst(lines, options_.keys,
+                                             static_cast<std::uint64_t>(options_.pairs_of_prompt))
                         : conditional_rows(lines, options_.keys, options_.csft, options_.normalise);
     if (!selected) return selected.failure();
     TROUPE_TRY(part.finish(selected->lines));
@@ -229,7 +251,10 @@ Result<void> run_score(Words words) {
       {"--best-of-n", &options.best, "keep the best row of each prompt"},
       {"--pairs", &options.pairs, "best against worst of each prompt: chosen and rejected"},
       {"--drop-empty", &options.drop_empty, "leave out rows whose response is empty"},
-      {"--csft", &options.csft, "write the score into the prompt, as '<rm_score>: {:.2f}'"},
+      {"--pairs-per-prompt", &options.pairs_of_prompt,
+       "with --pairs: the best against so many worse texts", false, 1, 1024},
+      {"--csft", &options.csft,
+       "write scores into the prompt, as '<rm_score>: {:.2f}' or '{COLUMN:.1f}'"},
       {"--normalize-reward", &options.normalise, "with --csft: scores less mean over deviation"},
       {"--stored", &options.stored, "scores less the reward model's own mean over its deviation"},
       {"--overwrite", &options.overwrite, "begin anew, whatever --out holds"},

@@ -50,7 +50,8 @@ core::Result<void> write_problems(const std::vector<ArithmeticProblem>& problems
       prompt += c == '\n' ? std::string("\\n") : std::string(1, c);
     text += "{\"prompt\": \"" + prompt + "\", \"answer\": \"" + std::to_string(problem.answer()) +
             "\", \"kind\": \"" + (problem.kind == Kind::kSum ? "sum" : "difference") +
-            "\", \"target\": \" " + std::to_string(problem.answer()) + "\"}\n";
+            "\", \"target\": \" " + std::to_string(problem.answer()) + "\", \"question\": \"" +
+            question(problem) + "\"}\n";
   }
   std::FILE* file = std::fopen(path.c_str(), "wb");
   const bool written =
@@ -147,6 +148,18 @@ core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed,
   return split;
 }
 
+core::Result<void> take_apart(ArithmeticSplit& split, int count) {
+  const auto whole = std::ssize(split.train);
+  if (count >= whole) {
+    return core::fail(core::ErrorCode::kInvalidArgument,
+                      std::to_string(count) + " problems for SFT of " + std::to_string(whole) +
+                          " for training; give fewer");
+  }
+  split.sft.assign(split.train.end() - count, split.train.end());
+  split.train.resize(static_cast<std::size_t>(whole - count));
+  return {};
+}
+
 core::Result<void> write_arithmetic(const ArithmeticSplit& split,
                                     const std::filesystem::path& folder) {
   std::error_code error;
@@ -157,6 +170,7 @@ core::Result<void> write_arithmetic(const ArithmeticSplit& split,
   }
   TROUPE_TRY(write_problems(split.train, folder / "train.jsonl"));
   if (!split.valid.empty()) TROUPE_TRY(write_problems(split.valid, folder / "valid.jsonl"));
+  if (!split.sft.empty()) TROUPE_TRY(write_problems(split.sft, folder / "sft.jsonl"));
   return write_problems(split.held_out, folder / "heldout.jsonl");
 }
 

@@ -33,6 +33,7 @@ struct ArithmeticSplit {
   std::vector<ArithmeticProblem> train;
   std::vector<ArithmeticProblem> held_out;
   std::vector<ArithmeticProblem> valid;  // empty unless asked for
+  std::vector<ArithmeticProblem> sft;    // the same; shares families with `train`, but no problem
 };
 
 // Every problem with operands 0..9, or 10..99 with two digits, and an answer of at least 0, except
@@ -49,9 +50,14 @@ core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed,
                                                int digits = 1,
                                                int valid_min = 0);
 
-// Writes train.jsonl, heldout.jsonl and, if there are any, valid.jsonl into `folder`, one object
-// with prompt, answer, kind ("sum" or "difference") and target (the answer behind a space, as a
-// model continues the prompt) a line. Makes the folder if it is missing. Errors: kResources.
+// Moves the last `count` training problems into `sft`. Error (kInvalidArgument): there are not more
+// than that.
+core::Result<void> take_apart(ArithmeticSplit& split, int count);
+
+// Writes train.jsonl, heldout.jsonl and, if there are any, valid.jsonl and sft.jsonl into `folder`,
+// one object a line with prompt, answer, kind ("sum" or "difference"), target (the answer behind a
+// space, as a model continues the prompt) and question (the prompt without worked examples). Makes
+// the folder if it is missing. Errors: kResources.
 core::Result<void> write_arithmetic(const ArithmeticSplit& split,
                                     const std::filesystem::path& folder);
 

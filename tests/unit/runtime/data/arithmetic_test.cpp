@@ -119,6 +119,17 @@ TEST(Arithmetic, ThreeSetsShareNoFamily) {
   EXPECT_EQ(held, held_alone) << "a validation part changes no held-out part";
 }
 
+TEST(Arithmetic, ProblemsForSftAreApart) {
+  auto split = split_arithmetic(1, 40), whole = split_arithmetic(1, 40);
+  ASSERT_TRUE(split && whole);
+  ASSERT_TRUE(take_apart(*split, 30));
+  EXPECT_EQ(split->sft.size(), 30u);
+  auto joined = split->train;
+  joined.insert(joined.end(), split->sft.begin(), split->sft.end());
+  EXPECT_EQ(joined, whole->train);
+  EXPECT_FALSE(take_apart(*split, 1000));
+}
+
 TEST(Arithmetic, RefusesToHoldOutTooMuch) {
   EXPECT_FALSE(split_arithmetic(1, 40, 1, 60));
   EXPECT_FALSE(split_arithmetic(1, 0));
@@ -140,7 +151,9 @@ TEST(Arithmetic, FilesHoldOneObjectALine) {
                       sign + " " + std::to_string(first.right) + " =\", \"answer\": \"" +
                       std::to_string(first.answer()) + "\", \"kind\": \"" +
                       (first.kind == Kind::kSum ? "sum" : "difference") + "\", \"target\": \" " +
-                      std::to_string(first.answer()) + "\"}");
+                      std::to_string(first.answer()) + "\", \"question\": \"" +
+                      std::to_string(first.left) + " " + sign + " " + std::to_string(first.right) +
+                      " =\"}");
   std::filesystem::remove_all(folder);
 }
 
