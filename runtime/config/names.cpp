@@ -16,7 +16,7 @@ struct Answer {
   std::string_view text;   // follows "'NAME' "
 };
 
-constexpr Answer kAnswers[] = {
+constexpr Answer kForeignNames[] = {
     {"train.async_enable",
      "is called 'train.staleness_max' here: 0 is synchronous, 1 and more not"},
     {"train.async_queue_size async_train async_queue_size", "is called 'train.staleness_max' here"},
@@ -143,7 +143,7 @@ constexpr Answer kAnswers[] = {
 // Names without a star take precedence over those with one.
 const Answer* find_answer(std::string_view name) {
   for (const bool stars : {false, true}) {
-    for (const Answer& answer : kAnswers) {
+    for (const Answer& answer : kForeignNames) {
       for (std::string_view one : core::split(answer.names, " ")) {
         const bool star = one.ends_with('*');
         if (star) one.remove_suffix(1);

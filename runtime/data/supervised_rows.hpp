@@ -15,6 +15,7 @@ struct CodedRow {
   std::vector<std::uint8_t> learn;  // sequences only: [answer], 1 where the token is learned
   double margin = 0;
   bool desirable = true;
+  std::uint32_t teacher = 0;
   RowFormat format = RowFormat::kColumns;
   // Pairs only: the prompt comes from the column `prompt`, which no setting names.
   bool found_prompt = false;
