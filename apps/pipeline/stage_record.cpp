@@ -83,6 +83,12 @@ Result<std::string> hash_of(const fs::path& path) {
   return store::sha256_of_files(files);
 }
 
+std::string without(std::string text, const std::string& part) {
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at))
+    text.erase(at, part.size());
+  return text;
+}
+
 // The flag before a word of a command line, for messages.
 std::string flag_at(const std::vector<std::string>& words, std::size_t at) {
   while (at > 0 && !words[at].starts_with("--"))
@@ -137,25 +143,28 @@ Result<void> write_record(const fs::path& folder, const StageRecord& record) {
                              json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-Result<StageInputs> inputs_of(const std::vector<std::string>& words, const fs::path& own) {
+Result<StageInputs> inputs_of(const std::vector<std::string>& words,
+                              const fs::path& own,
+                              const fs::path& root) {
   StageInputs out;
   const std::string folder = own.string();
   for (const std::string& word : words) {
-    if (word.starts_with(folder)) {
+    if (word == folder || word.starts_with(folder + "/")) {
       out.command.push_back("." + word.substr(folder.size()));
       continue;
     }
-    out.command.push_back(word);
+    out.command.push_back(without(word, root.string() + "/"));
     for (const std::string_view part : core::split(word, ",")) {
       std::error_code error;
       const fs::path path = part;
+      const std::string name = without(std::string(part), root.string() + "/");
       // A plain word is a name, even if there is a folder of that name.
       const bool is_path = part.find_first_of("/.") != part.npos && part.find('\n') == part.npos;
       const bool there =
           is_path && (fs::is_regular_file(path, error) || fs::is_directory(path, error));
-      if (!there || out.files.contains(std::string(part))) continue;
+      if (!there || out.files.contains(name)) continue;
       TROUPE_TRY_ASSIGN(hash, hash_of(path));
-      out.files[std::string(part)] = hash;
+      out.files[name] = hash;
     }
   }
   return out;

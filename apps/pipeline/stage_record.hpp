@@ -22,7 +22,8 @@ using Figures = std::map<std::string, Figure>;
 
 // What decides whether a stage is the one that was run.
 struct StageInputs {
-  std::vector<std::string> command;          // its words; the stage's own folder is "."
+  // Its words; the stage's own folder is ".", the pipeline's is left out.
+  std::vector<std::string> command;
   std::map<std::string, std::string> files;  // SHA-256 of the files and folders that it names
 
   bool operator==(const StageInputs&) const = default;
@@ -47,10 +48,11 @@ std::optional<StageRecord> read_record(const std::filesystem::path& folder);
 core::Result<void> write_record(const std::filesystem::path& folder, const StageRecord& record);
 
 // The inputs of a command line: it hashes each word, or part of a word between commas, that is the
-// path of a file or folder. Of a folder count the files right in it. `own`: the stage's folder.
-// Errors: a file that cannot be read.
+// path of a file or folder. Of a folder count the files right in it. `own`: the stage's folder,
+// below `root`, the pipeline's. Errors: a file that cannot be read.
 core::Result<StageInputs> inputs_of(const std::vector<std::string>& words,
-                                    const std::filesystem::path& own);
+                                    const std::filesystem::path& own,
+                                    const std::filesystem::path& root);
 
 // What is new, for the user: "--actor.adam.lr was 1e-5 and is 2e-5", "data.jsonl has changed".
 std::string difference(const StageInputs& before, const StageInputs& now);

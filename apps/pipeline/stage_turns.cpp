@@ -161,7 +161,7 @@ Result<void> PipelineRun::look_at(const std::vector<std::string>& words, StageTu
     told(record ? "runs again if what it begins with changes" : "to run");
     return {};
   }
-  TROUPE_TRY_ASSIGN(inputs, inputs_of(words, turn.folder));
+  TROUPE_TRY_ASSIGN(inputs, inputs_of(words, turn.folder, folder_));
   if (record && record->inputs == inputs && record->finished() && has_output(turn)) {
     turn.record = std::move(*record);
     turn.record.id = id;
@@ -174,6 +174,8 @@ Result<void> PipelineRun::look_at(const std::vector<std::string>& words, StageTu
     why = difference(record->inputs, inputs);
   } else if (record && record->finished()) {
     why = "what it wrote is gone";
+  } else if (!record && !turn.command->out_name.empty() && has_output(turn)) {
+    why = "its record is missing";
   }
   if (!why.empty()) {
     told("runs again: " + why);

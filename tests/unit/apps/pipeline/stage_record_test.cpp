@@ -18,7 +18,7 @@ class Records : public ::testing::Test {
  protected:
   Records()
       : folder_(fs::temp_directory_path() / ("pipeline_record_" + std::to_string(::getpid()))) {
-    fs::create_directories(folder_ / "own");
+    fs::create_directories(folder_ / "pipe/own");
     fs::create_directories(folder_ / "model/deeper");
     write("data.jsonl", "{}\n");
     write("model/weights", "w");
@@ -29,7 +29,7 @@ class Records : public ::testing::Test {
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   StageInputs inputs(const std::vector<std::string>& words) {
-    auto found = inputs_of(words, folder_ / "own");
+    auto found = inputs_of(words, folder_ / "pipe/own", folder_ / "pipe");
     EXPECT_TRUE(found);
     return found ? *found : StageInputs{};
   }
@@ -40,12 +40,17 @@ class Records : public ::testing::Test {
 TEST_F(Records, WordsThatArePathsCountWithTheirContents) {
   const std::vector<std::string> words = {
       "train",   "sft",         "--data.dataset", path("data.jsonl") + "," + path("model/weights"),
-      "--model", path("model"), "--run.path",     path("own/run"),
+      "--model", path("model"), "--run.path",     path("pipe/own/run"),
       "--lr",    "0.5"};
   const StageInputs before = inputs(words);
   EXPECT_EQ(before.files.size(), 3u);
   EXPECT_EQ(before.command[7], "./run") << "the stage's own folder has no name";
   EXPECT_EQ(inputs(words), before);
+  fs::create_directories(folder_ / "pipe/own2");
+  write("pipe/own2/out.jsonl", "1");
+  const StageInputs other = inputs({"eval", "--data", path("pipe/own2/out.jsonl")});
+  EXPECT_EQ(other.command[2], "own2/out.jsonl") << "a pipeline may be moved";
+  EXPECT_EQ(other.files.count("own2/out.jsonl"), 1u) << "a stage whose name begins alike";
   write("model/weights", "v");
   const StageInputs changed = inputs(words);
   EXPECT_NE(changed, before);
@@ -79,8 +84,8 @@ TEST_F(Records, ARecordIsReadAsItWasWritten) {
   record.steps = 7;
   record.figures["a"] = {1, {}, {}};
   record.figures["b"] = {2, 1.5, 2.5};
-  ASSERT_TRUE(write_record(folder_ / "own", record));
-  const auto read = read_record(folder_ / "own");
+  ASSERT_TRUE(write_record(folder_ / "pipe/own", record));
+  const auto read = read_record(folder_ / "pipe/own");
   ASSERT_TRUE(read);
   EXPECT_EQ(read->inputs, record.inputs);
   EXPECT_TRUE(read->finished());
@@ -92,10 +97,10 @@ TEST_F(Records, ARecordIsReadAsItWasWritten) {
 }
 
 TEST_F(Records, ADamagedRecordIsNone) {
-  EXPECT_FALSE(read_record(folder_ / "own"));
+  EXPECT_FALSE(read_record(folder_ / "pipe/own"));
   for (const char* text : {"", "{", "[]", "{\"attempts\": \"many\"}", "{\"command\": 3}"}) {
-    write("own/stage.json", text);
-    EXPECT_FALSE(read_record(folder_ / "own")) << text;
+    write("pipe/own/stage.json", text);
+    EXPECT_FALSE(read_record(folder_ / "pipe/own")) << text;
   }
 }
 
