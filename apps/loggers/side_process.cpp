@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using core::Result;
 using Json = nlohmann::json;
 
-core::TimePoint now() {
+core::TimePoint steady_now() {
   return std::chrono::steady_clock::now();
 }
 
@@ -90,7 +90,7 @@ Result<SideProcess> SideProcess::start(const LoggerSettings& settings) {
   made.in_ = std::move(to_child.write);
   made.out_ = std::move(from_child.read);
   ::fcntl(made.out_.get(), F_SETFL, O_NONBLOCK);
-  made.heard_ = now();
+  made.heard_ = steady_now();
   return made;
 }
 
@@ -115,7 +115,7 @@ void SideProcess::listen(core::Duration limit, const Note& note) {
 void SideProcess::take(const std::string& line, const Note& note) {
   const auto json = parse::bounded_json<Json>(line, {});
   if (!json || !json->is_object()) return;
-  heard_ = now();
+  heard_ = steady_now();
   const auto number = [&](const char* name) {
     return json->contains(name) && (*json)[name].is_number() ? (*json)[name].get<double>() : -1;
   };
@@ -138,7 +138,7 @@ void SideProcess::kill() {
 }
 
 bool SideProcess::frozen() const {
-  return now() - heard_ > limits::kLoggerSilence || stuck_ > limits::kLoggerWork;
+  return steady_now() - heard_ > limits::kLoggerSilence || stuck_ > limits::kLoggerWork;
 }
 
 std::string SideProcess::how_it_ended() {
