@@ -202,7 +202,8 @@ def configuration(run):
 
 
 # --- the services ---------------------------------------------------------------------------------
-# Each has known(): the names that it holds at each step; send(step, seconds, metrics) and end(done).
+# Each has known(): the names that it holds at each step; send(step, seconds, metrics), and end(done,
+# sent), which fails where what was sent did not arrive.
 
 
 class Wandb:
@@ -237,7 +238,7 @@ class Wandb:
     def send(self, step, seconds, metrics):
         self.run.log(metrics, step=step)
 
-    def end(self, done):
+    def end(self, done, sent):
         self.run.finish(exit_code=0 if done else 1)
 
 
@@ -319,7 +320,7 @@ class Mlflow:
             self.client.log_batch(self.id, metrics=[self.Metric(name, value, time_ms, step)
                                                     for name, value in some])
 
-    def end(self, done):
+    def end(self, done, sent):
         self.client.set_terminated(self.id, "FINISHED" if done else "KILLED")
 
 
@@ -344,8 +345,12 @@ class Trackio:
     def send(self, step, seconds, metrics):
         self.trackio.log(metrics, step=step)
 
-    def end(self, done):
-        self.trackio.finish()
+    def end(self, done, sent):
+        self.trackio.finish()  # its thread says nothing of rows that it could not write
+        held = self.known()
+        lost = sum(1 for step, names in sent.items() if names - held.get(step, set()))
+        if lost:
+            raise OSError(f"{lost} steps did not reach the database of trackio (is its disk full?)")
 
 
 SERVICES = {"wandb": Wandb, "mlflow": Mlflow, "trackio": Trackio}
@@ -425,7 +430,7 @@ def work():
         elif parent.over:
             break
         parent.wait(POLL_S)
-    service.end(parent.done)
+    service.end(parent.done, known)
     if rows.bad:
         tell(note=f"{rows.bad} lines of metrics.jsonl could not be read")
     tell(sent=sent, ended=True)

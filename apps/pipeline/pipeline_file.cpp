@@ -282,6 +282,12 @@ Result<void> set_variables(PipelineFile& file, const std::vector<std::string>& s
       found->second.items = {setting.substr(equals + 1)};
     }
   }
+  TROUPE_TRY(wrong.result());
+  for (const auto& [name, value] : file.variables) {
+    if (value.is_list || !value.items.at(0).empty()) continue;
+    wrong.add(ErrorCode::kConfig, file.path.string() + ": variable '" + name +
+                                      "' has no value; give --set " + name + "=VALUE");
+  }
   return wrong.result();
 }
 

@@ -76,7 +76,7 @@ core::Result<PipelineFile> parse_pipeline(const std::string& text,
                                           const std::filesystem::path& file);
 
 // `--set name=value`: gives variables of the file other values; commas separate those of a list.
-// Errors (kConfig): no `=`, or no variable of that name.
+// Errors (kConfig): no `=`, no variable of that name, or one that is still empty.
 core::Result<void> set_variables(PipelineFile& file, const std::vector<std::string>& settings);
 
 // Letters, digits, _ and -, not a digit first.

@@ -87,8 +87,7 @@ def words(tiny, run, steps, *more):
     return [str(word) for word in (
         TROUPE, "train", "sft", "--actor.model_name_or_path", tiny / "model", "--data.dataset", tiny / "rows.jsonl",
         "--data.max_len", "64", "--train.batch_size", "4", "--train.max_epochs", "1000", "--train.max_steps", steps,
-        "--train.threads", "1", "--train.seed", "5", "--logger.tensorboard", "false", "--eval.dataset", tiny / "rows.jsonl", "--eval.steps", "2",
-        "--actor.lr_warmup_ratio", "0", "--actor.lr_scheduler", "constant", "--run.path", run, *more)]  # fmt: skip
+        "--train.threads", "1", "--train.seed", "5", "--logger.tensorboard", "false", "--actor.lr_warmup_ratio", "0", "--actor.lr_scheduler", "constant", "--run.path", run, *more)]  # fmt: skip
 
 
 def ended(command, env):
@@ -125,7 +124,8 @@ def side_process_of(pid):
 
 def test_three_services_hold_what_the_run_wrote_also_after_it_went_on(tiny, tmp_path):
     run, env = tmp_path / "run", environment(tmp_path)
-    on = [word for service in SERVICES for word in (f"--logger.{service}", "true")]
+    evaluated = ["--eval.dataset", str(tiny / "rows.jsonl"), "--eval.steps", "2"]
+    on = evaluated + [word for service in SERVICES for word in (f"--logger.{service}", "true")]
     status, text = ended(words(tiny, run, 4, *on), env)
     assert status == 0 and "logger" not in text, text
     for service in SERVICES:
@@ -156,7 +156,7 @@ def test_catching_up_after_the_fact(tiny, tmp_path):
 
 def test_a_killed_side_process_is_started_again(tiny, tmp_path):
     run, env = tmp_path / "run", environment(tmp_path)
-    process = started(words(tiny, run, 1500, "--logger.trackio", "true"), env, tmp_path / "log.txt")
+    process = started(words(tiny, run, 600, "--logger.trackio", "true"), env, tmp_path / "log.txt")
     wait_for(lambda: lines(run / "metrics.jsonl") >= 20 and side_process_of(process.pid) and (tmp_path / "trackio").exists())
     os.kill(side_process_of(process.pid), signal.SIGKILL)
     assert process.wait(PATIENCE_S) == 0
@@ -168,7 +168,7 @@ def test_a_killed_side_process_is_started_again(tiny, tmp_path):
 
 def test_a_killed_run_goes_on_without_gaps_and_doubles(tiny, tmp_path):
     run, env = tmp_path / "run", environment(tmp_path)
-    command = words(tiny, run, 400, "--logger.trackio", "true", "--logger.wandb", "true", "--ckpt.save_steps", "50")
+    command = words(tiny, run, 300, "--logger.trackio", "true", "--logger.wandb", "true", "--ckpt.save_steps", "50")
     process = started(command, env, tmp_path / "log.txt")
     wait_for(lambda: lines(run / "metrics.jsonl") >= 130 and (run / "loggers" / "wandb").exists())
     process.kill()
@@ -184,7 +184,7 @@ def test_a_killed_run_goes_on_without_gaps_and_doubles(tiny, tmp_path):
 
 def test_a_frozen_side_process_does_not_hold_the_run(tiny, tmp_path):
     run, env = tmp_path / "run", environment(tmp_path)
-    process = started(words(tiny, run, 1500, "--logger.trackio", "true"), env, tmp_path / "log.txt")
+    process = started(words(tiny, run, 100, "--logger.trackio", "true"), env, tmp_path / "log.txt")
     wait_for(lambda: side_process_of(process.pid))
     os.kill(side_process_of(process.pid), signal.SIGSTOP)
     assert process.wait(PATIENCE_S) == 0
@@ -244,7 +244,7 @@ def test_a_full_disk_of_the_service(tiny, tmp_path):
     try:
         (disk / "fill").write_bytes(b"x" * 200_000)
         run, env = tmp_path / "run", environment(tmp_path, TRACKIO_DIR=str(disk / "trackio"))
-        process = started(words(tiny, run, 1500, "--logger.trackio", "true"), env, tmp_path / "log.txt")
+        process = started(words(tiny, run, 100, "--logger.trackio", "true"), env, tmp_path / "log.txt")
         wait_for(lambda: "logger trackio" in (tmp_path / "log.txt").read_text() or process.poll() is not None)
         assert process.wait(PATIENCE_S) == 0
         assert "logger trackio: " in (tmp_path / "log.txt").read_text()

@@ -123,6 +123,7 @@ TEST(PipelineFile, VariablesAreSetFromOutside) {
   EXPECT_EQ(message("modl=x"),
             "--set modl=x: p.yaml has no variable 'modl'; did you mean 'model'?");
   EXPECT_EQ(message("model"), "--set model: expected name=value");
+  EXPECT_EQ(message("model="), "p.yaml: variable 'model' has no value; give --set model=VALUE");
 }
 
 TEST(PipelineFile, AFileThatIsNotThereIsSaid) {
