@@ -236,9 +236,9 @@ stages:
                         std::ranges::find(words, "--actor.model_name_or_path") - words.begin()) +
                     1);
   };
-  EXPECT_EQ(model_of("seed-1/round-1/sft").find(files_.path("out/grid/point-2/try")), 0u);
-  EXPECT_EQ(model_of("seed-1/round-2/sft").find(files_.path("out/seed-1/round-1/sft")), 0u);
-  EXPECT_EQ(model_of("seed-2/round-1/sft").find(files_.path("out/grid/point-2/try")), 0u);
+  EXPECT_EQ(model_of("seed-1/round-1/sft").find("grid/point-2/try"), 0u);
+  EXPECT_EQ(model_of("seed-1/round-2/sft").find("seed-1/round-1/sft"), 0u);
+  EXPECT_EQ(model_of("seed-2/round-1/sft").find("grid/point-2/try"), 0u);
   EXPECT_EQ(files_.record("seed-2/round-2/sft")["steps"], 1) << "the least that a budget buys";
   EXPECT_NE(files_.weights("seed-1/round-1/sft"), files_.weights("seed-2/round-1/sft"));
 }

@@ -31,13 +31,13 @@ class Baselines : public ::testing::Test {
   std::filesystem::path file_;
 };
 
-constexpr const char* kRows =
+constexpr const char* kBaselineRows =
     "{\"prompt\":\"a\",\"prompt_id\":0,\"sample\":0,\"reward\":1,\"reward_model\":2}\n"
     "{\"prompt\":\"a\",\"prompt_id\":0,\"sample\":1,\"reward\":0,\"reward_model\":4}\n"
     "{\"prompt\":\"b\",\"prompt_id\":1,\"sample\":0,\"reward\":1,\"reward_model\":1}\n";
 
 TEST_F(Baselines, DifferencesArePairedByProblem) {
-  const auto base = read(kRows);
+  const auto base = read(kBaselineRows);
   ASSERT_TRUE(base) << base.error().message;
   EXPECT_EQ(base->rewards, (std::vector<double>{0.5, 1}));
   EXPECT_EQ(base->rated, (std::vector<double>{3, 1}));
@@ -87,7 +87,7 @@ TEST_F(Baselines, FilesThatAreNoneAreRefused) {
       ":2: its problems are not in order");
   EXPECT_NE(read_baseline("/nowhere", "prompt").error().message.find("cannot read /nowhere"),
             std::string::npos);
-  const auto base = read(kRows);
+  const auto base = read(kBaselineRows);
   ASSERT_TRUE(base);
   const auto other = differences({problem({1})}, {"\"a\""}, *base);
   ASSERT_FALSE(other);
