@@ -115,7 +115,9 @@ Result<void> PipelineRun::stage(const Block& block, Scope& scope, const std::str
   }
   auto words = command_line(stage, scope, turn->folder);
   if (!words) return placed(words.error());
-  StageRow row{turn->record.id, command_text(stage.command), turn, {}, false};
+  const auto shown = stage.command.begin() + std::min<std::ptrdiff_t>(2, std::ssize(stage.command));
+  StageRow row{turn->record.id, command_text({stage.command.begin(), shown}), turn, {}, false};
+  if (row.command.find("${") != row.command.npos) row.command = stage.command[0];
   for (const auto& [column, figure] : stage.report) {
     auto filled = fill(figure, scope.lookup());
     if (!filled) return placed(filled.error());
