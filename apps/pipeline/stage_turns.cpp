@@ -257,7 +257,7 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
       TROUPE_TRY(finish(turn));
       app::say("   " + seconds_text(record.wall_s) + ", " + seconds_text(record.cpu_s) +
                " of the processors" +
-               (record.losses > 0 ? ", lost " + std::to_string(record.losses) + " times" : ""));
+               (record.losses > 0 ? ", started again: " + std::to_string(record.losses) : ""));
       return {};
     }
     if (end.stopped || app::stop_requested()) {
