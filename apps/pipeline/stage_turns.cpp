@@ -228,9 +228,8 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
   TROUPE_TRY(store::make_folder(turn.folder));
   if (turn.command->leftover == Leftover::kWhole && has_output(turn)) return finish(turn);
   const bool goes_on = record.attempts > 0;
-  app::say("== " + record.id + ": troupe " +
-           command_text(
-               {words.begin(), words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words))}) +
+  app::say("== " + record.id + ": troupe " + words[0] +
+           (words.size() > 1 && !words[1].starts_with("-") ? " " + words[1] : "") +
            (goes_on ? ", goes on" : ""));
   std::vector<Clock::time_point> losses;
   for (;;) {
