@@ -280,6 +280,7 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
                                            ", and the same command goes on from there");
     }
     ++record.losses;
+    TROUPE_TRY(save(turn));
     app::warn("stage " + record.id + " " + end.how() + "; it is started again");
     pause(std::chrono::milliseconds(250 << std::min<std::size_t>(losses.size(), 6)));
   }

@@ -139,7 +139,7 @@ TEST_F(Pipeline, AKilledPipelineAndAKilledStageEndWithTheSameBits) {
   EXPECT_FALSE(files_.weights("sft").empty());
   EXPECT_EQ(text_of(files_ / "out/answers/out.jsonl"), text_of(files_ / "whole/answers/out.jsonl"));
   EXPECT_GE(files_.record("sft")["losses"], 1);
-  EXPECT_GE(files_.record("sft")["attempts"], 3);
+  EXPECT_GE(files_.record("sft")["attempts"], 2);
 }
 
 TEST_F(Pipeline, AFrozenStageIsStartedAgain) {
