@@ -85,10 +85,26 @@ class PipelineRecipes : public ::testing::Test {
   }
   // A reward model with the mean and the deviation of its scores.
   std::string reward_model() {
-    troupe({"train", "rm", "--actor.model_name_or_path", files_.model(), "--data.dataset",
-            files_.path("pairs.jsonl"), "--eval.dataset", files_.path("pairs.jsonl"),
-            "--data.prompt_key", "prompt", "--data.max_len", "64", "--train.batch_size", "2",
-            "--train.max_steps", "1", "--train.threads", "1", "--run.path", files_.path("rm")});
+    troupe({"train",
+            "rm",
+            "--actor.model_name_or_path",
+            files_.model(),
+            "--data.dataset",
+            files_.path("pairs.jsonl"),
+            "--eval.dataset",
+            files_.path("pairs.jsonl"),
+            "--data.prompt_key",
+            "prompt",
+            "--data.max_len",
+            "64",
+            "--train.batch_size",
+            "2",
+            "--train.max_steps",
+            "1",
+            "--train.threads",
+            "1",
+            "--run.path",
+            files_.path("rm")});
     return model_in("rm");
   }
   // A model that is right now and then on the arithmetic task, so that there are pairs.
