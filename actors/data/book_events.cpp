@@ -211,15 +211,16 @@ GroupScored scored_of(const CborItem& object) {
 }
 
 void write(std::string& record, const GroupReferenced& event) {
-  Record out(record, "referenced", event.ticket, 2);
+  const bool teacher = event.by == FrozenModel::kTeacher;
+  Record out(record, teacher ? "taught" : "referenced", event.ticket, 2);
   out.list("counts", event.logprobs,
            [](auto& list, const std::vector<float>& sample) { list.number(sample.size()); });
   out.column(
       "logprobs", event.logprobs, [](const std::vector<float>& sample) -> auto& { return sample; });
 }
 
-GroupReferenced referenced_of(const CborItem& object) {
-  GroupReferenced event{ticket_of(object), {}};
+GroupReferenced referenced_of(const CborItem& object, FrozenModel by) {
+  GroupReferenced event{ticket_of(object), {}, by};
   Column<float> logprobs(object.at("logprobs"));
   for (const CborItem& count : object.at("counts").items())
     event.logprobs.push_back(logprobs.next(count.number()));
@@ -299,7 +300,8 @@ BookEvent read_event(const CborItem& object) {
   if (event == "issued") return issued_of(object);
   if (event == "taken") return taken_of(object);
   if (event == "scored") return scored_of(object);
-  if (event == "referenced") return referenced_of(object);
+  if (event == "referenced") return referenced_of(object, FrozenModel::kReference);
+  if (event == "taught") return referenced_of(object, FrozenModel::kTeacher);
   if (event == "failed") return failed_of(object);
   if (event == "rewards") return changed_of(object);
   if (event == "evaluation") return begun_of(object);

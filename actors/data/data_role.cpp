@@ -27,7 +27,8 @@ std::uint64_t bytes_of(const experience::Group& group) {
   std::uint64_t tokens = 0;
   for (const experience::Trajectory& sample : group.samples)
     tokens += sample.tokens.size();
-  return core::group_bytes(group.prompt.size(), group.samples.size(), tokens, 0);
+  const bool taught = !group.samples.empty() && !group.samples.front().teacher.empty();
+  return core::group_bytes(group.prompt.size(), group.samples.size(), tokens, 0, taught ? 3 : 2);
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ DataRole::DataRole(RoleContext context,
       prompts_(std::move(prompts)),
       evaluation_(std::move(evaluation)),
       sink_(std::move(sink)),
-      book_(options_.samples, options_.scoring.with_reference, options_.filter),
+      book_(options_.samples, options_.scoring.frozen(), options_.filter),
       evaluation_book_(options_.samples, false),
       committed_(state_of(book_)),
       sets_(options_.rewards, options_.reward_formula),
@@ -371,7 +372,7 @@ async::task<std::shared_ptr<const TicketBook>> DataRole::read_back(std::uint64_t
 core::Result<std::shared_ptr<const TicketBook>> DataRole::logged_book(
     std::uint64_t update, std::vector<BookEvent> events) const {
   const bool held_out = experience::is_evaluation(update);
-  TicketBook empty(options_.samples, !held_out && options_.scoring.with_reference,
+  TicketBook empty(options_.samples, held_out ? FrozenModels() : options_.scoring.frozen(),
                    held_out ? std::nullopt : options_.filter);
   const TicketBook::SetOf set_of = [this](std::uint64_t number) { return sets_.numbered(number); };
   return logged_groups(std::move(empty), update, std::move(events),

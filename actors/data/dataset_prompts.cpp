@@ -106,8 +106,11 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
                                                     " tokens, more than --data.prompt_max_len " +
                                                     std::to_string(options.prompt_tokens_max));
     }
+    const auto teacher = options.domains.teacher_of(row.columns_json);
+    if (!teacher) return core::fail(teacher.error().within(row.where));
     prompts.push_back({prompts.size(), std::move(encoded->ids), std::move(rendered),
-                       std::move(row.label), std::move(row.columns_json), messages_of_row(row)});
+                       std::move(row.label), std::move(row.columns_json), messages_of_row(row),
+                       *teacher});
     TROUPE_TRY(bound.check(row.where, prompts.back()));
   }
   std::optional<data::BlendOrder> order;

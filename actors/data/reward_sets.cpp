@@ -10,12 +10,12 @@
 namespace troupe::actors {
 namespace {
 
-core::Result<void> check_members(const SetRewards& request) {
+core::Result<void> check_members(const SetRewards& request, bool may_be_empty) {
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::ErrorCode::kInvalidArgument,
                       "reward set " + std::to_string(request.set) + " " + why);
   };
-  if (request.members.empty()) return refuse("has no reward");
+  if (request.members.empty() && !may_be_empty) return refuse("has no reward");
   if (request.members.size() > limits::kRewardMembers_max) {
     return refuse("has more than " + std::to_string(limits::kRewardMembers_max) + " rewards");
   }
@@ -43,12 +43,10 @@ std::optional<std::size_t> RewardSet::member(const std::string& name) const {
 RewardSets::RewardSets(std::vector<RewardMember> first, std::string formula)
     : first_(
           std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first), std::move(formula)})),
-      sets_{{first_, false}} {
-  TROUPE_CHECK(!first_->members.empty(), "a run has a reward");
-}
+      sets_{{first_, false}} {}
 
 core::Result<bool> RewardSets::add(const SetRewards& request) {
-  TROUPE_TRY(check_members(request));
+  TROUPE_TRY(check_members(request, first_->members.empty()));
   const RewardSet set{request.set, request.from_update, request.members, request.formula};
   for (const Entry& known : sets_) {
     if (*known.set == set) return false;

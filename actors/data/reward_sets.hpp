@@ -30,7 +30,8 @@ using RewardSetPtr = std::shared_ptr<const RewardSet>;
 
 class RewardSets {
  public:
-  // `first` is set 0, which holds from the start and scores every evaluation.
+  // `first` is set 0, which holds from the start and scores every evaluation. It may be empty where
+  // a teacher teaches.
   explicit RewardSets(std::vector<RewardMember> first, std::string formula = "");
 
   // Adds the sets that a checkpoint saved, in their order. Retires each set with a reward that the
@@ -41,9 +42,9 @@ class RewardSets {
 
   // Adds a set: groups of updates from `from_update` on get it, unless a newer one holds for them.
   // False when it was added before (a message may come twice). Retires sets that need a lost
-  // reward. Errors, kInvalidArgument: no member, a name twice, a weight that is not finite, a lost
-  // member, a number that is not the newest or belongs to a different set; kConfig: a formula that
-  // does not fit the members.
+  // reward. Errors, kInvalidArgument: no member (unless the first set has none), a name twice, a
+  // weight that is not finite, a lost member, a number that is not the newest or belongs to a
+  // different set; kConfig: a formula that does not fit the members.
   core::Result<bool> add(const SetRewards& request);
 
   // The set for a group that is issued now: the newest that holds for the update, or, if that one

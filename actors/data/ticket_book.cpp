@@ -185,6 +185,10 @@ core::Result<bool> TicketBook::put_samples(const experience::Ticket& ticket,
   tell(event);
   group.samples = std::move(std::get<GroupTaken>(event).samples);
   group.state = GroupState::kGenerated;
+  if (!group.rewards->members.empty()) return true;
+  for (experience::Trajectory& sample : group.samples)
+    sample.score = 0;
+  settle(group);
   return true;
 }
 
@@ -223,20 +227,26 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
   return true;
 }
 
-bool TicketBook::put_reference(const experience::Ticket& ticket,
-                               std::vector<std::vector<float>> logprobs) {
+bool TicketBook::put_logprobs(FrozenModel by,
+                              const experience::Ticket& ticket,
+                              std::vector<std::vector<float>> logprobs) {
   BookGroup* group = current(ticket);
-  if (group == nullptr || group->state != GroupState::kGenerated || group->referenced) return false;
+  if (group == nullptr || group->state != GroupState::kGenerated) return false;
+  const bool teacher = by == FrozenModel::kTeacher;
+  bool& there = teacher ? group->taught : group->referenced;
+  if (there) return false;
   if (logprobs.size() != group->samples.size()) return false;
   for (std::size_t i = 0; i < logprobs.size(); ++i) {
     if (logprobs[i].size() != group->samples[i].tokens.size()) return false;
   }
-  BookEvent event = GroupReferenced{ticket, std::move(logprobs)};
+  BookEvent event = GroupReferenced{ticket, std::move(logprobs), by};
   tell(event);
   auto& given = std::get<GroupReferenced>(event).logprobs;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    group->samples[i].reference = std::move(given[i]);
-  group->referenced = true;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    experience::Trajectory& sample = group->samples[i];
+    (teacher ? sample.teacher : sample.reference) = std::move(given[i]);
+  }
+  there = true;
   settle(*group);
   return true;
 }
@@ -263,7 +273,7 @@ void TicketBook::settle(BookGroup& group) {
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),
                     [](const auto& sample) { return sample.score.has_value(); }));
-  // A filtered group need not wait for the reference.
+  // A filtered group need not wait for frozen models.
   if (filter_ && kept >= needed && !filter_->holds(mean_score(group))) {
     group.filtered = true;
     fail_group(group, FailureKind::kFiltered,
@@ -272,7 +282,8 @@ void TicketBook::settle(BookGroup& group) {
                    " (--algo.dynamic_filtering_range)");
     return;
   }
-  if (needs_reference_ && !group.referenced) return;
+  if (needed_.reference && !group.referenced) return;
+  if (needed_.teacher && !group.taught) return;
   counts_.dropped_samples += group.samples.size() - kept;
   if (kept < needed) {
     fail_group(group, FailureKind::kUnscored,
@@ -414,7 +425,7 @@ void TicketBook::apply(BookEvent event, const SetOf& set_of) {
     put_scores(scored->ticket, scored->member, scored->scores, scored->causes, scored->extras,
                scored->row);
   } else if (auto* const referenced = std::get_if<GroupReferenced>(&event)) {
-    put_reference(referenced->ticket, std::move(referenced->logprobs));
+    put_logprobs(referenced->by, referenced->ticket, std::move(referenced->logprobs));
   } else if (auto* const failed = std::get_if<GroupFailed>(&event)) {
     BookGroup* const group = current(failed->ticket);
     if (fail(failed->ticket, failed->kind, std::move(failed->cause))) group->restored = false;

@@ -43,12 +43,12 @@ inline constexpr const char* kNotAsked = "not asked: the formula does not read i
 
 class TicketBook {
  public:
-  // `samples`: size of a group; `needs_reference`: a group is ready only with reference log-probs.
-  // `filter`: a group whose mean score is out of this range fails as filtered.
+  // `samples`: size of a group; `needed`: a group is ready only with their log-probs. `filter`: a
+  // group whose mean score is out of this range fails as filtered.
   TicketBook(std::int32_t samples,
-             bool needs_reference,
+             FrozenModels needed,
              std::optional<MeanRange> filter = std::nullopt)
-      : samples_(samples), needs_reference_(needs_reference), filter_(filter) {}
+      : samples_(samples), needed_(needed), filter_(filter) {}
 
   struct Order {
     std::uint64_t update = 0;
@@ -65,9 +65,10 @@ class TicketBook {
                                            const RewardSetPtr& rewards);
   core::Result<void> may_reissue(const experience::Ticket& ticket) const;  // the same error
 
-  // Takes the samples of a group; false when they came before, or too late for their slot (counted
-  // as a duplicate). `cut`: two samples are enough. Errors, kData, after which the group still
-  // waits: a wrong number of samples; a token of weights older than the ticket's version_min.
+  // Takes the samples of a group, whose score is 0 where the set has no reward; false when they
+  // came before, or too late for their slot (counted as a duplicate). `cut`: two samples are
+  // enough. Errors, kData, after which the group still waits: a wrong number of samples; a token of
+  // weights older than the ticket's version_min.
   core::Result<bool> put_samples(const experience::Ticket& ticket,
                                  std::vector<experience::Trajectory> samples,
                                  bool cut);
@@ -83,7 +84,9 @@ class TicketBook {
                   const std::vector<std::string>& extras = {},
                   const std::string& row = {});
   // One list per sample, one log-prob per token. False: they do not fit, or nobody waits for them.
-  bool put_reference(const experience::Ticket& ticket, std::vector<std::vector<float>> logprobs);
+  bool put_logprobs(FrozenModel by,
+                    const experience::Ticket& ticket,
+                    std::vector<std::vector<float>> logprobs);
   // False when the group has failed or is ready already.
   bool fail(const experience::Ticket& ticket, FailureKind kind, std::string cause);
 
@@ -149,7 +152,7 @@ class TicketBook {
   }
 
   std::int32_t samples_;
-  bool needs_reference_;
+  FrozenModels needed_;
   std::optional<MeanRange> filter_;
   PromptPositions prompts_;
   std::uint64_t next_update_ = 0;

@@ -140,7 +140,7 @@ core::Failure HttpServers::nobody(const Request& request) const {
     const bool silent = !request.tried[place] && board_.silent(place, context_.timers->now());
     if (silent) text += (text.empty() ? "" : "; ") + silences_[place];
   }
-  if (text.empty()) text = "the reward servers have failed while this request waited for one";
+  if (text.empty()) text = "each " + what_ + " has failed while this request waited for one";
   return core::fail(ErrorCode::kPeerLost, text);
 }
 
@@ -174,7 +174,7 @@ void HttpServers::take(Request& request,
                        core::TimePoint sent,
                        core::Result<net::HttpReply> reply) {
   const core::TimePoint now = context_.timers->now();
-  const std::string where = "reward server " + urls_[place];
+  const std::string where = what_ + " " + urls_[place];
   if (reply && means_away(reply->status)) {
     board_.failed(place, now);
     keep_silence(place, *reply);
@@ -185,13 +185,13 @@ void HttpServers::take(Request& request,
     request.settle(Reply{urls_[place], std::move(*reply)});
   } else if (reply.error().code == ErrorCode::kDeadline) {
     board_.late(place, sent, now, request.deadline);
-    request.causes.push_back("reward server " + reply.error().message + " (--reward.deadline_s)");
+    request.causes.push_back(what_ + " " + reply.error().message + " (--reward.deadline_s)");
   } else if (reply.error().code == ErrorCode::kPeerLost) {
     board_.failed(place, now);
-    request.causes.push_back("reward server " + reply.error().message);
+    request.causes.push_back(what_ + " " + reply.error().message);
   } else {
     board_.failed(place, now);
-    request.settle(core::fail(reply.error().code, "reward server " + reply.error().message));
+    request.settle(core::fail(reply.error().code, what_ + " " + reply.error().message));
   }
 }
 
@@ -202,7 +202,7 @@ void HttpServers::keep_silence(Place place, const net::HttpReply& reply) {
   if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return;
   board_.silence(place,
                  context_.timers->now() + std::chrono::seconds(std::min(seconds, kSilence_s_max)));
-  silences_[place] = "reward server " + urls_[place] + " answered with status " +
+  silences_[place] = what_ + " " + urls_[place] + " answered with status " +
                      std::to_string(reply.status) + " and asked not to be called for " +
                      std::string(text) + " s";
 }

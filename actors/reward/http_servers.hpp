@@ -28,8 +28,9 @@ class HttpServers {
     net::HttpReply http;
   };
 
-  explicit HttpServers(std::vector<std::string> urls)
-      : urls_(std::move(urls)), board_(urls_.size()) {}
+  // `what`: what a server is called in messages.
+  explicit HttpServers(std::vector<std::string> urls, std::string what = "reward server")
+      : urls_(std::move(urls)), what_(std::move(what)), board_(urls_.size()) {}
   HttpServers(const HttpServers&) = delete;
   HttpServers& operator=(const HttpServers&) = delete;
 
@@ -60,6 +61,7 @@ class HttpServers {
   void keep_silence(ServerBoard::Place place, const net::HttpReply& reply);
 
   const std::vector<std::string> urls_;
+  const std::string what_;
   ServerBoard board_;
   std::vector<std::string> silences_;  // by server: why it is left alone
   RoleContext context_;

@@ -6,6 +6,7 @@
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/async/run_on.hpp"
@@ -206,6 +207,8 @@ async::task<Result<void>> CompanyPlane::await_roles() {
   if (!reward_parts(options_.config).empty()) kinds.push_back("reward");
   if (has_critic(options_.config)) kinds.push_back("critic");
   if (has_reference(options_.config)) kinds.push_back("reference");
+  if (options_.config.method == config::kPpo && has_teacher(options_.config))
+    kinds.push_back("teacher");
   company_->begin_run();
   const auto deadline = async::Deadline::after(timers_, actors::limits::kSpawnDeadline);
   for (;;) {

@@ -5,6 +5,7 @@
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 
@@ -52,6 +53,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
   options.row_bytes_max = core::limits::kRow_bytes_max;
   options.reads = [&config] { return read_by_rewards(config); };
+  if (training) options.domains = domains_of(config);
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);
@@ -100,6 +102,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   TROUPE_TRY(check_lengths(config, spec));
   TROUPE_TRY(check_role_devices(config));
   TROUPE_TRY(check_model_roles(config));
+  TROUPE_TRY(check_teachers(config));
   TROUPE_TRY(check_formula(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
@@ -119,7 +122,8 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
   if (!models) return inputs;
-  if (reward_parts(config).front().folder.empty()) {
+  const std::vector<RewardPart> rewards = reward_parts(config);
+  if (!rewards.empty() && rewards.front().folder.empty()) {
     TROUPE_TRY_SET(inputs.reward, make_reward(config));
   }
   TROUPE_TRY_SET(inputs.params, model::load_model(folder));

@@ -1,6 +1,7 @@
 #include "apps/session/supervised_inputs.hpp"
 
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/model/spec.hpp"
@@ -25,6 +26,7 @@ data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
   columns.as_chat = config.data.apply_chat_template;
   columns.every_turn = config.data.multiturn;
   columns.input_template = config.data.input_template;
+  columns.domains = domains_of(config);
   return columns;
 }
 
@@ -38,7 +40,7 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
   data::SupervisedLimits limits;
   limits.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   limits.tokens_max = config.data.max_len;
-  limits.context = spec.context;
+  TROUPE_TRY_SET(limits.context, taught_context(config, spec.context));
   limits.vocab = spec.vocab;
   limits.drop_too_long = config.data.drop_too_long;
   limits.each_file = !config.data.probs.empty();
@@ -81,6 +83,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                             "; both need the same tokenizer");
     }
   }
+  TROUPE_TRY(check_teachers(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;

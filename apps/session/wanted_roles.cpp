@@ -2,6 +2,7 @@
 
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 
 #include <algorithm>
 
@@ -42,6 +43,10 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
     add("reward", part.role, node);
   }
   if (has_reference(config)) add("reference", "reference/0", "reference");
+  for (const TeacherPart& part : teacher_parts(config)) {
+    const std::string number = part.role.substr(part.role.find('/') + 1);
+    add("teacher", part.role, number == "0" ? "teacher" : "teacher-" + number);
+  }
   if (!runs_here(config, "generator")) return roles;
   const bool alone = config.cluster.transport == config::Transport::kLoopback;
   const auto generators = std::max<std::int64_t>(config.rollout.generators, alone ? 1 : 0);
@@ -67,6 +72,7 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   add("critic", has_critic(config), elsewhere(config.critic.ranks));
   if (ppo) add("reward", true);
   add("reference", has_reference(config));
+  add("teacher", ppo && has_teacher(config));
   return kinds;
 }
 

@@ -83,6 +83,11 @@ constexpr Page kPages[] = {
      "Trains a policy on single answers that are good or bad, against a frozen reference and the "
      "mean\n"
      "reward so far. Rows: as for kto.\n"},
+    {"distill", "towards a teacher's distribution over tokens",
+     "Trains a policy on answers, and towards what a frozen teacher (teacher.model_name_or_path) "
+     "would\n"
+     "say at each of their tokens. Rows: as for sft. To learn from a teacher on the policy's own\n"
+     "answers: troupe train ppo with a teacher (docs/distillation.md).\n"},
 };
 
 bool pairs(std::string_view method) {

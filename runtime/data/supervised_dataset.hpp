@@ -6,6 +6,7 @@
 
 #include "runtime/core/result.hpp"
 #include "runtime/data/dialogue_coder.hpp"
+#include "runtime/data/domains.hpp"
 
 #include <cstdint>
 #include <span>
@@ -29,8 +30,7 @@ struct SupervisedColumns {
   bool as_chat = false;             // render text prompts with the chat template
   bool every_turn = false;          // learn all assistant turns of a dialogue, not only the last
   std::string input_template;       // {} is replaced by the prompt; empty: no template
-  std::string domain_key;  // of the column with a row's domain; empty: there is one teacher
-  std::vector<std::string> domains{};  // one for each teacher; `other` as the last takes the rest
+  Domains domains{};                // which teacher a row has
 };
 
 struct SupervisedLimits {
@@ -53,7 +53,7 @@ struct SupervisedRow {
   bool desirable = true;
   std::string_view file;      // that the row is from
   std::uint64_t line = 0;     // in it; for .json its item
-  std::uint32_t teacher = 0;  // of the row's domain, by its place in SupervisedColumns::domains
+  std::uint32_t teacher = 0;  // of the row's domain, in the order of SupervisedColumns::domains
   // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
   // labels, the probability of the first reward token. One of the two is empty.
   std::span<const std::int32_t> labels;

@@ -335,7 +335,10 @@ class RowCoder {
 Result<CodedRow> coded_row(const Json& row,
                            const SupervisedColumns& columns,
                            const DialogueCoder& coder) {
-  return RowCoder(columns, coder).code(row);
+  TROUPE_TRY_ASSIGN(teacher, teacher_of_row(columns.domains, row));
+  TROUPE_TRY_ASSIGN(coded, RowCoder(columns, coder).code(row));
+  coded.teacher = teacher;
+  return coded;
 }
 
 }  // namespace troupe::data

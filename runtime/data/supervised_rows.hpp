@@ -21,6 +21,9 @@ struct CodedRow {
   bool found_prompt = false;
 };
 
+// Domains::teacher_of of a row that is parsed already.
+core::Result<std::uint32_t> teacher_of_row(const Domains& domains, const Json& row);
+
 // Errors name the column, not the row.
 core::Result<CodedRow> coded_row(const Json& row,
                                  const SupervisedColumns& columns,

@@ -4,8 +4,8 @@ namespace troupe::experience {
 
 core::Result<void> check_delivered(const Trajectory& sample) {
   const std::size_t tokens = sample.tokens.size();
-  const bool raw = sample.reference.empty() && sample.teacher.empty() && sample.values.empty() &&
-                   !sample.score;
+  const bool raw =
+      sample.reference.empty() && sample.teacher.empty() && sample.values.empty() && !sample.score;
   if (!raw) return core::fail(core::ErrorCode::kData, "a sample that was scored already");
   if (tokens > 0 && sample.behaviour.size() == tokens && sample.versions.size() == tokens)
     return {};

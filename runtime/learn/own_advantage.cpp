@@ -34,6 +34,7 @@ UpdateArrays arrays_of(const UpdateContext& update) {
                  update.scored.empty() ? sample.behaviour : update.scored[index][i]);
       append_all(arrays.sampled_logprobs, sample.behaviour);
       append_all(arrays.reference_logprobs, sample.reference);
+      append_all(arrays.teacher_logprobs, sample.teacher);
       append_all(arrays.versions, sample.versions);
       append_all(arrays.values, sample.values);
     }

@@ -15,7 +15,7 @@ namespace {
 
 using core::ErrorCode;
 
-// Runs steps 1 to 7 of docs/algorithms.md, "From scores to advantages", over one update.
+// Runs steps 1 to 8 of docs/algorithms.md, "From scores to advantages", over one update.
 class Chain {
  public:
   Chain(const AlgoSettings& algo,
@@ -40,6 +40,7 @@ class Chain {
     if (samples_ > 0) result_.kl_of_sample = kl_sum_ / samples;
     if (algo_.estimator->rescales) rescale_all();
     if (algo_.estimator->whitens) whiten_all();
+    if (algo_.needs_teacher()) add_teacher();
     return std::move(result_);
   }
 
@@ -56,6 +57,9 @@ class Chain {
       if (count == 0) return refuse("no tokens; unfinished samples must be left out");
       if (algo_.estimator->has_critic && sample.values.size() != count) {
         return refuse("not one value of the critic per token");
+      }
+      if (algo_.needs_teacher() && sample.teacher.size() != count) {
+        return refuse("not one log-prob of the teacher per token");
       }
       if (algo_.kl_coef != 0 && sample.reference.size() != count) {
         return refuse("not one reference log-prob per token");
@@ -187,6 +191,27 @@ class Chain {
         }
       }
     }
+  }
+
+  // The reverse KL to the teacher as one advantage a token. Nothing of later tokens: a token's own
+  // log-ratio is what its choice changes at its place.
+  void add_teacher() {
+    double kl = 0, tokens = 0;
+    for (const std::size_t index : order_) {
+      for (std::size_t i = 0; i < result_.tokens[index].size(); ++i) {
+        const experience::Trajectory& sample = groups_[index].samples[i];
+        std::vector<double>& advantages = result_.tokens[index][i];
+        for (std::size_t t = 0; t < advantages.size(); ++t) {
+          const double over =
+              static_cast<double>(sample.teacher[t]) - static_cast<double>(sample.behaviour[t]);
+          const double bounded = std::clamp(over, -kTeacherLogRatio_max, kTeacherLogRatio_max);
+          advantages[t] = algo_.reward_coef * advantages[t] + algo_.teacher_coef * bounded;
+          kl -= over;
+          ++tokens;
+        }
+      }
+    }
+    if (tokens > 0) result_.kl_teacher = kl / tokens;
   }
 
   const AlgoSettings& algo_;

@@ -59,8 +59,10 @@ class Recipes : public ::testing::TestWithParam<std::string> {
     const auto add = [&](std::vector<std::string> more) {
       out.insert(out.end(), more.begin(), more.end());
     };
+    if (text.find("teacher") != text.npos) add({"--teacher.model_name_or_path", files_.model()});
     if (method != "ppo") {
-      const std::string rows = method == "sft"                      ? "train.jsonl"
+      const bool answers = method == "sft" || method == "distill";
+      const std::string rows = answers                              ? "train.jsonl"
                                : method == "pretrain"               ? "texts.jsonl"
                                : method == "kto" || method == "bco" ? "rated.jsonl"
                                                                     : "pairs.jsonl";

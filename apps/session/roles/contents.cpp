@@ -2,6 +2,7 @@
 
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/learn/saved_lanes.hpp"
 #include "runtime/model/params.hpp"
@@ -73,12 +74,18 @@ std::string reward_key(const RewardPart& part) {
   return "reward.model_name_or_path " + part.folder;
 }
 
+std::string teacher_key(const TeacherPart& part) {
+  return "teacher.model_name_or_path " + part.folder;
+}
+
 }  // namespace
 
 Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   std::vector<Content> all;
   TROUPE_TRY(add_model(all, "actor.model_name_or_path", config.actor.model_name_or_path, true));
   TROUPE_TRY(add_model(all, "ref.model_name_or_path", config.ref.model_name_or_path, false));
+  for (const TeacherPart& part : teacher_parts(config))
+    TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
   if (config.method != config::kPpo) {
     TROUPE_TRY(add_files(all, "data.dataset", config.data.dataset));
     return all;
@@ -114,6 +121,9 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
         add_model(all, "critic.model_name_or_path", config.critic.model_name_or_path, false));
   } else if (kind == "critic" && config.reward.model_name_or_path.empty()) {
     TROUPE_TRY(add_model(all, actor, config.actor.model_name_or_path, false));
+  }
+  for (const TeacherPart& part : teacher_parts(config)) {
+    if (part.role == role) TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
   }
   for (const RewardPart& part : reward_parts(config)) {
     if (part.folder.empty()) continue;

@@ -2,6 +2,7 @@
 
 #include "actors/reward/model_reward.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "kernels/ops.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -20,12 +21,15 @@ using core::ErrorCode;
 // Makes the seed of a critic's fresh score head differ from all other seeds from train.seed.
 constexpr std::uint64_t kCriticHead = 0x637269746963;
 
-// Checks that the model can read what the policy writes.
+// Checks that the model can read what the policy writes, or the rows that it learns from, whose
+// length is checked with them.
 core::Result<void> check_fits(const config::TrainConfig& config,
                               const model::ModelSpec& spec,
                               const char* key,
                               const std::filesystem::path& folder) {
-  const std::int64_t longest = config.data.prompt_max_len + config.rollout.max_new_tokens;
+  const std::int64_t longest = config.method != config::kPpo
+                                   ? 0
+                                   : config.data.prompt_max_len + config.rollout.max_new_tokens;
   if (spec.context < longest) {
     return core::fail(ErrorCode::kConfig, std::string(key) + ": " + folder.string() +
                                               " has a context of " + std::to_string(spec.context) +
@@ -114,15 +118,15 @@ CriticSource critic_source(const config::TrainConfig& config) {
   return {config.actor.model_name_or_path, "actor.model_name_or_path"};
 }
 
-core::Result<void> check_folder(const config::TrainConfig& config,
-                                const std::string& from,
-                                const char* key) {
+}  // namespace
+
+core::Result<void> check_frozen_folder(const config::TrainConfig& config,
+                                       const std::string& from,
+                                       const char* key) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   return check_fits(config, spec, key, folder);
 }
-
-}  // namespace
 
 core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat) {
   for (const std::string& name : config.reward.model_name_or_path) {
@@ -136,10 +140,11 @@ core::Result<void> check_model_roles(const config::TrainConfig& config) {
   TROUPE_TRY(check_reward_models(config, config.data.apply_chat_template));
   if (has_critic(config)) {
     const CriticSource source = critic_source(config);
-    TROUPE_TRY(check_folder(config, source.from, source.key));
+    TROUPE_TRY(check_frozen_folder(config, source.from, source.key));
   }
   if (has_reference(config) && !config.ref.model_name_or_path.empty()) {
-    TROUPE_TRY(check_folder(config, config.ref.model_name_or_path, "ref.model_name_or_path"));
+    TROUPE_TRY(
+        check_frozen_folder(config, config.ref.model_name_or_path, "ref.model_name_or_path"));
   }
   return {};
 }
@@ -189,21 +194,32 @@ core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
   return MadeCritic{std::move(trainer), folder};
 }
 
+core::Result<std::shared_ptr<const model::PackedWeights>> frozen_weights(
+    const config::TrainConfig& config,
+    const std::string& from,
+    const char* key,
+    core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+  TROUPE_TRY(check_fits(config, params->spec(), key, folder));
+  const std::string section(key, std::string_view(key).find('.'));
+  TROUPE_TRY(model::check_memory(params->spec(), team.memory(), section));
+  auto packed =
+      std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config), team.memory());
+  team.run([&](core::Team member) {
+    kernels::flush_denormals();
+    packed->fill(member, *params, 0);
+  });
+  std::shared_ptr<const model::PackedWeights> result = std::move(packed);
+  return result;
+}
+
 core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
     const config::TrainConfig& config, core::TeamRunner& team) {
   const bool own = !config.ref.model_name_or_path.empty();
-  const std::string& from = own ? config.ref.model_name_or_path : config.actor.model_name_or_path;
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
-  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  if (own) {
-    TROUPE_TRY(check_fits(config, params->spec(), "ref.model_name_or_path", folder));
-  }
-  TROUPE_TRY(model::check_memory(params->spec(), team.memory(), "ref"));
-  auto packed =
-      std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config), team.memory());
-  team.run([&](core::Team member) { packed->fill(member, *params, 0); });
-  std::shared_ptr<const model::PackedWeights> result = std::move(packed);
-  return result;
+  return frozen_weights(config,
+                        own ? config.ref.model_name_or_path : config.actor.model_name_or_path,
+                        "ref.model_name_or_path", team);
 }
 
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {

@@ -54,6 +54,18 @@ core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
 core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
     const config::TrainConfig& config, core::TeamRunner& team);
 
+// The weights of the folder that the key names, packed as forward passes read them. Errors: as
+// above.
+core::Result<std::shared_ptr<const model::PackedWeights>> frozen_weights(
+    const config::TrainConfig& config,
+    const std::string& from,
+    const char* key,
+    core::TeamRunner& team);
+// The same checks, without reading weights.
+core::Result<void> check_frozen_folder(const config::TrainConfig& config,
+                                       const std::string& from,
+                                       const char* key);
+
 // One reward of the configuration.
 struct RewardPart {
   std::string name;    // in reward sets: a rule's, "http", a file's stem, a model folder's name

@@ -67,6 +67,10 @@ class RoleLoader final : public actors::RoleMaker {
   Recipe load_supervised(const Order& order);
   Recipe load_generator(const Order& order);
   Recipe load_reference(const Order& order);
+  Recipe load_teacher(const Order& order);
+  Recipe frozen_role(const Order& order,
+                     std::shared_ptr<const model::PackedWeights> frozen,
+                     core::TeamRunner* team);
   Recipe load_critic(const Order& order);
   Recipe load_reward(const Order& order);
   // The team for a role of that kind: on a GPU one of `teams`, those of the role's thread. All

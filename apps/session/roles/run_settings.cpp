@@ -1,6 +1,7 @@
 #include "apps/session/roles/run_settings.hpp"
 
 #include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/core/crc32c.hpp"
 
 #include <cstdio>
@@ -61,6 +62,8 @@ void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo)
 
 learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
   learn::AlgoSettings algo;
+  algo.teacher_coef = has_teacher(config) ? config.teacher.coef : 0;
+  algo.reward_coef = config.teacher.reward_coef;
   set_advantage(config, algo);
   set_objective(config, algo);
   set_kl(config, algo);
@@ -98,6 +101,7 @@ learn::LossSettings loss_settings(const config::TrainConfig& config) {
   loss.discopop_tau = config.dpo.discopop_tau;
   loss.desirable_weight = config.kto.desirable_weight;
   loss.undesirable_weight = config.kto.undesirable_weight;
+  loss.teaching = {config.distill.coef, config.distill.beta, config.distill.temperature};
   return loss;
 }
 
@@ -250,6 +254,8 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.scoring.temperature = static_cast<float>(config.rollout.temperature);
   options.scoring.with_reference = has_reference(config);
+  for (const TeacherPart& part : teacher_parts(config))
+    options.scoring.teachers.push_back({part.role, part.name(), part.folder.empty()});
   options.scoring.patience.away_max = seconds_of(config.reward.away_s);
   options.rewards.clear();
   for (const RewardPart& part : reward_parts(config))

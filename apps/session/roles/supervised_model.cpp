@@ -1,7 +1,8 @@
 #include "apps/session/roles/supervised_model.hpp"
 
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "kernels/ops.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/packed.hpp"
 
@@ -30,16 +31,13 @@ core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
     learn::Ranks ranks) {
   learn::SupervisedSettings settings = supervised_settings(config, steps);
   settings.optim.ranks = ranks;
-  std::shared_ptr<model::PackedWeights> reference;
+  std::shared_ptr<const model::PackedWeights> reference;
   if (settings.loss.method->reference && !config.ref.model_name_or_path.empty()) {
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.ref.model_name_or_path));
-    TROUPE_TRY_ASSIGN(frozen, model::load_model(folder));
-    reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels,
-                                                       team.memory());
-    team.run([&](core::Team member) {
-      kernels::flush_denormals();
-      reference->fill(member, *frozen, 0);
-    });
+    TROUPE_TRY_SET(reference, reference_weights(config, team));
+  }
+  for (const TeacherPart& part : teacher_parts(config)) {
+    TROUPE_TRY_ASSIGN(teacher, teacher_weights(config, part.folder, team));
+    settings.teachers.push_back(std::move(teacher));
   }
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   return trainers->supervised(std::move(params), std::move(reference), settings, team);

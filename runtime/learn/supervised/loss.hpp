@@ -53,6 +53,7 @@ struct RowFigures {
   double correct = 0;                                 // rows ordered or judged the right way
   double chosen_squares = 0, rejected_squares = 0;    // of the scores or rewards
   double chosen_logprobs = 0, rejected_logprobs = 0;  // of first and of second answers
+  double divergence = 0;                              // from the teacher, of first answers' tokens
 
   void add(const RowFigures& other);
 };
@@ -69,12 +70,14 @@ struct RowTerms {
 
 // Returns the micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with
 // grad: the sum of each answer's log-probs, or its score; `second` is undefined where rows have one
-// answer. Adds to `figures`.
+// answer. `divergence`, the same, is the sum over the answer's tokens of the divergence from the
+// teacher; undefined without one. Adds to `figures`.
 at::Tensor supervised_loss(const LossSettings& settings,
                            const RowFacts& facts,
                            const StepTotals& totals,
                            const at::Tensor& first,
                            const at::Tensor& second,
+                           const at::Tensor& divergence,
                            RowFigures& figures);
 
 struct SupervisedGradient {
@@ -91,7 +94,8 @@ SupervisedGradient supervised_gradient(const LossSettings& settings,
                                        const RowFacts& facts,
                                        const StepTotals& totals,
                                        const std::vector<double>& first,
-                                       const std::vector<double>& second);
+                                       const std::vector<double>& second,
+                                       const std::vector<double>& divergence = {});
 
 using Metrics = std::vector<std::pair<std::string, double>>;
 

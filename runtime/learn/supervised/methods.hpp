@@ -23,6 +23,7 @@ struct Method {
   data::RowKind rows = data::RowKind::kAnswer;
   bool scores = false;         // trains a model with a score head; else a language model
   bool reference = false;      // compares with a frozen model
+  bool teacher = false;        // learns from the distributions of a frozen model
   std::string_view beta = {};  // configuration key of beta, the scale of what is compared
   // Row of the table of losses that the method is a preset of; "": it has a `formula` of its own.
   std::string_view pair_loss = {};

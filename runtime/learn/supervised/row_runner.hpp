@@ -20,22 +20,44 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace troupe::learn {
 
 // A model's outputs by data row: the sum of each answer's log-probs, or its score. `second` is
-// empty for single answers.
+// empty for single answers. With a teacher: the sums over the answer's tokens of the divergence
+// from it, and of 1 where both find the same token likeliest; else empty.
 struct RowValues {
-  std::vector<double> first, second;
+  std::vector<double> first, second, divergence, agreed;
+
+  void resize(const Method& method, std::size_t rows) {
+    first.assign(rows, 0);
+    if (method.pairs()) second.assign(rows, 0);
+    if (method.teacher) divergence.assign(rows, 0);
+    if (method.teacher) agreed.assign(rows, 0);
+  }
+  // The lists that the method has, in a fixed order.
+  std::vector<std::vector<double>*> columns() {
+    std::vector<std::vector<double>*> all;
+    for (auto* const list : {&first, &second, &divergence, &agreed})
+      if (!list->empty()) all.push_back(list);
+    return all;
+  }
 };
 
 class RowRunner {
  public:
-  // `forward` and `team` outlive this object.
-  RowRunner(const LossSettings& settings, core::TeamRunner& team, model::TrainForward& forward)
-      : settings_(settings), team_(team), forward_(forward) {}
+  using Teachers = std::vector<std::shared_ptr<const model::PackedWeights>>;
+
+  // `forward` and `team` outlive this object. With teachers all rows of a call have the same.
+  RowRunner(const LossSettings& settings,
+            Teachers teachers,
+            core::TeamRunner& team,
+            model::TrainForward& forward)
+      : settings_(settings), teachers_(std::move(teachers)), team_(team), forward_(forward) {}
 
   // Number of tokens of the data row that go through the model.
   std::int64_t cost(const data::SupervisedRow& row) const {
@@ -64,21 +86,27 @@ class RowRunner {
       TROUPE_TRY(build(weights.spec(), rows));
       const c10::AutoGradMode with_grad(true);
       const auto count = static_cast<std::int64_t>(rows.size());
-      at::Tensor values;  // [2 rows]
+      at::Tensor values, divergences;  // [2 rows]
       if (settings_.method->scores) {
         values = forward_.values(weights, plan_.plan).to(at::kDouble);
       } else {
-        const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
+        TROUPE_TRY_ASSIGN(teacher, ask_teacher(rows));
+        const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false,
+                                           teacher ? &*teacher : nullptr);
         const auto slots = at::from_blob(slots_.data(), {std::ssize(slots_)}, at::kLong).clone();
-        values =
-            at::zeros({2 * count}, at::kDouble).index_add(0, slots, out.logprobs.to(at::kDouble));
+        const auto by_slot = [&](const at::Tensor& tokens) {
+          return at::zeros({2 * count}, at::kDouble).index_add(0, slots, tokens.to(at::kDouble));
+        };
+        values = by_slot(out.logprobs);
+        if (teacher) divergences = by_slot(out.divergences);
       }
       const at::Tensor by_row = values.view({count, 2});
-      at::Tensor second;
+      at::Tensor second, divergence;
       if (settings_.method->pairs()) second = by_row.select(1, 1);
+      if (divergences.defined()) divergence = divergences.view({count, 2}).select(1, 0);
       RowFigures figures;
-      const at::Tensor loss =
-          supervised_loss(settings_, facts, totals, by_row.select(1, 0), second, figures);
+      const at::Tensor loss = supervised_loss(settings_, facts, totals, by_row.select(1, 0), second,
+                                              divergence, figures);
       if (std::isfinite(figures.loss)) loss.backward();
       return figures;
     } catch (const std::exception& error) {
@@ -86,13 +114,12 @@ class RowRunner {
     }
   }
 
-  // Log-probs or scores of the rows under `weights`, without gradients.
+  // The values of the rows under `weights`, without gradients.
   core::Result<RowValues> score(const model::PackedWeights& weights,
                                 std::span<const data::SupervisedRow> rows) {
     TROUPE_TRY(build(weights.spec(), rows));
     RowValues out;
-    out.first.assign(rows.size(), 0);
-    if (settings_.method->pairs()) out.second.assign(rows.size(), 0);
+    out.resize(*settings_.method, rows.size());
     if (settings_.method->scores) {
       std::vector<float> values(plan_.plan.logit_rows.size());
       model::score_values(team_, weights, plan_.plan, scratch_, values);
@@ -103,7 +130,19 @@ class RowRunner {
       return out;
     }
     std::vector<float> logprobs(slots_.size());
-    model::score_logprobs(team_, weights, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
+    TROUPE_TRY_ASSIGN(teacher, ask_teacher(rows));
+    if (teacher) {
+      std::vector<model::DivergenceRow> divergences;
+      model::score_divergences(team_, weights, plan_.plan, plan_.targets, *teacher, scratch_,
+                               logprobs, divergences);
+      for (std::size_t t = 0; t < slots_.size(); ++t) {
+        const auto row = static_cast<std::size_t>(slots_[t] / 2);
+        out.divergence[row] += divergences[t].divergence;
+        out.agreed[row] += divergences[t].agrees ? 1 : 0;
+      }
+    } else {
+      model::score_logprobs(team_, weights, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
+    }
     for (std::size_t t = 0; t < slots_.size(); ++t) {
       const auto row = static_cast<std::size_t>(slots_[t] / 2);
       (slots_[t] % 2 == 0 ? out.first : out.second)[row] += logprobs[t];
@@ -130,13 +169,38 @@ class RowRunner {
     return settings_.method->scores ? model::GroupRows::kLast : model::GroupRows::kPredicting;
   }
 
+  static std::vector<model::Sequence> sequences_of(std::span<const data::SupervisedRow> rows) {
+    std::vector<model::Sequence> sequences;
+    for (const data::SupervisedRow& row : rows)
+      sequences.push_back({row.answer, row.learn});
+    return sequences;
+  }
+
+  // Runs the rows through their teacher, up to its head. Nothing without one.
+  core::Result<std::optional<model::TeacherRows>> ask_teacher(
+      std::span<const data::SupervisedRow> rows) {
+    if (!settings_.method->teacher) return std::optional<model::TeacherRows>();
+    const std::size_t place = rows.front().teacher;
+    if (place >= teachers_.size()) {
+      return core::fail(core::ErrorCode::kInvalidArgument, rows.front().where() + " has teacher " +
+                                                               std::to_string(place + 1) + ", of " +
+                                                               std::to_string(teachers_.size()));
+    }
+    const model::PackedWeights& teacher = *teachers_[place];
+    TROUPE_TRY(model::build_sequence_plan(sequences_of(rows), teacher.spec(), team_.size(),
+                                          teacher_plan_));
+    teacher_plan_.plan.place(team_.memory());
+    const float* const head_in =
+        model::score_head_in(team_, teacher, teacher_plan_.plan, teacher_scratch_);
+    return std::optional(model::TeacherRows{&teacher, head_in,
+                                            static_cast<float>(settings_.teaching.beta),
+                                            static_cast<float>(settings_.teaching.temperature)});
+  }
+
   core::Result<void> build(const model::ModelSpec& spec,
                            std::span<const data::SupervisedRow> rows) {
     if (settings_.method->sequences()) {
-      std::vector<model::Sequence> sequences;
-      for (const data::SupervisedRow& row : rows)
-        sequences.push_back({row.answer, row.learn});
-      TROUPE_TRY(model::build_sequence_plan(sequences, spec, team_.size(), plan_));
+      TROUPE_TRY(model::build_sequence_plan(sequences_of(rows), spec, team_.size(), plan_));
     } else {
       std::vector<model::SampleGroup> groups;
       for (const data::SupervisedRow& row : rows)
@@ -163,10 +227,13 @@ class RowRunner {
   }
 
   const LossSettings settings_;
+  const Teachers teachers_;
   core::TeamRunner& team_;
   model::TrainForward& forward_;
   model::GroupPlan plan_;
   model::ScoreScratch scratch_;
+  model::GroupPlan teacher_plan_;
+  model::ScoreScratch teacher_scratch_;
   std::vector<std::int64_t> slots_;  // one per target of plan_; empty for scores
 };
 

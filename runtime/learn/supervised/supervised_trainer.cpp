@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -54,7 +55,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
                         const SupervisedSettings& settings)
       : settings_(settings),
         model_(std::move(model)),
-        runner_(settings_.loss, model_->team(), model_->forward()),
+        runner_(settings_.loss, settings_.teachers, model_->team(), model_->forward()),
         reference_(std::move(reference)) {}
 
   Result<SupervisedStep> step(std::span<const data::SupervisedRow> rows) override {
@@ -135,13 +136,18 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     const auto weights = model_->pass_weights();
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
     TROUPE_TRY(read_step(rows, values, moments_, all, total));
-    const SupervisedGradient result =
-        supervised_gradient(settings_.loss, all, total, values.first, values.second);
+    const SupervisedGradient result = supervised_gradient(settings_.loss, all, total, values.first,
+                                                          values.second, values.divergence);
     const RowFigures& f = result.figures;
     SupervisedEvaluation out;
     out.metrics.emplace_back("eval/loss", result.loss);
+    const double tokens = std::max(f.first_tokens, 1.0);
+    if (settings_.loss.method->teacher) {
+      out.metrics.emplace_back("eval/divergence", f.divergence / tokens);
+      out.metrics.emplace_back("eval/agreement", sum_of(values.agreed) / tokens);
+    }
     if (settings_.loss.method->sequences()) {
-      out.metrics.emplace_back("eval/perplexity", std::exp(result.loss));
+      out.metrics.emplace_back("eval/perplexity", std::exp(f.nll / tokens));
       return out;
     }
     for (const auto& [name, value] : row_metrics(settings_.loss, f, total.z)) {
@@ -197,30 +203,29 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   Result<RowValues> score(const model::PackedWeights& weights,
                           std::span<const data::SupervisedRow> rows) {
     RowValues out;
-    out.first.assign(rows.size(), 0);
-    if (settings_.loss.method->pairs()) out.second.assign(rows.size(), 0);
+    out.resize(*settings_.loss.method, rows.size());
+    const std::vector<std::vector<double>*> columns = out.columns();
     // Scores do not depend on the plan, so ranks may have one that gives work to each.
     const auto micro_batches = pack(rows, count_of(settings_.optim.ranks));
     std::vector<std::size_t> counts;
-    const std::size_t answers = settings_.loss.method->pairs() ? 2 : 1;
     for (const auto& micro : micro_batches)
-      counts.push_back(answers * micro.size());
+      counts.push_back(columns.size() * micro.size());
     TROUPE_TRY_ASSIGN(all, share_parts<double>(
                                model_->ranks(), counts,
                                [&](std::size_t i, std::vector<double>& to) -> Result<void> {
                                  TROUPE_TRY_ASSIGN(
                                      own, runner_.score(weights, picked(rows, micro_batches[i])));
-                                 to.insert(to.end(), own.first.begin(), own.first.end());
-                                 to.insert(to.end(), own.second.begin(), own.second.end());
+                                 for (const auto* const column : own.columns())
+                                   to.insert(to.end(), column->begin(), column->end());
                                  return {};
                                },
                                weights.gate() != nullptr ? model_->passes() : nullptr));
     auto next = all.begin();
     for (const auto& micro : micro_batches) {
-      for (const std::size_t row : micro)
-        out.first[row] = *next++;
-      for (std::size_t k = 0; answers == 2 && k < micro.size(); ++k)
-        out.second[micro[k]] = *next++;
+      for (auto* const column : columns) {
+        for (const std::size_t row : micro)
+          (*column)[row] = *next++;
+      }
     }
     return out;
   }
@@ -310,12 +315,21 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return mean < 0 ? 0 : mean;  // a NaN stays one
   }
 
+  // The rows of a micro-batch have the same teacher.
   std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows,
                                              std::int64_t lanes) const {
-    std::vector<std::int64_t> costs;
-    for (const data::SupervisedRow& row : rows)
-      costs.push_back(runner_.cost(row));
-    return pack_for_lanes(costs, settings_.micro_tokens_max, lanes);
+    std::map<std::uint32_t, std::vector<std::size_t>> by_teacher;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      by_teacher[rows[i].teacher].push_back(i);
+    std::vector<std::vector<std::size_t>> all;
+    for (const auto& [teacher, own] : by_teacher) {
+      std::vector<std::int64_t> costs;
+      for (const std::size_t row : own)
+        costs.push_back(runner_.cost(rows[row]));
+      for (const auto& micro : pack_for_lanes(costs, settings_.micro_tokens_max, lanes))
+        all.push_back(picked(own, micro));
+    }
+    return all;
   }
 
   double plan_rows_of(std::span<const data::SupervisedRow> rows) const {
@@ -333,6 +347,16 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   RunningMoments moments_;  // of g over all rows of the steps taken; empty unless the loss reads it
 };
 
+Result<void> check_teachers(const SupervisedSettings& settings, const model::ModelSpec& spec) {
+  if (!settings.loss.method->teacher) return {};
+  TROUPE_TRY(require(!settings.teachers.empty(), "teacher.model_name_or_path", "given"));
+  for (const auto& teacher : settings.teachers) {
+    TROUPE_TRY(require(teacher->spec().vocab == spec.vocab, "teacher.model_name_or_path",
+                       "a model with the vocabulary of the trained one"));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
@@ -344,6 +368,7 @@ Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
   const bool scores = master->spec().head == model::HeadKind::kScore;
   TROUPE_CHECK(scores == (settings.loss.method->scores),
                "a reward model has a score head, others have none");
+  TROUPE_TRY(check_teachers(settings, master->spec()));
   TROUPE_TRY_ASSIGN(
       model, TrainableModel::create(std::move(master), settings.optim, settings.total_steps, team));
   if (!settings.loss.method->reference) {

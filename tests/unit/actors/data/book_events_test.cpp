@@ -71,6 +71,10 @@ TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
   const GroupReferenced referenced = again(GroupReferenced{kTicket, {{-1, -2}, {}, {-3}}});
   EXPECT_EQ(referenced.logprobs, (std::vector<std::vector<float>>{{-1, -2}, {}, {-3}}));
 
+  EXPECT_EQ(referenced.by, FrozenModel::kReference);
+  EXPECT_EQ(again(GroupReferenced{kTicket, {{-1}}, FrozenModel::kTeacher}).by,
+            FrozenModel::kTeacher);
+
   const GroupFailed failed = again(GroupFailed{kTicket, FailureKind::kSetAside, "no engine"});
   EXPECT_EQ(failed.kind, FailureKind::kSetAside);
   EXPECT_EQ(failed.cause, "no engine");

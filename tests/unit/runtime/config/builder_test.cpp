@@ -79,7 +79,7 @@ TEST(Builder, WrongTypesSayWhatIsExpected) {
             "demo.yaml:4: log.format = : expected one of auto | plain | json");
   EXPECT_EQ(setting_refusal("cluster.local_roles", "polcy"),
             "demo.yaml:4: cluster.local_roles = polcy: expected one of policy | critic | reference "
-            "| reward | generator; did you mean 'policy'?");
+            "| teacher | reward | generator; did you mean 'policy'?");
   EXPECT_EQ(setting_refusal("actor.device", "gpu"),
             "demo.yaml:4: actor.device = gpu: there is no device 'gpu'; it is cpu, cuda or cuda:N "
             "(GPU N, counted from 0)");

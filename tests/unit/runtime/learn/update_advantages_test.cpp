@@ -54,6 +54,43 @@ TEST(UpdateAdvantages, EveryTokenHasItsSamplesAdvantage) {
   EXPECT_TRUE(got.returns.empty());
 }
 
+// A = reward_coef A_reward + coef (log p_teacher - l_mu), bounded by 10, after all else.
+TEST(UpdateAdvantages, ATeacherAddsItsLogRatioToEachToken) {
+  auto algo = estimator_settings("dr_grpo");
+  algo.teacher_coef = 0.5;
+  algo.reward_coef = 2;
+  auto group = group_of(0, {1, 3}, {2, 1});
+  group.samples[0].teacher = {-3, -0.5f};  // l_mu is -1
+  group.samples[1].teacher = {-31};
+  const auto got = run(algo, {group});
+  EXPECT_EQ(got.tokens[0], (Rows{{-2 - 1, -2 + 0.25}, {2 - 5}}));
+  EXPECT_NEAR(got.kl_teacher, (2 - 0.5 + 30) / 3, 1e-12) << "not bounded";
+  algo.reward_coef = 0;
+  EXPECT_EQ(run(algo, {group}).tokens[0], (Rows{{-1, 0.25}, {-5}}));
+}
+
+TEST(UpdateAdvantages, WhitenedRewardsAreNotMixedWithTheTeachersShare) {
+  auto algo = estimator_settings("reinforce_baseline");
+  auto group = group_of(0, {0, 2}, {1, 1});
+  group.samples[0].teacher = {-2};
+  group.samples[1].teacher = {-1};
+  const auto without = run(algo, {group});
+  algo.teacher_coef = 1;
+  const auto with = run(algo, {group});
+  EXPECT_EQ(with.tokens[0][0][0], without.tokens[0][0][0] - 1);
+  EXPECT_EQ(with.tokens[0][1][0], without.tokens[0][1][0]);
+}
+
+TEST(UpdateAdvantages, ASampleWithoutTheTeachersLogprobsIsRefused) {
+  auto algo = estimator_settings("dr_grpo");
+  algo.teacher_coef = 1;
+  RunningMoments moments;
+  const auto refused = update_advantages(algo, {group_of(0, {1, 2}, {2, 1})}, {}, moments);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("not one log-prob of the teacher per token"),
+            std::string::npos);
+}
+
 TEST(UpdateAdvantages, ClipsScoresBeforeTheGroupStepOrAsOpenRlhfAfterIt) {
   auto algo = estimator_settings("dr_grpo");
   // 30 becomes 10, so the mean is 5.

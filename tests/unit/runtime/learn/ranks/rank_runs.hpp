@@ -208,6 +208,7 @@ struct SupervisedRun {
     core::SerialTeam team;
     SupervisedSettings own = settings;
     own.optim.ranks = ranks;
+    if (settings.loss.method->teacher) own.teachers = {frozen_model(21)};
     const bool scores = settings.loss.method->scores;
     auto made = SupervisedTrainer::create(
         start_weights(scores ? model::with_score_head(tiny_spec(false)) : spec,
