@@ -269,6 +269,12 @@ ppo("processes.bf16_filter.one", BF16)
 ppo("processes.bf16_filter", BF16, CAF, {"rollout.generators": 2, "rollout.enable_sleep": True},
     like="processes.bf16_filter.one")
 
+TEACHERS = {"teacher.model_name_or_path": "inputs/other,inputs/model", "teacher.domain_key": "datasource",
+            "teacher.domains": "even,other", "teacher.coef": 0.5}
+ppo("teacher.beside_rewards", TEACHERS, KL)
+ppo("teacher.processes", TEACHERS, KL, CAF, like="teacher.beside_rewards")
+ppo("teacher.alone", {"teacher.model_name_or_path": "inputs/other", "teacher.reward_coef": 0}, NO_RULE)
+
 # --- supervised methods ---------------------------------------------------------------------------------------
 WITH = {"sft": ANSWERS, "pretrain": TEXTS, "rm": PAIRS, "dpo": PAIRS, "ipo": PAIRS, "cdpo": PAIRS,
         "kto": RATED}
@@ -311,6 +317,10 @@ supervised("cdpo.smoothing", "cdpo", PAIRS, {"dpo.label_smoothing": 0.3})
 supervised("kto.weights", "kto", RATED, {"kto.beta": 0.5, "kto.desirable_weight": 1.25,
                                          "kto.undesirable_weight": 0.75,
                                          "ref.model_name_or_path": "inputs/other"})
+TEACHER = {"teacher.model_name_or_path": "inputs/other"}
+supervised("distill.plain", "distill", ANSWERS, TEACHER, {"eval.dataset": ANSWERS["data.dataset"]})
+supervised("distill.divergence", "distill", ANSWERS, TEACHER,
+           {"distill.coef": 1, "distill.beta": 0.3, "distill.temperature": 0.9, "actor.lora.rank": 4})
 for family in tiny.FAMILIES:
     supervised(f"family.{family}.sft", "sft", ANSWERS,
                {"actor.model_name_or_path": f"inputs/family/{family}"},
@@ -330,6 +340,8 @@ in_two_parts("resume.processes", "ppo", PPO, FLAT, CRITIC, CAF, {"rollout.genera
 for method, rows in WITH.items():
     in_two_parts(f"resume.{method}", method, SUPERVISED, FLAT_SUPERVISED, rows)
 in_two_parts("resume.bco", "bco", SUPERVISED, FLAT_SUPERVISED, RATED)
+in_two_parts("resume.teacher", "ppo", PPO, FLAT, TEACHERS)
+in_two_parts("resume.distill", "distill", SUPERVISED, FLAT_SUPERVISED, ANSWERS, TEACHER)
 in_two_parts("resume.advantage_file", "ppo", PPO, FLAT, {"algo.advantage_file": "inputs/data/advantage.py"})
 LONG = {"train.max_steps": 8, "ckpt.save_steps": 1}
 ppo("killed.grpo.whole", LONG, KL, {"ckpt.save_steps": 0})
@@ -376,7 +388,7 @@ for recipe in ("ppo_openrlhf", "ppo_paper"):
 RECIPES = ("bco", "cdpo", "cispo", "cpo", "dapo", "decoupled_async", "demo_arithmetic", "dpo", "dpo_aot",
            "dpo_robust", "dr_grpo", "gpg", "grpo_paper", "gspo", "ipo", "kto", "maxrl", "online_dpo", "opo", "orpo",
            "ppo_openrlhf", "ppo_paper", "pretrain", "reinforce_pp", "reinforce_pp_baseline", "rloo_paper", "rm",
-           "sft", "simpo", "vtrace_async")
+           "sft", "simpo", "vtrace_async", "distill", "distill_on_policy")
 add("recipe.values", *[["config", "show", f"configs/{recipe}.yaml"] for recipe in RECIPES])
 
 # --- programs that work on files ---------------------------------------------------------------------------------
