@@ -40,18 +40,31 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   EvaluationReport report;
   report.done = done;
   report.greedy = greedy;
-  for (const GroupStatus& group : statuses.groups) {
-    if (group.ready()) {
-      report.accuracy.push_back(group.mean_score);
-    } else if (report.missing++ == 0) {
-      run_.listener.on_note("held-out problem " + std::to_string(group.ticket.slot + 1) +
-                            " cannot be scored and is left out of the figures: " + group.cause);
-    }
-  }
+  take(statuses, report);
   TROUPE_CO_TRY(co_await commit(update, done));
   fleet_.forget(update);
   report.seconds = std::chrono::duration<double>(run_.context.timers->now() - begin).count();
   co_return run_.listener.on_evaluation(report);
+}
+
+// Divides the problems into the sets of the plan.
+void Evaluator::take(const GroupStatuses& statuses, EvaluationReport& report) const {
+  auto sets = run_.plan.evaluation_sets;
+  if (sets.empty()) sets.push_back({"", run_.plan.evaluation_groups});
+  auto group = statuses.groups.begin();
+  for (const RunPlan::HeldOut& set : sets) {
+    EvaluatedSet& own = report.sets.emplace_back();
+    own.name = set.name;
+    for (std::uint32_t i = 0; i < set.groups && group != statuses.groups.end(); ++i, ++group) {
+      if (group->ready()) {
+        own.accuracy.push_back(group->mean_score);
+      } else if (own.missing++ == 0) {
+        run_.listener.on_note("held-out problem " + std::to_string(i + 1) +
+                              (set.name.empty() ? "" : " of " + set.name) +
+                              " cannot be scored and is left out of the figures: " + group->cause);
+      }
+    }
+  }
 }
 
 async::task<core::Result<void>> Evaluator::commit(std::uint64_t update, std::uint64_t done) {

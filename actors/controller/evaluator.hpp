@@ -22,6 +22,7 @@ class Evaluator {
 
  private:
   async::task<core::Result<void>> evaluate(std::uint64_t done, bool greedy);
+  void take(const GroupStatuses& statuses, EvaluationReport& report) const;
   async::task<core::Result<void>> commit(std::uint64_t update, std::uint64_t done);
   async::task<core::Result<void>> commit_once(std::uint64_t update, std::uint64_t done);
   async::task<core::Result<GroupStatuses>> settled_groups(std::uint64_t update);

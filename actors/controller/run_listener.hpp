@@ -27,11 +27,17 @@ struct UpdateReport {
   Metrics metrics;         // the policy's, then reward/, response/, async/, time/ and perf/
 };
 
+// The problems of one set of held-out prompts.
+struct EvaluatedSet {
+  std::string name{};              // "" for that of eval.dataset
+  std::vector<double> accuracy{};  // mean score of each problem that has one, in their order
+  std::uint64_t missing = 0;       // problems that could not be scored
+};
+
 struct EvaluationReport {
   std::uint64_t done = 0;  // updates done when it was made
   bool greedy = false;
-  std::vector<double> accuracy;  // mean score of each problem that has one, in their order
-  std::uint64_t missing = 0;     // problems that could not be scored
+  std::vector<EvaluatedSet> sets;  // at least one
   double seconds = 0;
 };
 

@@ -45,6 +45,12 @@ struct RunPlan {
   bool save_critic = false;  // save the critic as a model folder wherever the policy is
 
   std::uint32_t evaluation_groups = 0;  // 0 = no evaluation
+  // The sets that these belong to, one after the other; empty: one without a name.
+  struct HeldOut {
+    std::string name;
+    std::uint32_t groups = 0;
+  };
+  std::vector<HeldOut> evaluation_sets{};
   std::int32_t evaluation_samples = 1;
   float evaluation_temperature = 1;
   std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only

@@ -54,6 +54,8 @@ void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics) {
   }
   for (const auto& [name, value] : statuses.extras)
     metrics.emplace_back("reward/extra/" + name, value);
+  for (const auto& [name, value] : statuses.lengths)
+    metrics.emplace_back("reward/" + name, value);
   metrics.emplace_back(
       "response/length_mean",
       static_cast<double>(tokens) / static_cast<double>(std::max<std::uint64_t>(samples, 1)));

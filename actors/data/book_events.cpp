@@ -13,6 +13,7 @@
 namespace troupe::actors {
 namespace {
 
+using experience::StepReward;
 using experience::Ticket;
 using experience::Trajectory;
 using parse::CborItem;
@@ -190,7 +191,8 @@ GroupTaken taken_of(const CborItem& object) {
 }
 
 void write(std::string& record, const GroupScored& event) {
-  Record out(record, "scored", event.ticket, event.row.empty() ? 4 : 5);
+  const std::size_t more = (event.row.empty() ? 0 : 1) + (event.steps.empty() ? 0 : 1);
+  Record out(record, "scored", event.ticket, 4 + more);
   out.number("member", event.member);
   out.list("scores", event.scores, [](auto& list, const std::optional<double>& score) {
     score ? list.real(*score) : list.null();
@@ -198,6 +200,15 @@ void write(std::string& record, const GroupScored& event) {
   out.texts("causes", event.causes);
   out.texts("extras", event.extras);
   if (!event.row.empty()) out.text("row", event.row);
+  if (event.steps.empty()) return;
+  out.list("steps", event.steps, [](auto& list, const std::vector<StepReward>& steps) {
+    list.list(steps.size());
+    for (const StepReward& step : steps) {
+      list.list(2);
+      list.number(step.token);
+      list.real(step.reward);
+    }
+  });
 }
 
 GroupScored scored_of(const CborItem& object) {
@@ -207,19 +218,29 @@ GroupScored scored_of(const CborItem& object) {
   event.causes = texts_of(object.at("causes"));
   event.extras = texts_of(object.at("extras"));
   if (const auto row = object.find("row")) event.row = row->text();
+  const auto steps = object.find("steps");
+  if (!steps) return event;
+  for (const CborItem& sample : by_sample(*steps, event.scores.size())) {
+    auto& list = event.steps.emplace_back();
+    for (const CborItem& step : sample.items()) {
+      const auto pair = by_sample(step, 2);
+      list.push_back({static_cast<std::uint32_t>(pair[0].number()), pair[1].real()});
+    }
+  }
   return event;
 }
 
 void write(std::string& record, const GroupReferenced& event) {
-  Record out(record, "referenced", event.ticket, 2);
+  const bool teacher = event.by == FrozenModel::kTeacher;
+  Record out(record, teacher ? "taught" : "referenced", event.ticket, 2);
   out.list("counts", event.logprobs,
            [](auto& list, const std::vector<float>& sample) { list.number(sample.size()); });
   out.column(
       "logprobs", event.logprobs, [](const std::vector<float>& sample) -> auto& { return sample; });
 }
 
-GroupReferenced referenced_of(const CborItem& object) {
-  GroupReferenced event{ticket_of(object), {}};
+GroupReferenced referenced_of(const CborItem& object, FrozenModel by) {
+  GroupReferenced event{ticket_of(object), {}, by};
   Column<float> logprobs(object.at("logprobs"));
   for (const CborItem& count : object.at("counts").items())
     event.logprobs.push_back(logprobs.next(count.number()));
@@ -299,7 +320,8 @@ BookEvent read_event(const CborItem& object) {
   if (event == "issued") return issued_of(object);
   if (event == "taken") return taken_of(object);
   if (event == "scored") return scored_of(object);
-  if (event == "referenced") return referenced_of(object);
+  if (event == "referenced") return referenced_of(object, FrozenModel::kReference);
+  if (event == "taught") return referenced_of(object, FrozenModel::kTeacher);
   if (event == "failed") return failed_of(object);
   if (event == "rewards") return changed_of(object);
   if (event == "evaluation") return begun_of(object);

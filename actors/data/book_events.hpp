@@ -1,8 +1,8 @@
 // What happens to the groups of the ticket books, as values that the group log keeps: issued,
-// taken, scored, given reference log-probs, failed. A book that gets the same events again in their
-// order holds the same groups. As a record, an event is a CBOR map; ids and log-probs are byte
-// strings of little-endian 4-byte numbers, one after the other for all samples. docs/run_folder.md
-// lists the keys.
+// taken, scored, given log-probs of reference or teacher, failed. A book that gets the same events
+// again in their order holds the same groups. As a record, an event is a CBOR map; ids and
+// log-probs are byte strings of little-endian 4-byte numbers, one after the other for all samples.
+// docs/run_folder.md lists the keys.
 #pragma once
 
 #include "actors/data/book_group.hpp"
@@ -25,7 +25,7 @@ struct TicketIssued {
   std::uint64_t set = 0;  // number of the reward set
 };
 
-// The samples of a group were taken. Without reference log-probs, values and scores.
+// The samples of a group were taken. Without log-probs of frozen models, values and scores.
 struct GroupTaken {
   experience::Ticket ticket;
   std::vector<experience::Trajectory> samples;
@@ -40,11 +40,14 @@ struct GroupScored {
   std::vector<std::string> causes;
   std::vector<std::string> extras;
   std::string row{};
+  std::vector<std::vector<experience::StepReward>> steps{};  // by sample, or empty
 };
 
+// A frozen model gave its log-probs.
 struct GroupReferenced {
   experience::Ticket ticket;
   std::vector<std::vector<float>> logprobs;  // by sample and token
+  FrozenModel by = FrozenModel::kReference;
 };
 
 // The group failed for a reason that its samples and scores do not show.

@@ -21,8 +21,11 @@ using experience::GroupState;
 // The rewards' results for one sample.
 struct SampleScores {
   std::vector<std::optional<double>> components;  // by member of the group's reward set
-  std::string missing_cause;                      // why there is no score; names the reward
-  SampleExtras extras;                            // what the rewards report beside the score
+  // By member: its scores of the sample's steps, at their last tokens; empty lists for those that
+  // score the sample as a whole.
+  std::vector<std::vector<experience::StepReward>> steps;
+  std::string missing_cause;  // why there is no score; names the reward
+  SampleExtras extras;        // what the rewards report beside the score
 };
 
 // Why a group failed.
@@ -35,10 +38,21 @@ enum class FailureKind {
   kFiltered,    // its mean score is outside the range that is kept: nothing went wrong
   kTooLong,     // it is longer than a group may be
   kSetAside,    // its ticket failed at every generator that tried it
+  kTeacher,     // its teacher answered with an error, or stayed away
 };
-inline constexpr std::array<std::string_view, 8> kFailureKinds = {
-    "unscored",  "reward_error", "reward_gone", "reward_lost",
-    "reference", "filtered",     "too_long",    "set_aside"};
+inline constexpr std::array<std::string_view, 9> kFailureKinds = {
+    "unscored", "reward_error", "reward_gone", "reward_lost", "reference",
+    "filtered", "too_long",     "set_aside",   "teacher"};
+
+// The frozen models that give log-probs of a group's tokens.
+enum class FrozenModel : std::uint8_t { kReference, kTeacher };
+
+// Those that a run has.
+struct FrozenModels {
+  FrozenModels(bool with_reference = false, bool with_teacher = false)
+      : reference(with_reference), teacher(with_teacher) {}
+  bool reference, teacher;
+};
 
 // The range of mean scores of groups that are worth learning from; both ends are excluded.
 struct MeanRange {
@@ -82,7 +96,8 @@ struct BookGroup : SavedTicket {
   std::vector<SampleScores> scores;  // one per sample
   std::vector<bool> scored;          // by member of `rewards`
   std::string row;  // a JSON object: the columns of the prompt's row that the set's formula reads
-  bool referenced = false;
+  bool referenced = false;         // has the reference's log-probs
+  bool taught = false;             // has the teacher's
   bool restored = false;           // loaded from a checkpoint and not issued again since
   std::string cause;               // of kFailed
   bool filtered = false;           // failed only because its mean score is out of range

@@ -27,7 +27,8 @@ std::uint64_t bytes_of(const experience::Group& group) {
   std::uint64_t tokens = 0;
   for (const experience::Trajectory& sample : group.samples)
     tokens += sample.tokens.size();
-  return core::group_bytes(group.prompt.size(), group.samples.size(), tokens, 0);
+  const bool taught = !group.samples.empty() && !group.samples.front().teacher.empty();
+  return core::group_bytes(group.prompt.size(), group.samples.size(), tokens, 0, taught ? 3 : 2);
 }
 
 }  // namespace
@@ -42,10 +43,10 @@ DataRole::DataRole(RoleContext context,
       prompts_(std::move(prompts)),
       evaluation_(std::move(evaluation)),
       sink_(std::move(sink)),
-      book_(options_.samples, options_.scoring.with_reference, options_.filter),
+      book_(options_.samples, options_.scoring.frozen(), options_.filter),
       evaluation_book_(options_.samples, false),
       committed_(state_of(book_)),
-      sets_(options_.rewards, options_.reward_formula),
+      sets_(options_.rewards, options_.reward_formula, options_.held_out),
       changed_(*context_.timers),
       replays_(*context_.timers),
       commits_(*context_.timers),
@@ -67,8 +68,24 @@ TicketBook& DataRole::book_of(std::uint64_t update) {
   return experience::is_evaluation(update) ? evaluation_book_ : book_;
 }
 
-RewardSetPtr DataRole::rewards_for(std::uint64_t update) const {
-  return experience::is_evaluation(update) ? sets_.first() : sets_.for_update(update);
+RewardSetPtr DataRole::rewards_for(std::uint64_t update, std::uint32_t slot) const {
+  return experience::is_evaluation(update) ? sets_.held_out(slot) : sets_.for_update(update);
+}
+
+// The run goes on without them: what only an evaluation reads must not end it.
+void DataRole::leave_out_hopeless(std::uint64_t update) {
+  if (!experience::is_evaluation(update)) return;
+  std::vector<const BookGroup*> hopeless;
+  for (const BookGroup* const group : evaluation_book_.groups_of(update)) {
+    const auto error =
+        RewardSets::is_held_out(*group->rewards) ? scoring_.hopeless({group}) : std::nullopt;
+    if (!error) continue;
+    evaluation_book_.fail(group->ticket, FailureKind::kRewardGone, error->message);
+    hopeless.push_back(group);
+  }
+  for (const BookGroup* const group : hopeless)
+    scoring_.release(*group);
+  if (!hopeless.empty()) changed_.notify_all();
 }
 
 core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
@@ -105,7 +122,10 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
   }
   const TicketBook::Order order{request.update, request.groups, request.samples,
                                 request.version_min};
-  Tickets reply{book_of(request.update).issue(order, rewards_for(request.update))};
+  const TicketBook::SetOfSlot set_of = [&](std::uint32_t slot) {
+    return rewards_for(request.update, slot);
+  };
+  Tickets reply{book_of(request.update).issue(order, set_of)};
   // The others have their samples, or failed; AwaitGroups tells of them.
   std::erase_if(reply.tickets, [&](const experience::Ticket& ticket) {
     return book_of(request.update).find(ticket)->state != GroupState::kIssued;
@@ -124,7 +144,8 @@ async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
   }
   Tickets reply;
   for (const experience::Ticket& ticket : request.tickets) {
-    TROUPE_CO_TRY_ASSIGN(fresh, book_of(ticket.update).reissue(ticket, rewards_for(ticket.update)));
+    const RewardSetPtr rewards = rewards_for(ticket.update, ticket.slot);
+    TROUPE_CO_TRY_ASSIGN(fresh, book_of(ticket.update).reissue(ticket, rewards));
     open_prompts_.erase(ticket);
     reply.tickets.push_back(fresh);
   }
@@ -186,7 +207,8 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
       co_return core::fail(ErrorCode::kInvalidArgument,
                            "update " + std::to_string(request.update + 1) + " has no tickets");
     }
-    if (hopeless(request.update)) break;
+    leave_out_hopeless(request.update);
+    if (book.any_failed(request.update) || hopeless(request.update)) break;
     if (options_.watched) options_.watched(counts_of(book.groups_of(request.update)));
     if (!co_await changed_.wait(deadline)) {
       co_return core::fail(ErrorCode::kDeadline, "the groups of update " +
@@ -194,6 +216,7 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
                                                      " still wait for samples or scores");
     }
   }
+  leave_out_hopeless(request.update);
   if (auto error = hopeless(request.update)) co_return core::fail(std::move(*error));
   // Whoever learns from the groups now can learn from them again; of an evaluation, some may have
   // failed.
@@ -269,7 +292,7 @@ async::task<core::Result<Loaded>> DataRole::on(LoadState request) {
   std::vector<BookGroup> open;
   for (SavedTicket& saved : state.open) {
     BookGroup& group = open.emplace_back(std::move(saved));
-    group.rewards = rewards_for(group.ticket.update);
+    group.rewards = rewards_for(group.ticket.update, group.ticket.slot);
   }
   TROUPE_CO_TRY(book_.restore(std::move(state.prompts), std::move(open)));
   committed_ = state_of(book_);
@@ -371,7 +394,7 @@ async::task<std::shared_ptr<const TicketBook>> DataRole::read_back(std::uint64_t
 core::Result<std::shared_ptr<const TicketBook>> DataRole::logged_book(
     std::uint64_t update, std::vector<BookEvent> events) const {
   const bool held_out = experience::is_evaluation(update);
-  TicketBook empty(options_.samples, !held_out && options_.scoring.with_reference,
+  TicketBook empty(options_.samples, held_out ? FrozenModels() : options_.scoring.frozen(),
                    held_out ? std::nullopt : options_.filter);
   const TicketBook::SetOf set_of = [this](std::uint64_t number) { return sets_.numbered(number); };
   return logged_groups(std::move(empty), update, std::move(events),

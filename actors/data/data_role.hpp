@@ -34,6 +34,7 @@ struct DataRoleOptions {
   std::uint64_t seed = 0;
   std::vector<RewardMember> rewards = {{"reward", "reward/0", 1}};  // set 0
   std::string reward_formula;                                       // of set 0
+  std::vector<HeldOutRewards> held_out;  // of the sets of held-out prompts, in their order
   std::vector<SetRewards> earlier_sets;  // of the checkpoint and of the log
   std::uint64_t episodes = 0;            // passes over the prompts; 0 = no end
   std::optional<MeanRange> filter;       // of training groups; none: every group is kept
@@ -86,7 +87,9 @@ class DataRole {
 
  private:
   TicketBook& book_of(std::uint64_t update);
-  RewardSetPtr rewards_for(std::uint64_t update) const;
+  RewardSetPtr rewards_for(std::uint64_t update, std::uint32_t slot) const;
+  // Held-out groups whose own reward was away too long fail, and the others are waited for.
+  void leave_out_hopeless(std::uint64_t update);
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   async::task<core::Result<void>> logged();

@@ -25,15 +25,6 @@ core::Result<std::string> text_of_row(const data::PromptRow& row, const text::Ch
   return rendered;
 }
 
-// The prompt as chat messages (JSON), for rewards that read them; "" where the dataset has a text.
-std::string messages_of_row(const data::PromptRow& row) {
-  if (!row.conversational) return {};
-  auto messages = nlohmann::ordered_json::array();
-  for (const auto& message : row.messages)
-    messages.push_back({{"role", message.role}, {"content", message.content}});
-  return messages.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
 // Bounds the part of a row that rewards read, because it is sent to them with each group.
 class RowBound {
  public:
@@ -81,6 +72,14 @@ core::Result<Rows> load_rows(const DatasetPromptsOptions& options) {
 
 }  // namespace
 
+std::string chat_json(const data::PromptRow& row) {
+  if (!row.conversational) return {};
+  auto messages = nlohmann::ordered_json::array();
+  for (const auto& message : row.messages)
+    messages.push_back({{"role", message.role}, {"content", message.content}});
+  return messages.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     const DatasetPromptsOptions& options,
     const text::Tokenizer& tokenizer,
@@ -106,8 +105,11 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
                                                     " tokens, more than --data.prompt_max_len " +
                                                     std::to_string(options.prompt_tokens_max));
     }
+    const auto teacher = options.domains.teacher_of(row.columns_json);
+    if (!teacher) return core::fail(teacher.error().within(row.where));
     prompts.push_back({prompts.size(), std::move(encoded->ids), std::move(rendered),
-                       std::move(row.label), std::move(row.columns_json), messages_of_row(row)});
+                       std::move(row.label), std::move(row.columns_json), chat_json(row),
+                       *teacher});
     TROUPE_TRY(bound.check(row.where, prompts.back()));
   }
   std::optional<data::BlendOrder> order;

@@ -6,6 +6,7 @@
 #include "actors/data/prompt_source.hpp"
 #include "actors/protocol/reward_group.hpp"
 #include "runtime/data/blend_order.hpp"
+#include "runtime/data/domains.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
@@ -25,6 +26,7 @@ struct DatasetPromptsOptions {
   // empty: each file counts with all its rows.
   std::vector<double> shares;
   data::DatasetColumns columns;
+  data::Domains domains;  // which teacher a row has
   std::uint64_t prompt_tokens_max = 0;
   // Bound on the bytes of prompt, label and the columns that the rewards read; 0 = none. `reads`
   // (what the rewards read) is called only when a row with all its columns exceeds the bound.
@@ -34,11 +36,15 @@ struct DatasetPromptsOptions {
   std::uint64_t seed = 0;
 };
 
+// The prompt as a JSON list of messages, for rewards that read them; "" where the dataset has a
+// text.
+std::string chat_json(const data::PromptRow& row);
+
 class DatasetPrompts final : public PromptSource {
  public:
   // `chat` is needed when columns.as_chat is set or a row holds messages. Errors: kData naming
   // file:line for a prompt without tokens or longer than prompt_tokens_max (--data.prompt_max_len),
-  // and for a row longer than row_bytes_max;
+  // for a row longer than row_bytes_max, and for one whose domain has no teacher;
   // kConfig for shares that do not fit the files (data.probs).
   static core::Result<std::unique_ptr<DatasetPrompts>> load(const DatasetPromptsOptions& options,
                                                             const text::Tokenizer& tokenizer,

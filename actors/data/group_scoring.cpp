@@ -1,12 +1,29 @@
 #include "actors/data/group_scoring.hpp"
 
+#include "actors/data/step_places.hpp"
 #include "actors/limits.hpp"
 #include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/find_value.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace troupe::actors {
 
 using core::ErrorCode;
+
+namespace {
+
+bool all_finite(const Logprobs& logprobs) {
+  for (const auto& sample : logprobs.samples) {
+    if (!std::all_of(sample.begin(), sample.end(),
+                     [](float value) { return std::isfinite(value); }))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 GroupScoring::GroupScoring(const RoleContext& context,
                            ScoringOptions options,
@@ -18,9 +35,20 @@ GroupScoring::GroupScoring(const RoleContext& context,
       changed_(changed),
       unscored_note_(options_.note, *context_.timers, limits::kNotesEvery) {}
 
-bool GroupScoring::needs_reference(const BookGroup& group) const {
-  return options_.with_reference && group.ticket.kind() == experience::TicketKind::kTraining &&
-         !group.referenced;
+std::vector<GroupScoring::Frozen> GroupScoring::frozen_for(const BookGroup& group) const {
+  std::vector<Frozen> needed;
+  if (group.ticket.kind() != experience::TicketKind::kTraining) return needed;
+  if (options_.with_reference && !group.referenced) {
+    needed.push_back({FrozenModel::kReference, options_.reference_peer, "the reference model",
+                      limits::kScorerCalls_max});
+  }
+  if (options_.teachers.empty() || group.taught) return needed;
+  const auto prompt = prompt_of_(group);
+  if (!prompt || (*prompt)->teacher >= options_.teachers.size()) return needed;
+  const TeacherPeer& teacher = options_.teachers[(*prompt)->teacher];
+  needed.push_back({FrozenModel::kTeacher, teacher.peer, teacher.name,
+                    teacher.server ? limits::kRewardCalls_max : limits::kScorerCalls_max});
+  return needed;
 }
 
 void GroupScoring::begin(TicketBook& book, const experience::Ticket& ticket) {
@@ -32,12 +60,13 @@ void GroupScoring::begin(TicketBook& book, const experience::Ticket& ticket) {
     if (book.waits_for(ticket, member))
       context_.scope->spawn("score " + name, score(&book, ticket, member));
   }
-  if (needs_reference(*group)) context_.scope->spawn("reference " + name, reference(&book, ticket));
+  for (const Frozen& frozen : frozen_for(*group))
+    context_.scope->spawn(frozen.peer + " " + name, logprobs(&book, ticket, frozen));
 }
 
-Scorer& GroupScoring::scorer_of(const std::string& peer, const std::string& name) {
-  const std::size_t calls_max =
-      peer == options_.reference_peer ? limits::kScorerCalls_max : limits::kRewardCalls_max;
+Scorer& GroupScoring::scorer_of(const std::string& peer,
+                                const std::string& name,
+                                std::size_t calls_max) {
   return scorers_
       .try_emplace(peer, name, calls_max, options_.patience, *context_.timers, options_.note,
                    changed_)
@@ -52,7 +81,8 @@ std::optional<core::Error> GroupScoring::hopeless(
     for (std::size_t m = 0; m < group->scored.size(); ++m) {
       if (!group->scored[m]) awaited.push_back(group->rewards->members[m].peer);
     }
-    if (needs_reference(*group)) awaited.push_back(options_.reference_peer);
+    for (const Frozen& frozen : frozen_for(*group))
+      awaited.push_back(frozen.peer);
     for (const std::string& peer : awaited) {
       const Scorer* const scorer = core::find_value(scorers_, peer);
       if (scorer == nullptr) continue;
@@ -67,6 +97,20 @@ void GroupScoring::tell_unscored(const BookGroup& group) {
     unscored_note_(name_of(group.ticket) + ", sample " + std::to_string(unscored.sample + 1) +
                    " has no score: " + unscored.cause);
   }
+}
+
+std::vector<std::vector<experience::StepReward>> GroupScoring::placed(const BookGroup& group,
+                                                                      const Scores& scores) const {
+  std::vector<std::vector<experience::StepReward>> all;
+  const bool any = std::any_of(scores.steps.begin(), scores.steps.end(),
+                               [](const auto& steps) { return !steps.empty(); });
+  if (!any || !options_.text_ends) return all;
+  for (std::size_t i = 0; i < group.samples.size(); ++i) {
+    auto& list = all.emplace_back();
+    if (i >= scores.steps.size() || scores.steps[i].empty()) continue;
+    list = at_tokens(scores.steps[i], options_.text_ends(group.samples[i].tokens));
+  }
+  return all;
 }
 
 // The columns that the formula of the group's set reads, as a JSON object; "" when it reads none.
@@ -113,7 +157,7 @@ async::task<core::Result<Scores>> GroupScoring::scores_of(TicketBook* book,
     Score request;
     request.group.prompt = prompt->text;
     request.group.label = prompt->label;
-    Scorer& scorer = scorer_of(reward.peer, "reward " + reward.name);
+    Scorer& scorer = scorer_of(reward.peer, "reward " + reward.name, limits::kRewardCalls_max);
     request.sent = scorer.reads;
     request.group.columns = row_with(prompt->columns, request.sent);
     if (request.sent.messages) request.group.messages = prompt->messages;
@@ -148,16 +192,19 @@ async::task<void> GroupScoring::score(TicketBook* book,
                name + ": it gave " + std::to_string(reply->values.size()) + " answers for " +
                    std::to_string(samples) + " samples");
   } else if (book->waits_for(ticket, member)) {
-    const std::string row = row_of_formula(*book->find(ticket));
+    const BookGroup& group = *book->find(ticket);
+    const std::string row = row_of_formula(group);
+    const auto steps = placed(group, *reply);
     const bool taken =
-        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras, row);
+        book->put_scores(ticket, member, reply->values, reply->causes, reply->extras, row, steps);
     if (taken) tell_unscored(*book->find(ticket));
   }
   changed_.notify_all();
 }
 
-async::task<core::Result<void>> GroupScoring::reference(TicketBook* book,
-                                                        experience::Ticket ticket) {
+async::task<core::Result<void>> GroupScoring::logprobs(TicketBook* book,
+                                                       experience::Ticket ticket,
+                                                       Frozen from) {
   const BookGroup* group = book->find(ticket);
   if (group == nullptr || group->state != GroupState::kGenerated) co_return core::Result<void>();
   TROUPE_CO_TRY_ASSIGN(prompt, prompt_of_(*group));
@@ -170,17 +217,26 @@ async::task<core::Result<void>> GroupScoring::reference(TicketBook* book,
     const BookGroup* waiting = book->find(ticket);
     return waiting != nullptr && waiting->state == GroupState::kGenerated;
   };
-  Scorer& scorer = scorer_of(options_.reference_peer, "the reference model");
-  auto reply = co_await ask_patiently(context_, options_.reference_peer, std::move(request),
-                                      &scorer, wanted);
+  Scorer& scorer = scorer_of(from.peer, from.name, from.calls_max);
+  auto reply = co_await ask_patiently(context_, from.peer, std::move(request), &scorer, wanted);
+  const FailureKind kind =
+      from.model == FrozenModel::kTeacher ? FailureKind::kTeacher : FailureKind::kReference;
   if (!reply) {
-    book->fail(ticket, FailureKind::kReference, reply.error().message);
-  } else if (wanted() && !book->put_reference(ticket, std::move(reply->samples))) {
-    book->fail(ticket, FailureKind::kReference,
-               options_.reference_peer + " gave log-probs that do not fit the samples");
+    book->fail(ticket, kind, from.name + ": " + reply.error().message);
+  } else if (!all_finite(*reply)) {
+    book->fail(ticket, kind, from.name + " gave a log-prob that is not a finite number");
+  } else if (wanted() && !book->put_logprobs(from.model, ticket, std::move(reply->samples))) {
+    book->fail(ticket, kind, from.name + " gave log-probs that do not fit the samples");
   }
   changed_.notify_all();
   co_return core::Result<void>();
+}
+
+void GroupScoring::release(const BookGroup& group) {
+  for (const RewardMember& member : group.rewards->members) {
+    const auto scorer = scorers_.find(member.peer);
+    if (scorer != scorers_.end()) scorer->second.release();
+  }
 }
 
 std::uint64_t GroupScoring::retries() const {

@@ -1,8 +1,9 @@
 // Has the groups of the ticket books scored: asks each reward of a group's set for scores, and the
-// reference model for log-probs, patiently, and puts the answers into the book. Owned by the data
-// role, used on its strand; its coroutines are children of the role's scope. Bounds: one call for
-// each group and scorer; kRewardCalls_max calls to a reward and kScorerCalls_max to the reference
-// at a time; the patience with a scorer that is away.
+// frozen models (the reference, the teacher of the prompt's domain) for log-probs, patiently, and
+// puts the answers into the book. Owned by the data role, used on its strand; its coroutines are
+// children of the role's scope. Bounds: one call for each group and scorer; kRewardCalls_max calls
+// to a reward or a teacher's server and kScorerCalls_max to a frozen model at a time; the patience
+// with a scorer that is away.
 #pragma once
 
 #include "actors/data/patient_ask.hpp"
@@ -13,19 +14,33 @@
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::actors {
+
+struct TeacherPeer {
+  std::string peer;     // the role: "teacher/0"
+  std::string name;     // for messages: "the teacher of math"
+  bool server = false;  // answers many calls at a time
+};
 
 struct ScoringOptions {
   bool with_reference = false;  // training groups need reference log-probs
   std::string reference_peer = "reference/0";
-  float temperature = 1;  // at which the reference scores
-  Patience patience;      // with scorers that are away
-  Note note;              // tells the user who is away, which samples have no score
+  std::vector<TeacherPeer> teachers;  // training groups need the log-probs of Prompt::teacher
+  float temperature = 1;              // at which frozen models score
+  Patience patience;                  // with scorers that are away
+  Note note;                          // tells the user who is away, which samples have no score
+
+  FrozenModels frozen() const { return {with_reference, !teachers.empty()}; }
+  // For each token of a response, the bytes of text that it and those before it decode to; where
+  // the scores of steps belong follows from it. Null: no reward scores steps.
+  std::function<std::vector<std::uint32_t>(const std::vector<std::int32_t>& tokens)> text_ends;
 };
 
 class GroupScoring {
@@ -43,21 +58,37 @@ class GroupScoring {
   // The error of a scorer that these groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(const std::vector<const BookGroup*>& groups) const;
 
+  // The group is given up: its rewards' time away begins anew with the next that needs them.
+  void release(const BookGroup& group);
+
   std::uint64_t retries() const;  // calls that were repeated
   std::uint64_t away() const;     // scorers
 
  private:
+  // A frozen model that a group needs.
+  struct Frozen {
+    FrozenModel model = FrozenModel::kReference;
+    std::string peer, name;
+    std::size_t calls_max = 0;
+  };
+
   // `name`: as the user knows it.
-  Scorer& scorer_of(const std::string& peer, const std::string& name);
-  bool needs_reference(const BookGroup& group) const;
+  Scorer& scorer_of(const std::string& peer, const std::string& name, std::size_t calls_max);
+  // Those whose log-probs the group lacks.
+  std::vector<Frozen> frozen_for(const BookGroup& group) const;
   void tell_unscored(const BookGroup& group);
+  // The steps of each sample at its tokens; empty when the reward scores none.
+  std::vector<std::vector<experience::StepReward>> placed(const BookGroup& group,
+                                                          const Scores& scores) const;
   void leave_out_unneeded(TicketBook& book, const BookGroup& group);
   std::string row_of_formula(const BookGroup& group) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(TicketBook* book,
                                               experience::Ticket ticket,
                                               std::size_t member);
-  async::task<core::Result<void>> reference(TicketBook* book, experience::Ticket ticket);
+  async::task<core::Result<void>> logprobs(TicketBook* book,
+                                           experience::Ticket ticket,
+                                           Frozen from);
 
   RoleContext context_;
   const ScoringOptions options_;

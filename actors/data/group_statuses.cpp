@@ -1,5 +1,7 @@
 #include "actors/data/group_statuses.hpp"
 
+#include "runtime/learn/correlation.hpp"
+
 #include <algorithm>
 
 namespace troupe::actors {
@@ -43,7 +45,7 @@ GroupStatus status_of(const BookGroup& group) {
   double sum = 0;
   for (const experience::Trajectory& sample : group.samples) {
     status.tokens += sample.tokens.size();
-    sum += sample.score.value_or(0.0);
+    sum += sample.total();
   }
   if (status.ready()) status.mean_score = sum / static_cast<double>(status.samples);
   return status;
@@ -79,16 +81,24 @@ GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
                           const std::vector<core::Version>& starts) {
   GroupStatuses statuses;
   std::vector<Sum> rewards, extras;
+  std::vector<double> of_samples, lengths;
   for (const BookGroup* group : groups) {
     statuses.groups.push_back(status_of(*group));
     if (group->state != GroupState::kReady) continue;
-    for (const experience::Trajectory& sample : group->samples)
+    for (const experience::Trajectory& sample : group->samples) {
       add_ages(sample, starts, statuses);
+      of_samples.push_back(sample.score.value_or(0.0));
+      lengths.push_back(static_cast<double>(sample.tokens.size()));
+    }
     for (const SampleScores& scores : group->scores)
       add_scores(*group->rewards, scores, rewards, extras);
   }
   statuses.rewards = means_of(rewards);
   statuses.extras = means_of(extras);
+  if (const auto value = learn::pearson(of_samples, lengths))
+    statuses.lengths.emplace_back("length_pearson", *value);
+  if (const auto value = learn::spearman(of_samples, lengths))
+    statuses.lengths.emplace_back("length_spearman", *value);
   return statuses;
 }
 

@@ -7,7 +7,8 @@ namespace {
 
 bool same_sample(const experience::Trajectory& a, const experience::Trajectory& b) {
   return a.tokens == b.tokens && a.behaviour == b.behaviour && a.reference == b.reference &&
-         a.versions == b.versions && a.score == b.score;
+         a.teacher == b.teacher && a.versions == b.versions && a.score == b.score &&
+         a.steps == b.steps;
 }
 
 bool same_group(const BookGroup* a, const BookGroup* b) {

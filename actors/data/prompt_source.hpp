@@ -18,6 +18,8 @@ struct Prompt {
   std::string label;          // "" when there is none
   std::string columns;        // the whole row as JSON
   std::string messages = {};  // JSON list of chat messages, where the dataset has one
+  std::uint32_t teacher = 0;  // of the row's domain, in the order of the run's teachers
+  std::string set = {};       // of named held-out prompts (eval.sets); "": none
 };
 
 class PromptSource {

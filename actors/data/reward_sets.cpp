@@ -10,12 +10,12 @@
 namespace troupe::actors {
 namespace {
 
-core::Result<void> check_members(const SetRewards& request) {
+core::Result<void> check_members(const SetRewards& request, bool may_be_empty) {
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::ErrorCode::kInvalidArgument,
                       "reward set " + std::to_string(request.set) + " " + why);
   };
-  if (request.members.empty()) return refuse("has no reward");
+  if (request.members.empty() && !may_be_empty) return refuse("has no reward");
   if (request.members.size() > limits::kRewardMembers_max) {
     return refuse("has more than " + std::to_string(limits::kRewardMembers_max) + " rewards");
   }
@@ -40,15 +40,30 @@ std::optional<std::size_t> RewardSet::member(const std::string& name) const {
   return std::nullopt;
 }
 
-RewardSets::RewardSets(std::vector<RewardMember> first, std::string formula)
+RewardSets::RewardSets(std::vector<RewardMember> first,
+                       std::string formula,
+                       const std::vector<HeldOutRewards>& held_out)
     : first_(
           std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first), std::move(formula)})),
       sets_{{first_, false}} {
-  TROUPE_CHECK(!first_->members.empty(), "a run has a reward");
+  std::uint64_t end = 0;
+  for (const HeldOutRewards& one : held_out) {
+    end += one.prompts;
+    const std::uint64_t number = kHeldOut_first + held_out_.size();
+    held_out_.emplace_back(end, one.members.empty() ? first_
+                                                    : std::make_shared<const RewardSet>(RewardSet{
+                                                          number, 0, one.members, one.formula}));
+  }
+}
+
+RewardSetPtr RewardSets::held_out(std::uint64_t place) const {
+  for (const auto& [end, set] : held_out_)
+    if (place < end) return set;
+  return first_;
 }
 
 core::Result<bool> RewardSets::add(const SetRewards& request) {
-  TROUPE_TRY(check_members(request));
+  TROUPE_TRY(check_members(request, first_->members.empty()));
   const RewardSet set{request.set, request.from_update, request.members, request.formula};
   for (const Entry& known : sets_) {
     if (*known.set == set) return false;
@@ -102,6 +117,8 @@ RewardSetPtr RewardSets::for_update(std::uint64_t update) const {
 
 RewardSetPtr RewardSets::numbered(std::uint64_t number) const {
   if (number == first_->number) return first_;
+  for (const auto& [end, set] : held_out_)
+    if (set->number == number) return set;
   for (const Entry& entry : sets_) {
     if (entry.set->number == number) return entry.set;
   }

@@ -72,6 +72,12 @@ async::task<void> Scorer::wait(core::Duration pause) {
   co_await back_.wait(deadline);
 }
 
+void Scorer::release() {
+  since_.reset();
+  said_ = false;
+  back_.notify_all();
+}
+
 void Scorer::leave() {
   if (--waiters_ > 0) return;
   since_.reset();

@@ -58,6 +58,9 @@ class Scorer {
   void answered();                        // a call got an answer
   void failed(const core::Error& error);  // a call found the scorer away
   bool away() const noexcept { return since_.has_value(); }
+  // Nobody waits for it any more: whoever still does looks whether that is so, and its time away
+  // begins anew.
+  void release();
   // kPeerLost, with cause and remedy, once the scorer has been away for `away_max`; else none.
   std::optional<core::Error> gone() const;
   // Waits until the scorer answers any call, but at most for `pause` and not beyond the time at

@@ -1,6 +1,6 @@
 #include "actors/data/ticket_book.hpp"
 
-#include "actors/protocol/reward_formula.hpp"
+#include "actors/data/sample_scores.hpp"
 #include "runtime/core/find_value.hpp"
 
 #include <algorithm>
@@ -35,19 +35,6 @@ bool waits(const BookGroup& group, const std::string& reward) {
   return open(group) && member && !group.scored[*member];
 }
 
-// The score by the formula of the set; none, with the cause, when a component that it needs is
-// missing.
-std::optional<double> combined(const core::Result<RewardFormula>& formula,
-                               SampleScores& scores,
-                               const RewardSet& set,
-                               const std::string& row) {
-  auto value = formula ? formula->value(set.members, scores.components, row)
-                       : core::Result<double>(formula.failure());
-  if (value) return *value;
-  if (scores.missing_cause.empty()) scores.missing_cause = value.error().message;
-  return std::nullopt;
-}
-
 // Drops the samples without a score.
 void keep_scored(BookGroup& group) {
   for (std::size_t i = group.samples.size(); i-- > 0;) {
@@ -62,7 +49,7 @@ double mean_score(const BookGroup& group) {
   double sum = 0, count = 0;
   for (const experience::Trajectory& sample : group.samples) {
     if (!sample.score) continue;
-    sum += *sample.score;
+    sum += sample.total();
     ++count;
   }
   return sum / count;
@@ -80,7 +67,7 @@ std::uint64_t BookCounts::failed_groups() const {
   return std::accumulate(failed.begin(), failed.end(), std::uint64_t{0});
 }
 
-std::vector<experience::Ticket> TicketBook::issue(const Order& order, const RewardSetPtr& rewards) {
+std::vector<experience::Ticket> TicketBook::issue(const Order& order, const SetOfSlot& rewards) {
   std::vector<experience::Ticket> tickets;
   const std::int32_t wanted = order.samples > 0 ? order.samples : samples_;
   for (std::uint32_t slot = 0; slot < order.groups; ++slot) {
@@ -89,10 +76,10 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const Rewa
     const bool fresh = added || group.restored;
     if (added) {
       const experience::Ticket ticket{order.update, slot, 0};
-      group = fresh_group({ticket, prompts_.take(), wanted, {}}, order.version_min, rewards);
+      group = fresh_group({ticket, prompts_.take(), wanted, {}}, order.version_min, rewards(slot));
     } else if (group.restored) {
       group = fresh_group({group.ticket, group.prompt, wanted, std::move(group.replaced)},
-                          order.version_min, rewards);
+                          order.version_min, rewards(slot));
     }
     tickets.push_back(group.ticket);
     if (fresh) tell_issued(group);
@@ -178,13 +165,19 @@ core::Result<bool> TicketBook::put_samples(const experience::Ticket& ticket,
   for (const experience::Trajectory& sample : samples)
     counts_.put_tokens += sample.tokens.size();
   group.scores.assign(samples.size(), {});
-  for (SampleScores& scores : group.scores)
+  for (SampleScores& scores : group.scores) {
     scores.components.assign(group.rewards->members.size(), std::nullopt);
+    scores.steps.assign(group.rewards->members.size(), {});
+  }
   if (static_cast<std::int32_t>(samples.size()) < group.wanted) ++counts_.cut_groups;
   BookEvent event = GroupTaken{ticket, std::move(samples), cut};
   tell(event);
   group.samples = std::move(std::get<GroupTaken>(event).samples);
   group.state = GroupState::kGenerated;
+  if (!group.rewards->members.empty()) return true;
+  for (experience::Trajectory& sample : group.samples)
+    sample.score = 0;
+  settle(group);
   return true;
 }
 
@@ -193,16 +186,19 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
                             const std::vector<std::optional<double>>& scores,
                             const std::vector<std::string>& causes,
                             const std::vector<std::string>& extras,
-                            const std::string& row) {
+                            const std::string& row,
+                            const std::vector<std::vector<experience::StepReward>>& steps) {
   if (!waits_for(ticket, member)) return false;
   BookGroup& group = *current(ticket);
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
-  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras, row});
+  if (!fit_samples(steps, group.samples)) return false;
+  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras, row, steps});
   if (!row.empty()) group.row = row;
   const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     SampleScores& sample = group.scores[i];
     if (i < extras.size()) sample.extras.add(name, extras[i]);
+    if (i < steps.size()) sample.steps[member] = steps[i];
     if (scores[i] && std::isfinite(*scores[i])) {
       sample.components[member] = scores[i];
     } else if (const std::string cause = i < causes.size() ? causes[i] : "";
@@ -211,32 +207,31 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
     }
   }
   group.scored[member] = true;
-  if (std::count(group.scored.begin(), group.scored.end(), false) == 0) {
-    const auto formula = RewardFormula::parse(group.rewards->formula);
-    for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      group.samples[i].score = combined(formula, group.scores[i], *group.rewards, group.row);
-      if (!group.samples[i].score) group.unscored.push_back({i, group.scores[i].missing_cause});
-    }
-    group.missing += static_cast<std::uint32_t>(group.unscored.size());
-  }
+  if (std::count(group.scored.begin(), group.scored.end(), false) == 0) combine(group);
   settle(group);
   return true;
 }
 
-bool TicketBook::put_reference(const experience::Ticket& ticket,
-                               std::vector<std::vector<float>> logprobs) {
+bool TicketBook::put_logprobs(FrozenModel by,
+                              const experience::Ticket& ticket,
+                              std::vector<std::vector<float>> logprobs) {
   BookGroup* group = current(ticket);
-  if (group == nullptr || group->state != GroupState::kGenerated || group->referenced) return false;
+  if (group == nullptr || group->state != GroupState::kGenerated) return false;
+  const bool teacher = by == FrozenModel::kTeacher;
+  bool& there = teacher ? group->taught : group->referenced;
+  if (there) return false;
   if (logprobs.size() != group->samples.size()) return false;
   for (std::size_t i = 0; i < logprobs.size(); ++i) {
     if (logprobs[i].size() != group->samples[i].tokens.size()) return false;
   }
-  BookEvent event = GroupReferenced{ticket, std::move(logprobs)};
+  BookEvent event = GroupReferenced{ticket, std::move(logprobs), by};
   tell(event);
   auto& given = std::get<GroupReferenced>(event).logprobs;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    group->samples[i].reference = std::move(given[i]);
-  group->referenced = true;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    experience::Trajectory& sample = group->samples[i];
+    (teacher ? sample.teacher : sample.reference) = std::move(given[i]);
+  }
+  there = true;
   settle(*group);
   return true;
 }
@@ -263,7 +258,7 @@ void TicketBook::settle(BookGroup& group) {
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),
                     [](const auto& sample) { return sample.score.has_value(); }));
-  // A filtered group need not wait for the reference.
+  // A filtered group need not wait for frozen models.
   if (filter_ && kept >= needed && !filter_->holds(mean_score(group))) {
     group.filtered = true;
     fail_group(group, FailureKind::kFiltered,
@@ -272,7 +267,8 @@ void TicketBook::settle(BookGroup& group) {
                    " (--algo.dynamic_filtering_range)");
     return;
   }
-  if (needs_reference_ && !group.referenced) return;
+  if (needed_.reference && !group.referenced) return;
+  if (needed_.teacher && !group.taught) return;
   counts_.dropped_samples += group.samples.size() - kept;
   if (kept < needed) {
     fail_group(group, FailureKind::kUnscored,
@@ -412,9 +408,9 @@ void TicketBook::apply(BookEvent event, const SetOf& set_of) {
     if (!put) group->restored = true;
   } else if (auto* const scored = std::get_if<GroupScored>(&event)) {
     put_scores(scored->ticket, scored->member, scored->scores, scored->causes, scored->extras,
-               scored->row);
+               scored->row, scored->steps);
   } else if (auto* const referenced = std::get_if<GroupReferenced>(&event)) {
-    put_reference(referenced->ticket, std::move(referenced->logprobs));
+    put_logprobs(referenced->by, referenced->ticket, std::move(referenced->logprobs));
   } else if (auto* const failed = std::get_if<GroupFailed>(&event)) {
     BookGroup* const group = current(failed->ticket);
     if (fail(failed->ticket, failed->kind, std::move(failed->cause))) group->restored = false;

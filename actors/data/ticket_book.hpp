@@ -43,12 +43,12 @@ inline constexpr const char* kNotAsked = "not asked: the formula does not read i
 
 class TicketBook {
  public:
-  // `samples`: size of a group; `needs_reference`: a group is ready only with reference log-probs.
-  // `filter`: a group whose mean score is out of this range fails as filtered.
+  // `samples`: size of a group; `needed`: a group is ready only with their log-probs. `filter`: a
+  // group whose mean score is out of this range fails as filtered.
   TicketBook(std::int32_t samples,
-             bool needs_reference,
+             FrozenModels needed,
              std::optional<MeanRange> filter = std::nullopt)
-      : samples_(samples), needs_reference_(needs_reference), filter_(filter) {}
+      : samples_(samples), needed_(needed), filter_(filter) {}
 
   struct Order {
     std::uint64_t update = 0;
@@ -58,32 +58,43 @@ class TicketBook {
   };
   // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order.
   // For an update that is open it gives the current tickets (a repeated request).
-  std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards);
+  // Each slot's group gets the set that `rewards` gives for it.
+  using SetOfSlot = std::function<RewardSetPtr(std::uint32_t slot)>;
+  std::vector<experience::Ticket> issue(const Order& order, const SetOfSlot& rewards);
+  std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards) {
+    return issue(order, [&rewards](std::uint32_t) { return rewards; });
+  }
   // A new ticket, with another prompt, for the slot of a group that failed or has no samples yet.
   // For a ticket that was replaced it gives the replacement. Any other ticket: kInvalidArgument.
   core::Result<experience::Ticket> reissue(const experience::Ticket& ticket,
                                            const RewardSetPtr& rewards);
   core::Result<void> may_reissue(const experience::Ticket& ticket) const;  // the same error
 
-  // Takes the samples of a group; false when they came before, or too late for their slot (counted
-  // as a duplicate). `cut`: two samples are enough. Errors, kData, after which the group still
-  // waits: a wrong number of samples; a token of weights older than the ticket's version_min.
+  // Takes the samples of a group, whose score is 0 where the set has no reward; false when they
+  // came before, or too late for their slot (counted as a duplicate). `cut`: two samples are
+  // enough. Errors, kData, after which the group still waits: a wrong number of samples; a token of
+  // weights older than the ticket's version_min.
   core::Result<bool> put_samples(const experience::Ticket& ticket,
                                  std::vector<experience::Trajectory> samples,
                                  bool cut);
   // Takes the scores of one member of the group's reward set, one entry per sample (`extras`:
   // empty, or one each; `row`: the columns that the set's formula reads). When all members have
   // answered, a sample's score is the formula of theirs; a sample without one is dropped, and a
-  // group left with fewer than two samples (or none, for groups of one) fails. False: the group
-  // does not wait for this member.
+  // group left with fewer than two samples (or none, for groups of one) fails. `steps`: empty, or
+  // for each sample the scores of its steps at their tokens; a member that gives them, and that the
+  // formula does not name, adds them to the sample's steps by its weight in place of its score.
+  // False: the group does not wait for this member.
   bool put_scores(const experience::Ticket& ticket,
                   std::size_t member,
                   const std::vector<std::optional<double>>& scores,
                   const std::vector<std::string>& causes,
                   const std::vector<std::string>& extras = {},
-                  const std::string& row = {});
+                  const std::string& row = {},
+                  const std::vector<std::vector<experience::StepReward>>& steps = {});
   // One list per sample, one log-prob per token. False: they do not fit, or nobody waits for them.
-  bool put_reference(const experience::Ticket& ticket, std::vector<std::vector<float>> logprobs);
+  bool put_logprobs(FrozenModel by,
+                    const experience::Ticket& ticket,
+                    std::vector<std::vector<float>> logprobs);
   // False when the group has failed or is ready already.
   bool fail(const experience::Ticket& ticket, FailureKind kind, std::string cause);
 
@@ -149,7 +160,7 @@ class TicketBook {
   }
 
   std::int32_t samples_;
-  bool needs_reference_;
+  FrozenModels needed_;
   std::optional<MeanRange> filter_;
   PromptPositions prompts_;
   std::uint64_t next_update_ = 0;

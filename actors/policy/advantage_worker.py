@@ -16,7 +16,9 @@ except ImportError:
     numpy = None
 
 BY_SAMPLE = ("scores", "groups", "lengths", "truncated")
-BY_TOKEN = ("advantages", "logprobs", "sampled_logprobs", "reference_logprobs", "versions", "values")
+BY_TOKEN = (
+    "advantages", "logprobs", "sampled_logprobs", "reference_logprobs", "teacher_logprobs", "versions", "values"
+)
 WHOLE = ("groups", "lengths", "versions")  # arrays of whole numbers
 GIVEN = ("update", "seed", *BY_SAMPLE, *BY_TOKEN)
 

@@ -35,6 +35,7 @@ constexpr std::pair<const char*, std::vector<double> UpdateArrays::*> kArrays[] 
     {"logprobs", &UpdateArrays::logprobs},
     {"sampled_logprobs", &UpdateArrays::sampled_logprobs},
     {"reference_logprobs", &UpdateArrays::reference_logprobs},
+    {"teacher_logprobs", &UpdateArrays::teacher_logprobs},
     {"versions", &UpdateArrays::versions},
     {"values", &UpdateArrays::values}};
 
@@ -91,6 +92,8 @@ class PythonAdvantage final : public learn::AdvantageSource {
     for (const std::string& name : names_) {
       if (name == "reference_logprobs" && !options_.has_reference)
         return refuse(name, "the run has no reference model; give --algo.kl.init_coef above 0");
+      if (name == "teacher_logprobs" && !options_.has_teacher)
+        return refuse(name, "the run has no teacher; give --teacher.model_name_or_path");
       if (name == "values" && !options_.has_critic)
         return refuse(name, "the run has no critic; give --algo.advantage.estimator gae");
     }

@@ -18,9 +18,9 @@ namespace troupe::actors {
 
 struct AdvantageOptions {
   std::filesystem::path file;
-  core::Duration deadline{};                               // of one try
-  std::uint64_t seed = 0;                                  // of the run; the function gets it
-  bool has_reference = false, has_critic = false;          // what the run has to give
+  core::Duration deadline{};  // of one try
+  std::uint64_t seed = 0;     // of the run; the function gets it
+  bool has_reference = false, has_teacher = false, has_critic = false;  // what the run has to give
   std::function<void(const std::string& text)> note = {};  // says that a worker is replaced
 };
 

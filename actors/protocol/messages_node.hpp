@@ -122,7 +122,7 @@ struct DrainGenerator {
 // Starts a role. Answers when the role serves requests.
 struct Spawn {
   using Reply = Ack;
-  std::string kind;  // "policy", "critic", "generator", "reference", "reward"
+  std::string kind;  // "policy", "critic", "generator", "reference", "teacher", "reward"
   std::string name;  // "generator/0"
   std::uint64_t run_id = 0;
   std::uint64_t epoch = 0;

@@ -21,6 +21,7 @@ inline TrainingRow stored(const data::SupervisedRow& row) {
   out.file = row.file;
   out.line = row.line;
   out.teacher = row.teacher;
+  out.category = row.category;
   out.labels.assign(row.labels.begin(), row.labels.end());
   out.shares.assign(row.shares.begin(), row.shares.end());
   return out;
@@ -39,6 +40,7 @@ inline data::SupervisedRow view_of(const TrainingRow& row) {
   out.file = row.file;
   out.line = row.line;
   out.teacher = row.teacher;
+  out.category = row.category;
   out.labels = row.labels;
   out.shares = row.shares;
   return out;

@@ -19,7 +19,9 @@ bool is_answer(int status) {
 class HttpReward final : public RewardCalls {
  public:
   HttpReward(std::vector<std::string> urls, std::string name, RewardFormat format)
-      : servers_(std::move(urls)), name_(std::move(name)), format_(format) {}
+      : servers_(std::move(urls), {.headers = {{kMissingHeader, "null"}}}),
+        name_(std::move(name)),
+        format_(format) {}
 
   std::string name() const override { return name_; }
   wire::Amounts amounts() const override { return servers_.amounts(); }

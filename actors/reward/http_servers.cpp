@@ -32,6 +32,15 @@ std::string printed(const std::string& body) {
   return text;
 }
 
+std::string HttpServers::shown(std::string body) const {
+  constexpr std::string_view kBlot = "***";
+  const std::string& secret = options_.secret;
+  std::size_t at = secret.empty() ? body.npos : body.find(secret);
+  for (; at != body.npos; at = body.find(secret, at + kBlot.size()))
+    body.replace(at, secret.size(), kBlot);
+  return printed(body);
+}
+
 struct HttpServers::Request {
   std::shared_ptr<const std::string> body;
   core::Duration deadline;
@@ -140,7 +149,8 @@ core::Failure HttpServers::nobody(const Request& request) const {
     const bool silent = !request.tried[place] && board_.silent(place, context_.timers->now());
     if (silent) text += (text.empty() ? "" : "; ") + silences_[place];
   }
-  if (text.empty()) text = "the reward servers have failed while this request waited for one";
+  if (text.empty())
+    text = "each " + options_.what + " has failed while this request waited for one";
   return core::fail(ErrorCode::kPeerLost, text);
 }
 
@@ -159,7 +169,7 @@ void HttpServers::send(const std::shared_ptr<Request>& request, Place place, boo
 async::task<void> HttpServers::attempt(std::shared_ptr<Request> request, Place place) {
   const core::TimePoint sent = context_.timers->now();
   std::string body = *request->body;
-  net::HttpHeaders headers(1, {kMissingHeader, "null"});
+  net::HttpHeaders headers = options_.headers;
   auto reply = co_await net::http_post_json(urls_[place], std::move(body), request->deadline,
                                             std::move(headers));
   --request->running;
@@ -174,24 +184,31 @@ void HttpServers::take(Request& request,
                        core::TimePoint sent,
                        core::Result<net::HttpReply> reply) {
   const core::TimePoint now = context_.timers->now();
-  const std::string where = "reward server " + urls_[place];
-  if (reply && means_away(reply->status)) {
+  const std::string where = options_.what + " " + urls_[place];
+  const bool good = reply && reply->status >= 200 && reply->status <= 299;
+  const std::string sick = good && options_.sick ? options_.sick(*reply) : std::string();
+  if (!sick.empty()) {
+    board_.failed(place, now);
+    request.causes.push_back(where + " answered with status " + std::to_string(reply->status) +
+                             ", but " + sick + ": '" + shown(reply->body) + "'");
+  } else if (reply && means_away(reply->status)) {
     board_.failed(place, now);
     keep_silence(place, *reply);
     request.causes.push_back(where + " answered with status " + std::to_string(reply->status) +
-                             ": '" + printed(reply->body) + "'");
+                             ": '" + shown(reply->body) + "'");
   } else if (reply) {
     board_.answered(place, sent, now, request.deadline);
     request.settle(Reply{urls_[place], std::move(*reply)});
   } else if (reply.error().code == ErrorCode::kDeadline) {
     board_.late(place, sent, now, request.deadline);
-    request.causes.push_back("reward server " + reply.error().message + " (--reward.deadline_s)");
+    request.causes.push_back(options_.what + " " + reply.error().message +
+                             " (--reward.deadline_s)");
   } else if (reply.error().code == ErrorCode::kPeerLost) {
     board_.failed(place, now);
-    request.causes.push_back("reward server " + reply.error().message);
+    request.causes.push_back(options_.what + " " + reply.error().message);
   } else {
     board_.failed(place, now);
-    request.settle(core::fail(reply.error().code, "reward server " + reply.error().message));
+    request.settle(core::fail(reply.error().code, options_.what + " " + reply.error().message));
   }
 }
 
@@ -202,7 +219,7 @@ void HttpServers::keep_silence(Place place, const net::HttpReply& reply) {
   if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return;
   board_.silence(place,
                  context_.timers->now() + std::chrono::seconds(std::min(seconds, kSilence_s_max)));
-  silences_[place] = "reward server " + urls_[place] + " answered with status " +
+  silences_[place] = options_.what + " " + urls_[place] + " answered with status " +
                      std::to_string(reply.status) + " and asked not to be called for " +
                      std::string(text) + " s";
 }

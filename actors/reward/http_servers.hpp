@@ -11,6 +11,7 @@
 #include "runtime/net/http_client.hpp"
 #include "runtime/wire/role_report.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,16 @@ namespace troupe::actors {
 // The beginning of a reply for a message, in printable ASCII.
 std::string printed(const std::string& body);
 
+struct HttpServersOptions {
+  std::string what = "reward server";  // in messages, before the URL
+  net::HttpHeaders headers{};          // of every request
+  // A text that no reply may bring into messages: `shown` blots it out.
+  std::string secret{};
+  // Why a reply with status 2xx says nothing but that the server is sick; "" when it is an answer.
+  // Such a server is away, as one that answers 503. May be empty.
+  std::function<std::string(const net::HttpReply&)> sick{};
+};
+
 class HttpServers {
  public:
   struct Reply {
@@ -28,8 +39,8 @@ class HttpServers {
     net::HttpReply http;
   };
 
-  explicit HttpServers(std::vector<std::string> urls)
-      : urls_(std::move(urls)), board_(urls_.size()) {}
+  explicit HttpServers(std::vector<std::string> urls, HttpServersOptions options = {})
+      : urls_(std::move(urls)), options_(std::move(options)), board_(urls_.size()) {}
   HttpServers(const HttpServers&) = delete;
   HttpServers& operator=(const HttpServers&) = delete;
 
@@ -40,6 +51,9 @@ class HttpServers {
   // kPeerLost with the causes, when each server is away; kConfig, kData or kResources when a
   // request cannot be made or the reply is not HTTP.
   async::task<core::Result<Reply>> post(std::string body, core::Duration deadline);
+
+  // The beginning of a reply's body for a message, in printable ASCII, without the secret.
+  std::string shown(std::string body) const;
 
   // "requests", "moved", "in_flight", "servers" and "servers_away".
   wire::Amounts amounts() const;
@@ -60,6 +74,7 @@ class HttpServers {
   void keep_silence(ServerBoard::Place place, const net::HttpReply& reply);
 
   const std::vector<std::string> urls_;
+  const HttpServersOptions options_;
   ServerBoard board_;
   std::vector<std::string> silences_;  // by server: why it is left alone
   RoleContext context_;

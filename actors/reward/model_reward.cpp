@@ -1,16 +1,15 @@
 #include "actors/reward/model_reward.hpp"
 
+#include "actors/reward/scored_text.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
-#include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 namespace troupe::actors {
 namespace {
@@ -62,20 +61,18 @@ class ModelReward final : public RewardSource {
   ModelReward(ModelRewardOptions options,
               std::shared_ptr<const model::PackedWeights> weights,
               text::Tokenizer tokenizer,
-              std::optional<text::ChatTemplate> chat,
+              ScoredText text,
               std::int32_t eos,
               core::TeamRunner& team)
       : options_(std::move(options)),
         weights_(std::move(weights)),
         tokenizer_(std::move(tokenizer)),
-        chat_(std::move(chat)),
+        text_(std::move(text)),
         eos_(eos),
         team_(team) {}
 
   std::string name() const override { return options_.folder.filename().string(); }
-  RewardReads reads() const override {
-    return chat_ ? RewardReads{false, data::prompt_columns(options_.columns)} : RewardReads{};
-  }
+  RewardReads reads() const override { return text_.reads(); }
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration) override {
@@ -112,28 +109,9 @@ class ModelReward final : public RewardSource {
   }
 
  private:
-  core::Result<std::string> text_of(const RewardGroup& group, const std::string& response) const {
-    const std::string as_text = group.prompt + response;
-    if (!options_.columns.input_template.empty()) return as_text;
-    auto read = data::messages_of_row(group.columns, options_.columns);
-    if (!read && options_.columns.as_chat) return read.failure();
-    // A row without the prompt's columns had a text prompt.
-    if (!read || read->empty()) return as_text;
-    std::vector<text::ChatMessage> messages = std::move(*read);
-    if (!chat_) {
-      return core::fail(ErrorCode::kConfig,
-                        "the prompt is a chat, and the reward model " + options_.folder.string() +
-                            " has no chat template; add chat_template.jinja to its folder");
-    }
-    messages.push_back({"assistant", response});
-    text::RenderOptions options;
-    options.add_generation_prompt = false;
-    return chat_->render(messages, options);
-  }
-
   // The sample's tokens, ending with exactly one end-of-sequence token.
   core::Result<Ids> tokens_of(const RewardGroup& group, const std::string& response) const {
-    TROUPE_TRY_ASSIGN(text, text_of(group, response));
+    TROUPE_TRY_ASSIGN(text, text_.of(group, response));
     while (!text.empty() && text.back() == '\n')
       text.pop_back();
     TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));
@@ -180,7 +158,7 @@ class ModelReward final : public RewardSource {
   ModelRewardOptions options_;
   std::shared_ptr<const model::PackedWeights> weights_;
   text::Tokenizer tokenizer_;
-  std::optional<text::ChatTemplate> chat_;
+  ScoredText text_;
   std::int32_t eos_;
   core::TeamRunner& team_;
   model::GroupPlan plan_;
@@ -229,8 +207,9 @@ core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions
   auto packed = std::make_shared<model::PackedWeights>(params->spec(), kernels::PanelDtype::kF32,
                                                        team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
+  ScoredText text{options.columns, std::move(folder.chat), options.folder};
   return std::unique_ptr<RewardSource>(std::make_unique<ModelReward>(
-      std::move(options), std::move(packed), std::move(folder.tokenizer), std::move(folder.chat),
+      std::move(options), std::move(packed), std::move(folder.tokenizer), std::move(text),
       folder.eos, team));
 }
 

@@ -74,12 +74,19 @@ core::Result<std::vector<RewardScore>> read_python_reply(const json& reply,
   if (!rewards.is_array() || rewards.size() != count) {
     return core::fail(ErrorCode::kData, where + ": the reply has the wrong number of rewards");
   }
+  const json causes = reply.value("causes", json::array());
+  const auto cause_of = [&](std::size_t sample) {
+    const bool said = causes.is_array() && sample < causes.size() && causes[sample].is_string() &&
+                      !causes[sample].get_ref<const std::string&>().empty();
+    return said ? causes[sample].get<std::string>()
+                : where + " returned no finite number for the sample";
+  };
   std::vector<RewardScore> scores;
   for (const json& value : rewards) {
     if (value.is_number()) {
       scores.push_back({value.get<double>(), ""});
     } else {
-      scores.push_back({std::nullopt, where + " returned no finite number for the sample"});
+      scores.push_back({std::nullopt, cause_of(scores.size())});
     }
   }
   if (auto added = add_extras(extras_of(reply), scores); !added) {

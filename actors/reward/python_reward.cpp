@@ -14,21 +14,15 @@ namespace {
 
 using core::ErrorCode;
 
-std::vector<std::string> worker_command(const std::filesystem::path& file) {
-  return {"python3", "-c", kPythonWorkerSource, file.string(), "3"};
-}
-
 class PythonReward final : public RewardCalls {
  public:
-  PythonReward(PythonRewardOptions options,
-               std::unique_ptr<WorkerProcess> first,
-               PythonGreeting greeting)
+  PythonReward(WorkerPool options, std::unique_ptr<WorkerProcess> first, PythonGreeting greeting)
       : options_(std::move(options)),
         first_(std::move(first)),
         greeting_(std::move(greeting)),
         slots_(options_.workers) {}
 
-  std::string name() const override { return options_.file.stem().string(); }
+  std::string name() const override { return options_.name; }
   RewardReads reads() const override { return greeting_.reads; }
 
   void begin(const RoleContext& context) override {
@@ -46,7 +40,8 @@ class PythonReward final : public RewardCalls {
       const std::uint64_t id = ++next_id_;
       const auto batch = worker->give(id, python_request(id, groups),
                                       greeting_.is_async ? company : std::size_t{1});
-      const async::Deadline until{batch->sent + deadline};
+      const core::Duration least = options_.sample_time * static_cast<std::int64_t>(count);
+      const async::Deadline until{batch->sent + std::max(deadline, least)};
       const core::Error late{ErrorCode::kDeadline, "the reward worker did not answer in time"};
       auto reply = co_await async::take_until(*context_.timers, batch->answer, until, late);
       if (!reply && reply.error().code == ErrorCode::kDeadline) {
@@ -79,7 +74,7 @@ class PythonReward final : public RewardCalls {
     core::TimePoint retry{};  // after a start that failed
   };
 
-  std::string where() const { return "reward function " + options_.file.string(); }
+  const std::string& where() const { return options_.where; }
 
   void note_time(core::Duration took) {
     ++timed_;
@@ -113,8 +108,9 @@ class PythonReward final : public RewardCalls {
   }
 
   async::task<void> start(Slot* slot) {
-    auto job = [command = worker_command(options_.file)]()
-        -> core::Result<std::shared_ptr<std::unique_ptr<WorkerProcess>>> {
+    auto job =
+        [command =
+             options_.command]() -> core::Result<std::shared_ptr<std::unique_ptr<WorkerProcess>>> {
       auto process = std::make_unique<WorkerProcess>();
       TROUPE_TRY(process->start(command));
       return std::make_shared<std::unique_ptr<WorkerProcess>>(std::move(process));
@@ -200,7 +196,7 @@ class PythonReward final : public RewardCalls {
     if (next != line_.end() && **next) (**next)->fire();
   }
 
-  const PythonRewardOptions options_;
+  const WorkerPool options_;
   std::unique_ptr<WorkerProcess> first_;  // until `begin`
   PythonGreeting greeting_;               // of the newest worker
   RoleContext context_;
@@ -220,16 +216,24 @@ core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOption
     return core::fail(ErrorCode::kConfig,
                       "reward.python: there is no file " + options.file.string());
   }
-  const std::string where = "reward function " + options.file.string();
+  WorkerPool pool;
+  pool.name = options.file.stem().string();
+  pool.where = "reward function " + options.file.string();
+  pool.command = {"python3", "-c", kPythonWorkerSource, options.file.string(), "3"};
+  pool.workers = options.workers;
+  pool.calls_max = options.calls_max;
+  return make_worker_reward(std::move(pool));
+}
+
+core::Result<std::unique_ptr<RewardCalls>> make_worker_reward(WorkerPool pool) {
   auto process = std::make_unique<WorkerProcess>();
-  if (auto started = process->start(worker_command(options.file)); !started) {
+  if (auto started = process->start(pool.command); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }
   auto line = process->read_line(kWorkerStart);
-  if (!line) return core::fail(ErrorCode::kConfig, line.error().within(where).message);
-  TROUPE_TRY_ASSIGN(greeting, read_greeting(first_words(*line), where));
-  return {
-      std::make_unique<PythonReward>(std::move(options), std::move(process), std::move(greeting))};
+  if (!line) return core::fail(ErrorCode::kConfig, line.error().within(pool.where).message);
+  TROUPE_TRY_ASSIGN(greeting, read_greeting(first_words(*line), pool.where));
+  return {std::make_unique<PythonReward>(std::move(pool), std::move(process), std::move(greeting))};
 }
 
 }  // namespace troupe::actors

@@ -10,17 +10,33 @@
 #include "actors/reward/reward_calls.hpp"
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace troupe::actors {
+
+// Which program the workers run, and how many.
+struct WorkerPool {
+  std::string name;                  // of the reward
+  std::string where;                 // in errors: "reward function FILE"
+  std::vector<std::string> command;  // python_worker.py with its arguments
+  std::size_t workers = 1;
+  std::uint64_t calls_max = limits::kRewardWorkerCalls_max;  // of a worker, then it is replaced
+  // A batch has at least this long for each of its samples, whatever its deadline.
+  core::Duration sample_time{};
+};
 
 struct PythonRewardOptions {
   std::filesystem::path file;
   std::size_t workers = 1;
-  std::uint64_t calls_max = limits::kRewardWorkerCalls_max;  // of a worker, then it is replaced
+  std::uint64_t calls_max = limits::kRewardWorkerCalls_max;
 };
 
 // Starts the first worker, to check that the file loads; blocks for up to 60 s. Errors: kConfig
 // naming the file, with the end of the traceback.
 core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOptions options);
+
+// The same for a program of our own.
+core::Result<std::unique_ptr<RewardCalls>> make_worker_reward(WorkerPool pool);
 
 }  // namespace troupe::actors

@@ -41,6 +41,7 @@ class Extras:
 
     def __init__(self, count):
         self.of_sample = [{} for _ in range(count)]
+        self.causes = {}  # of missing scores, by sample
 
     def add(self, name, value):
         """A list or tensor of one value a sample, or one value that holds for all of them."""
@@ -197,7 +198,8 @@ class Replies:
     def scores(self, request, result, extras):
         try:
             rewards = to_list(result, extras)
-            self.write({"id": request["id"], "rewards": rewards, "extras": extras.of_sample})
+            causes = [extras.causes.get(i, "") for i in range(len(rewards))]
+            self.write({"id": request["id"], "rewards": rewards, "extras": extras.of_sample, "causes": causes})
         except Exception as error:
             self.failed(request, error)
 
@@ -248,12 +250,13 @@ async def serve_together(function, replies):
 
 
 def main():
-    path, reply_fd = sys.argv[1], int(sys.argv[2])
+    what, reply_fd = sys.argv[1], int(sys.argv[2])
     replies = Replies(reply_fd)
     try:
-        function = Function(find_function(path))
+        rule = globals().get("Rule")  # of a text in front of this one (rule_math.py, rule_code.py)
+        function = rule(json.loads(what)) if rule else Function(find_function(what))
     except BaseException as error:
-        replies.write({"ready": False, "error": trace(error)})
+        replies.write({"ready": False, "error": str(error) if type(error).__name__ == "Refusal" else trace(error)})
         return 1
     replies.write({"ready": True, "async": function.is_async(), **function.wishes()})
     if function.is_async():

@@ -116,7 +116,8 @@ class LogBench {
     TROUPE_TRY(book.put_samples(ticket, std::move(samples), false));
     book.put_scores(ticket, 0, std::vector<std::optional<double>>(count, 0.5),
                     std::vector<std::string>(count));
-    if (job_.reference) book.put_reference(ticket, std::move(reference));
+    if (job_.reference)
+      book.put_logprobs(actors::FrozenModel::kReference, ticket, std::move(reference));
     return {};
   }
 

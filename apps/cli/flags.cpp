@@ -24,8 +24,10 @@ void add(CLI::App& app, const Flag& flag) {
         if constexpr (std::is_same_v<Target, bool>) {
           option = app.add_flag(name, *target, help);
         } else if constexpr (std::is_same_v<Target, std::vector<std::string>>) {
-          option = app.add_option(name, *target, help)->type_name("TEXT (may be repeated)");
-          option->type_size(1)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+          option = app.add_option(name, *target, help);
+          option->type_name(flag.words == 1 ? "TEXT (may be repeated)" : "TEXT");
+          option->type_size(1)->expected(flag.words);
+          if (flag.words == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
         } else if constexpr (std::is_same_v<Target, std::vector<std::int64_t>>) {
           option = app.add_option(name, *target, help)->type_name("INT,...")->delimiter(',');
           option->type_size(1)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -26,6 +26,7 @@ struct Flag {
   std::string_view help;
   bool required = false;
   double min = -1e18, max = 1e18;  // of numbers
+  int words = 1;                   // of a list of words: how many each time
 };
 
 enum class FlagsOutcome { kRun, kHelpShown };

@@ -24,11 +24,11 @@ class Advantages {
   // Why a report shows none; empty if it does.
   const std::string& why_not() const { return why_not_; }
   // True if they depend on the tokens' log-probs, which only the experience log has.
-  bool need_logprobs() const { return algo_.kl_in_reward(); }
+  bool need_logprobs() const { return algo_.kl_in_reward() || algo_.needs_teacher(); }
 
   // Of all groups of one update. Of a sample these are read: how many tokens it has, its score,
-  // how it ended and, with need_logprobs, its log-probs and the reference's. nullopt: the groups
-  // cannot be learned from.
+  // how it ended and, with need_logprobs, its log-probs, the reference's and the teacher's.
+  // nullopt: the groups cannot be learned from.
   std::optional<AdvantageTable> of(const std::vector<experience::Group>& groups) const;
 
  private:

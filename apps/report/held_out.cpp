@@ -15,8 +15,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A problem in one of the two modes.
-using Problem = std::pair<std::uint64_t, std::string>;
+// A problem of a set in one of the two modes.
+struct Problem {
+  std::string set;
+  std::uint64_t id = 0;
+  std::string mode;
+  auto operator<=>(const Problem&) const = default;
+};
 
 struct Answers {
   std::string prompt, label, source;
@@ -41,7 +46,7 @@ std::map<Problem, Answers> read_answers(const std::filesystem::path& file, Notes
   read_objects(file, "eval/" + file.filename().string(), bounds, notes, [&](ordered_json& row) {
     const auto id = row.find("prompt_id");
     if (id == row.end() || !id->is_number_unsigned()) return true;
-    out[{id->get<std::uint64_t>(), text_or_json(row, "mode")}] = {
+    out[{text_or_json(row, "set"), id->get<std::uint64_t>(), text_or_json(row, "mode")}] = {
         text_or_json(row, "prompt"), text_or_json(row, "label"), text_or_json(row, "datasource"),
         list_in(row, "responses"), list_in(row, "rewards")};
     return true;
@@ -90,11 +95,14 @@ ordered_json held_out_json(const std::filesystem::path& run, Budget& budget, Not
     const auto was = before.find(problems[place]);
     const auto is = std::as_const(after).find(problems[place]);
     const Answers& either = was != before.end() ? was->second : is->second;
-    ordered_json row = {{"id", problems[place].first},
-                        {"mode", budget.take(problems[place].second, 40)},
+    ordered_json row = {{"id", problems[place].id},
+                        {"mode", budget.take(problems[place].mode, 40)},
                         {"p", budget.take(either.prompt)},
                         {"l", budget.take(either.label, 2000)}};
-    if (!either.source.empty()) row["source"] = budget.take(either.source, 200);
+    std::string source = problems[place].set;
+    if (!source.empty() && !either.source.empty()) source += "/";
+    source += either.source;
+    if (!source.empty()) row["source"] = budget.take(source, 200);
     if (was != before.end()) row["before"] = answers_json(was->second, budget);
     if (is != after.end()) row["after"] = answers_json(is->second, budget);
     out["rows"].push_back(std::move(row));

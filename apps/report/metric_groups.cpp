@@ -9,26 +9,13 @@ struct GroupRow {
 };
 
 constexpr GroupRow kGroupRows[] = {
-    {"eval/", 2},
-    {"time/eval", 2},
-    {"train/", 3},
-    {"rewards/", 3},
-    {"logps/", 3},
-    {"kl/z", 3},
-    {"policy/nll", 3},
-    {"reward/", 0},
-    {"response/", 0},
-    {"value/", 0},
-    {"time/", 0},
-    {"perf/", 0},
-    {"async/version", 0},
-    {"async/staleness", 0},
-    {"async/crossed", 0},
-    {"async/queue", 0},
-    {"async/generators", 0},
-    {"policy/", 1},
-    {"kl/", 1},
-    {"async/", 1},
+    {"eval/", 2},         {"time/eval", 2},     {"alarm/reward_up_truth_down", 2},
+    {"train/", 3},        {"rewards/", 3},      {"logps/", 3},
+    {"kl/z", 3},          {"policy/nll", 3},    {"reward/", 0},
+    {"response/", 0},     {"value/", 0},        {"time/", 0},
+    {"perf/", 0},         {"async/version", 0}, {"async/staleness", 0},
+    {"async/crossed", 0}, {"async/queue", 0},   {"async/generators", 0},
+    {"policy/", 1},       {"kl/", 1},           {"async/", 1},
     {"alarm/", 1},
 };
 

@@ -91,6 +91,7 @@ std::optional<std::vector<experience::Group>> learned_from(const StepRollouts& s
       if (need_logprobs) {
         sample.behaviour = (*tokens)[i].logprobs;
         sample.reference = (*tokens)[i].reference;
+        sample.teacher = (*tokens)[i].teacher;
       }
       one.samples.push_back(std::move(sample));
     }

@@ -15,7 +15,7 @@ namespace {
 // What the events of one update say of a group.
 struct LoggedGroup {
   std::vector<experience::Trajectory> samples;
-  std::vector<std::vector<float>> reference;
+  std::vector<std::vector<float>> reference, teacher;
   std::set<std::size_t> unscored;
 };
 
@@ -37,7 +37,9 @@ class EventReader {
         if (!scored->scores[i]) at(scored->ticket).unscored.insert(i);
       }
     } else if (auto* const referenced = std::get_if<actors::GroupReferenced>(&event)) {
-      at(referenced->ticket).reference = std::move(referenced->logprobs);
+      LoggedGroup& group = at(referenced->ticket);
+      const bool teacher = referenced->by == actors::FrozenModel::kTeacher;
+      (teacher ? group.teacher : group.reference) = std::move(referenced->logprobs);
     }
   }
 
@@ -56,9 +58,12 @@ std::vector<SampleTokens> tokens_of(const LoggedGroup& group) {
   std::vector<SampleTokens> out;
   for (std::size_t i = 0; i < group.samples.size(); ++i) {
     if (group.unscored.contains(i)) continue;
-    SampleTokens one{group.samples[i].tokens, group.samples[i].behaviour, {}};
-    if (i < group.reference.size() && group.reference[i].size() == one.ids.size())
-      one.reference = group.reference[i];
+    SampleTokens one{group.samples[i].tokens, group.samples[i].behaviour, {}, {}};
+    const auto take = [&](const std::vector<std::vector<float>>& from, std::vector<float>& to) {
+      if (i < from.size() && from[i].size() == one.ids.size()) to = from[i];
+    };
+    take(group.reference, one.reference);
+    take(group.teacher, one.teacher);
     out.push_back(std::move(one));
   }
   return out;

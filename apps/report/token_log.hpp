@@ -20,6 +20,7 @@ struct SampleTokens {
   std::vector<std::int32_t> ids;
   std::vector<float> logprobs;   // when sampled
   std::vector<float> reference;  // under the reference model; empty without one
+  std::vector<float> teacher;    // under the teacher; empty without one
 };
 
 class TokenLog {

@@ -6,6 +6,7 @@
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/async/run_on.hpp"
@@ -14,6 +15,7 @@
 #include "runtime/config/render.hpp"
 #include "runtime/core/ids.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace troupe::app {
@@ -97,8 +99,16 @@ actors::CompanyOptions CompanyPlane::company_options() const {
   wanted.arithmetic = processor_arithmetic();
   wanted.build = build_version();
   wanted.roles = wanted_roles(options_.config);
-  for (const actors::WantedRole& role : wanted.roles)
-    if (!role.bound.empty()) wanted.local_nodes.push_back({role.bound, {role.kind}});
+  for (const actors::WantedRole& role : wanted.roles) {
+    auto& nodes = wanted.local_nodes;
+    if (role.bound.empty()) continue;
+    const auto known = std::ranges::find(nodes, role.bound, &actors::LocalNode::name);
+    if (known == nodes.end()) {
+      nodes.push_back({role.bound, {role.kind}});
+    } else if (std::ranges::count(known->kinds, role.kind) == 0) {
+      known->kinds.push_back(role.kind);
+    }
+  }
   wanted.config = config::resolved_yaml(options_.config, {});
   wanted.settings = {{"updates", std::to_string(options_.updates)}};
   wanted.threads = options_.cores.threads;
@@ -206,6 +216,8 @@ async::task<Result<void>> CompanyPlane::await_roles() {
   if (!reward_parts(options_.config).empty()) kinds.push_back("reward");
   if (has_critic(options_.config)) kinds.push_back("critic");
   if (has_reference(options_.config)) kinds.push_back("reference");
+  if (options_.config.method == config::kPpo && has_teacher(options_.config))
+    kinds.push_back("teacher");
   company_->begin_run();
   const auto deadline = async::Deadline::after(timers_, actors::limits::kSpawnDeadline);
   for (;;) {

@@ -33,7 +33,11 @@ void divide_among_ranks(const config::TrainConfig& config, bool critic, CorePlan
 CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   if (config.train.threads > 0) cores = static_cast<std::uint32_t>(config.train.threads);
   const bool reference = has_reference(config), critic = has_critic(config);
-  const auto reward_models = static_cast<std::uint32_t>(config.reward.model_name_or_path.size());
+  // Teachers of folders; servers compute elsewhere.
+  const auto teachers = static_cast<std::uint32_t>(config.teacher.model_name_or_path.size());
+  const std::uint32_t process = config.reward.process.model_name_or_path.empty() ? 0 : 1;
+  const auto reward_models =
+      static_cast<std::uint32_t>(config.reward.model_name_or_path.size()) + process;
   const auto own_generators = static_cast<std::uint32_t>(config.rollout.generators);
   const std::uint32_t generators = std::max(own_generators, 1u);
   const auto gpu = [&](const char* kind) { return device_of(config, kind).gpu(); };
@@ -48,7 +52,7 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
     return plan;
   }
   if (config.train.staleness_max <= 0) {
-    for (const char* kind : {"policy", "critic", "generator", "reference", "reward"})
+    for (const char* kind : {"policy", "critic", "generator", "reference", "teacher", "reward"})
       plan.threads[kind] = gpu(kind) ? 1 : cores;
     if (on_gpus < generators) plan.threads["generator"] = cores;
     plan.text += "all to each role in turn";
@@ -61,12 +65,13 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   std::uint32_t taken = (gpu("policy") ? ranks_of(config, "policy") : 0) + on_gpus;
   if (critic && gpu("critic")) taken += ranks_of(config, "critic");
   if (reference && gpu("reference")) ++taken;
+  if (gpu("teacher")) taken += teachers;
   if (gpu("reward")) taken += reward_models;
   const std::uint32_t left = cores > taken ? cores - taken : 1;
   const bool critic_learns = critic && !gpu("critic");
   const bool learners = !gpu("policy") || critic_learns;
   const bool others = on_gpus < generators || (reference && !gpu("reference")) ||
-                      (reward_models > 0 && !gpu("reward"));
+                      (teachers > 0 && !gpu("teacher")) || (reward_models > 0 && !gpu("reward"));
   // Training takes longer than sampling on a CPU, so with two cores the policy takes both and the
   // generators run in between.
   std::uint32_t learning = left <= 2 ? left : std::max(1u, left / 2);
@@ -80,6 +85,7 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
                   {"critic", of_critic},
                   {"generator", std::max(1u, rest / std::max(1u, generators - on_gpus))},
                   {"reference", std::max(1u, rest / 2)},
+                  {"teacher", std::max(1u, rest / 2)},
                   {"reward", std::max(1u, rest / 2)}};
   for (auto& [kind, threads] : plan.threads)
     if (kind == "generator" ? on_gpus == generators : gpu(kind.c_str())) threads = 1;
@@ -92,6 +98,10 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
                  threads_of("generator");
   }
   if (reference) plan.text += ", reference " + threads_of("reference");
+  if (teachers > 0) {
+    plan.text += teachers == 1 ? ", teacher " : ", " + std::to_string(teachers) + " teachers with ";
+    plan.text += threads_of("teacher");
+  }
   if (reward_models > 0) {
     plan.text += ", " + std::to_string(reward_models) +
                  (reward_models == 1 ? " reward model with " : " reward models with ") +

@@ -1,18 +1,48 @@
 #include "apps/session/eval_figures.hpp"
 
 #include "apps/session/reward_flags.hpp"
+#include "runtime/learn/correlation.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <span>
 
 namespace troupe::app {
 namespace {
 
 using core::Result;
 using Problems = std::vector<const EvalProblem*>;
+
+// Scores and lengths of all samples of problems.
+struct ScoredLengths {
+  std::vector<double> scores, lengths;
+
+  void add(const EvalProblem& problem) {
+    if (problem.lengths.size() != problem.scores.size()) return;
+    scores.insert(scores.end(), problem.scores.begin(), problem.scores.end());
+    lengths.insert(lengths.end(), problem.lengths.begin(), problem.lengths.end());
+  }
+};
+
+void add_correlations(const Problems& problems, int resamples, EvalSet& set) {
+  using Correlate = std::optional<double> (*)(std::span<const double>, std::span<const double>);
+  for (const auto& [name, correlate] :
+       {std::pair<const char*, Correlate>{"length_pearson", &learn::pearson},
+        {"length_spearman", &learn::spearman}}) {
+    const auto of = [&, correlate = correlate](std::span<const std::size_t> drawn) {
+      ScoredLengths all;
+      for (const std::size_t problem : drawn)
+        all.add(*problems[problem]);
+      return correlate(all.scores, all.lengths);
+    };
+    if (const auto interval = learn::bootstrap(problems.size(), of, std::min(resamples, 400), 1))
+      set.figures.push_back({name, *interval});
+  }
+}
 
 Result<EvalSet> figures_of(const std::string& name,
                            const Problems& problems,
@@ -50,6 +80,7 @@ Result<EvalSet> figures_of(const std::string& name,
   if (!problems.empty() && !problems.front()->rated.empty()) {
     TROUPE_TRY(add("reward_model", [](const EvalProblem& p) { return mean_of(p.rated); }));
   }
+  add_correlations(problems, resamples, set);
   return set;
 }
 
@@ -67,6 +98,25 @@ Result<std::vector<nlohmann::json>> lines_of(const std::filesystem::path& file) 
     lines.push_back(std::move(object));
   }
   return lines;
+}
+
+// The metrics of the problems of one set, whose names begin with `prefix`.
+Result<void> add_metrics(const std::vector<EvalProblem>& problems,
+                         double pass_score,
+                         const std::string& prefix,
+                         actors::Metrics& metrics) {
+  std::int64_t fewest = std::ssize(problems.front().scores);
+  for (const EvalProblem& problem : problems)
+    fewest = std::min(fewest, std::ssize(problem.scores));
+  std::vector<std::int64_t> ks = {1};
+  if (fewest > 1) ks.push_back(fewest);
+  TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, pass_score, 100));
+  for (const EvalSet& set : sets) {
+    const std::string own = prefix + (set.name.empty() ? "" : set.name + "/");
+    for (const EvalFigure& figure : set.figures)
+      metrics.emplace_back(own + figure.name, figure.value.mean);
+  }
+  return {};
 }
 
 }  // namespace
@@ -102,33 +152,36 @@ Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& proble
 
 Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
                                            double pass_score) {
-  std::int64_t fewest = problems.empty() ? 1 : std::ssize(problems.front().scores);
-  for (const EvalProblem& problem : problems)
-    fewest = std::min(fewest, std::ssize(problem.scores));
-  std::vector<std::int64_t> ks = {1};
-  if (fewest > 1) ks.push_back(fewest);
-  TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, pass_score, 100));
   actors::Metrics metrics;
-  for (const EvalSet& set : sets) {
-    const std::string prefix = "eval/" + (set.name.empty() ? "" : set.name + "/");
-    for (const EvalFigure& figure : set.figures)
-      metrics.emplace_back(prefix + figure.name, figure.value.mean);
+  std::vector<std::string> names;  // in the order of the sets
+  std::map<std::string, std::vector<EvalProblem>> of_set;
+  for (const EvalProblem& problem : problems) {
+    auto& own = of_set[problem.set];
+    if (own.empty()) names.push_back(problem.set);
+    own.push_back(problem);
+  }
+  for (const std::string& name : names) {
+    TROUPE_TRY(add_metrics(of_set[name], pass_score, name.empty() ? "eval/" : "eval/" + name + "/",
+                           metrics));
   }
   return metrics;
 }
 
 Result<std::vector<EvalProblem>> read_problems(const std::filesystem::path& file,
-                                               const std::string& rule,
-                                               const std::string& pattern) {
+                                               const AnswerRules& answers) {
   std::vector<EvalProblem> problems;
   TROUPE_TRY_ASSIGN(lines, lines_of(file));
   for (const nlohmann::json& object : lines) {
     if (object.value("mode", "") != "sampled") continue;
     EvalProblem problem;
+    problem.set = object.value("set", "");
+    problem.id = object.value("prompt_id", std::uint64_t{0});
+    const auto found = answers.find(problem.set);
+    const AnswerRule how = found == answers.end() ? AnswerRule() : found->second;
     problem.source = object.value("datasource", "");
     problem.scores = object["rewards"].get<std::vector<double>>();
     for (const auto& response : object.value("responses", nlohmann::json::array()))
-      problem.answers.push_back(answer_of(rule, pattern, response.get<std::string>()));
+      problem.answers.push_back(answer_of(how.rule, how.pattern, response.get<std::string>()));
     for (const auto& reason : object.value("finish_reasons", nlohmann::json::array()))
       problem.cut.push_back(reason == "length");
     problem.lengths = object.value("tokens", std::vector<double>{});
@@ -149,11 +202,12 @@ std::uint64_t evaluations_in(const std::filesystem::path& metrics, std::uint64_t
   return rows == 0 ? 2 : std::min<std::uint64_t>(evaluations, 2);
 }
 
-Result<ProblemMeans> read_problem_means(const std::filesystem::path& file) {
-  ProblemMeans means;
+Result<std::map<std::string, ProblemMeans>> read_problem_means(const std::filesystem::path& file) {
+  std::map<std::string, ProblemMeans> means;
   TROUPE_TRY_ASSIGN(lines, lines_of(file));
   for (const nlohmann::json& object : lines) {
-    auto& place = object.value("mode", "") == "greedy" ? means.greedy : means.sampled;
+    ProblemMeans& set = means[object.value("set", "")];
+    auto& place = object.value("mode", "") == "greedy" ? set.greedy : set.sampled;
     place.push_back(mean_of(object["rewards"].get<std::vector<double>>()));
   }
   return means;

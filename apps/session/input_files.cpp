@@ -2,6 +2,7 @@
 
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/supervised_inputs.hpp"
+#include "runtime/config/eval_sets.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/data/table_reader.hpp"
@@ -28,6 +29,7 @@ class Look {
     files("data.dataset", ppo() ? "" : config_.data.dataset);
     files("data.pretrain_dataset", ppo() ? config_.data.pretrain_dataset : "");
     files("eval.dataset", config_.eval.dataset);
+    if (ppo()) sets();
     if (ppo()) rewards();
     TROUPE_TRY(wrong_.result());
     TROUPE_TRY(rows());
@@ -44,6 +46,7 @@ class Look {
     model("critic.model_name_or_path", config_.critic.model_name_or_path, false);
     for (const std::string& folder : config_.reward.model_name_or_path)
       model("reward.model_name_or_path", folder, true);
+    model("reward.process.model_name_or_path", config_.reward.process.model_name_or_path, true);
   }
 
   // `reads_text`: the model needs a tokenizer of its own.
@@ -88,6 +91,22 @@ class Look {
     }
     for (const std::string& url : config_.reward.http)
       seen_.push_back("reward.http: " + url + " was not asked");
+    for (const std::string& url : config_.reward.judge)
+      seen_.push_back("reward.judge: " + url + " was not asked");
+  }
+
+  // The files of the named sets.
+  void sets() {
+    const auto sets = config::eval_sets(config_);
+    if (!sets) return wrong_.add(sets.error().within("eval.sets"));
+    for (const config::HeldOutSet& set : *sets) {
+      if (set.name.empty()) continue;
+      const std::string key = "eval.sets: " + set.name;
+      files(key, set.config.eval.dataset);
+      if (!set.own_rewards) continue;
+      for (const std::string& file : {set.config.reward.python, set.config.reward.judge_rubric})
+        if (!file.empty()) is_there(key, file);
+    }
   }
 
   // Reads the rows as the run would.
@@ -95,7 +114,10 @@ class Look {
     if (ppo()) {
       TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, false));
       rows_seen("data.prompt_dataset", inputs.prompts->size());
-      if (inputs.evaluation) rows_seen("eval.dataset", inputs.evaluation->size());
+      for (const HeldOutInputs& set : inputs.evaluation) {
+        rows_seen(set.name.empty() ? "eval.dataset" : "eval.sets: " + set.name,
+                  set.prompts->size());
+      }
       if (!config_.data.pretrain_dataset.empty()) {
         seen_.push_back("data.pretrain_dataset: is there; its rows were not read");
       }

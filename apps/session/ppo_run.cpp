@@ -5,6 +5,7 @@
 #include "actors/data/data_role.hpp"
 #include "actors/data/data_state.hpp"
 #include "actors/data/group_log.hpp"
+#include "actors/data/held_out_prompts.hpp"
 #include "apps/session/eval_figures.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_files.hpp"
@@ -60,8 +61,10 @@ class PpoRun final : public RunLife {
       return say_finished(*start.checkpoint, updates, "updates");
     }
     SessionParts parts;
-    actors::RunPlan plan =
-        run_plan(config_, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
+    std::vector<actors::RunPlan::HeldOut> held_out;
+    for (const HeldOutInputs& set : inputs.evaluation)
+      held_out.push_back({set.name, static_cast<std::uint32_t>(set.prompts->size())});
+    actors::RunPlan plan = run_plan(config_, updates, std::move(held_out));
     resume(start, parts, plan);
     if (start.checkpoint)
       plan.evaluations_owed = 2 - evaluations_in(start.folder.metrics_file(), done_);
@@ -72,18 +75,23 @@ class PpoRun final : public RunLife {
     for (const auto& [number, set] : reward_sets_)
       plan.earlier_sets.push_back(set);
     if (loopback()) TROUPE_TRY(check_none_attached(plan));
-    TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
+    TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder, config_.eval.source_key));
     TROUPE_TRY_ASSIGN(reporter, open_reporter(start, updates, inputs.notes));
     DataParts data{data_options(config_), std::move(inputs.prompts), {}, std::move(files)};
     data.options.earlier_sets = plan.earlier_sets;
+    data.options.scoring.text_ends = std::move(inputs.text_ends);
     data.options.log.folder = start.folder.experience_folder();
     data.options.log.found = std::move(logged);
     data.options.log.here = [&start] { return start.folder.check_here().has_value(); };
-    if (inputs.evaluation) {
+    if (!inputs.evaluation.empty()) {
+      std::vector<actors::PromptsOfSet> sets;
+      for (HeldOutInputs& set : inputs.evaluation)
+        sets.push_back({set.name, std::move(set.prompts)});
+      data.evaluation = std::make_unique<actors::HeldOutPrompts>(std::move(sets));
+      data.options.held_out = held_out_rewards(config_, plan.evaluation_sets);
       TROUPE_TRY_SET(data.options.evaluation_settings,
-                     evaluation_settings(config_, *inputs.evaluation));
+                     evaluation_settings(config_, *data.evaluation));
     }
-    data.evaluation = std::move(inputs.evaluation);
     tell_of_groups(data.options, *reporter);
     parts.data = data_role(std::move(data));
     parts.conductor = [this, plan, told = reporter.get()](const cluster::RoleServices& services) {

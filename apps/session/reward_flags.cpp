@@ -3,9 +3,10 @@
 #include "actors/reward/blocking_reward.hpp"
 #include "actors/reward/reward_retries.hpp"
 #include "actors/reward/rule_reward.hpp"
+#include "actors/reward/rule_workers.hpp"
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/stop_signal.hpp"
-#include "apps/session/roles/role_loader.hpp"
+#include "apps/session/roles/make_reward.hpp"
 #include "runtime/core/split.hpp"
 
 #include <algorithm>
@@ -32,6 +33,20 @@ std::string pattern_answer(const std::string& pattern, const std::string& respon
   }
 }
 
+// What the last \\boxed{...} holds, else the last number.
+std::string boxed_answer(const std::string& response) {
+  const std::string begin = "\\boxed{";
+  const auto at = response.rfind(begin);
+  if (at == response.npos) return answer_of("last_number", "", response);
+  int depth = 1;
+  const auto inside = at + begin.size();
+  for (auto end = inside; end < response.size(); ++end) {
+    depth += response[end] == '{' ? 1 : response[end] == '}' ? -1 : 0;
+    if (depth == 0) return trimmed(response.substr(inside, end - inside));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> split_urls(const std::vector<std::string>& given) {
@@ -44,20 +59,53 @@ std::vector<std::string> split_urls(const std::vector<std::string>& given) {
 }
 
 void RewardFlags::add_to(std::vector<Flag>& flags) {
-  flags.push_back({"--rule", &rule, "score against the label: exact, last_number or regex"});
+  flags.push_back(
+      {"--rule", &rule, "score against the label: exact, last_number, regex, math or code"});
   flags.push_back({"--pattern", &pattern, "regular expression of --rule regex (ECMAScript)"});
   flags.push_back({"--python", &python, "file with reward_func, run in a worker process"});
-  flags.push_back({"--workers", &workers, "processes that run --python", false, 1, 256});
+  flags.push_back({"--workers", &workers, "processes that run --python, or the rules math and code",
+                   false, 1, 256});
+  code.add_to(flags);
   flags.push_back({"--http", &http, "URL of a reward server; repeated, they share the requests"});
   flags.push_back({"--http-format", &http_format,
                    "of --http: openrlhf (lists), or sample ({prompt, response, label})"});
   flags.push_back({"--deadline", &deadline_s, "longest wait for one batch of scores, seconds",
                    false, 0.001, 86400});
+  judge.add_to(flags);
+}
+
+void JudgeFlags::add_to(std::vector<Flag>& flags) {
+  flags.push_back({"--judge", &urls,
+                   "URL of a model that judges, as http://HOST:PORT/v1; repeated, they share the "
+                   "requests"});
+  flags.push_back({"--judge-model", &model, "of --judge: the model's name at its server"});
+  flags.push_back({"--rubric", &rubric, "of --judge: the YAML file that says what it is asked"});
+  flags.push_back({"--judge-key", &key, "of --judge: where the API key is, env:NAME or file:PATH"});
+}
+
+core::Result<void> JudgeFlags::check() const {
+  const bool more = !model.empty() || !rubric.empty() || !key.empty();
+  if (!given() && more) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--rubric, --judge-model and --judge-key are read with --judge; give the URL "
+                      "of the judge");
+  }
+  if (given() && rubric.empty()) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--judge needs a file that says what it is asked; give --rubric");
+  }
+  return {};
+}
+
+void JudgeFlags::fill(config::TrainConfig& config) const {
+  config.reward.judge = split_urls(urls);
+  config.reward.judge_model = model;
+  config.reward.judge_rubric = rubric;
+  config.reward.judge_key = key;
 }
 
 core::Result<void> RewardFlags::check_label(const std::string& label_key) const {
-  const bool compares = rule == "exact" || rule == "last_number";
-  if (!compares || !label_key.empty()) return {};
+  if (!compares_label(rule) || !label_key.empty()) return {};
   return core::fail(core::ErrorCode::kConfig,
                     "--rule " + rule + " compares with a label; give --label-key");
 }
@@ -68,18 +116,18 @@ core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const 
 }
 
 core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
-  if (!rule.empty() + !python.empty() + !http.empty() != 1) {
-    return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python and --http");
+  TROUPE_TRY(judge.check());
+  if (!rule.empty() + !python.empty() + !http.empty() + judge.given() != 1) {
+    return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python, --http and --judge");
   }
-  if (!rule.empty() && !actors::rule_kind(rule)) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "there is no rule '" + rule + "'; --rule takes exact, last_number or regex");
-  }
+  TROUPE_TRY(check_rule(rule));
+  TROUPE_TRY(code.check(rule));
   if (rule == "regex" && pattern.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
   }
-  if (workers != 1 && python.empty()) {
-    return core::fail(core::ErrorCode::kConfig, "--workers is read with --python; leave it out");
+  if (workers != 1 && python.empty() && !actors::in_workers(rule)) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--workers is read with --python and the rules math and code; leave it out");
   }
   if (http_format != "openrlhf" && http.empty()) {
     return core::fail(core::ErrorCode::kConfig, "--http-format is read with --http; leave it out");
@@ -95,20 +143,29 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
   config.reward.workers = workers;
   config.reward.http = split_urls(http);
   config.reward.http_format = http_format;
+  code.fill(config);
+  judge.fill(config);
   return make_reward(config);
 }
 
 core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::settings() const {
-  std::string code;
+  std::string identity;
   if (!python.empty()) {
-    TROUPE_TRY_SET(code, file_identity(python));
+    TROUPE_TRY_SET(identity, file_identity(python));
   }
   std::string urls;
   for (const std::string& url : http)
     urls += (urls.empty() ? "" : ",") + url;
   std::vector<std::pair<std::string, std::string>> all = {
-      {"--rule", rule}, {"--pattern", pattern}, {"--python", code}, {"--http", urls}};
+      {"--rule", rule}, {"--pattern", pattern}, {"--python", identity}, {"--http", urls}};
   if (http_format != "openrlhf") all.emplace_back("--http-format", http_format);
+  for (auto& setting : code.settings())
+    all.push_back(std::move(setting));
+  if (judge.given()) {
+    TROUPE_TRY_ASSIGN(rubric, file_identity(judge.rubric));
+    all.emplace_back("--judge-model", judge.model);
+    all.emplace_back("--rubric", rubric);
+  }
   return all;
 }
 
@@ -151,6 +208,7 @@ std::string answer_of(const std::string& rule,
     char text[40];
     return {text, std::to_chars(text, text + sizeof text, *number).ptr};
   }
+  if (rule == "math") return boxed_answer(response);
   if (!pattern.empty()) return pattern_answer(pattern, response);
   const std::string text = trimmed(response);
   return rule == "exact" ? trimmed(text.substr(0, text.find('\n'))) : text;

@@ -1,5 +1,5 @@
-// The flags of `score` and `eval` that say what gives the scores: a rule, a Python file or a
-// server. Also scores items with it, and extracts answers for majority votes. A value type and
+// The flags of `score` and `eval` that say what gives the scores: a rule, a Python file, a server
+// or a judge. Also scores items with it, and extracts answers for majority votes. A value type and
 // functions.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "actors/reward/reward_source.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/scorer_flags.hpp"
 #include "runtime/core/team.hpp"
 
 #include <memory>
@@ -19,16 +20,30 @@ namespace troupe::app {
 // The URLs of a flag that may be repeated, or hold several with commas between them.
 std::vector<std::string> split_urls(const std::vector<std::string>& given);
 
+// The flags of a judge.
+struct JudgeFlags {
+  std::vector<std::string> urls;
+  std::string model, rubric, key;
+
+  void add_to(std::vector<Flag>& flags);
+  bool given() const { return !urls.empty(); }
+  // Error (kConfig): a flag that is read with --judge alone, or a judge without a rubric.
+  core::Result<void> check() const;
+  void fill(config::TrainConfig& config) const;
+};
+
 struct RewardFlags {
   std::string rule, pattern, python, http_format = "openrlhf";
+  JudgeFlags judge;
   std::vector<std::string> http;
   std::int64_t workers = 1;
   double deadline_s = 30;
+  CodeFlags code;
 
   // Appends flags that fill this object when they are parsed; it must live until then.
   void add_to(std::vector<Flag>& flags);
 
-  bool given() const { return !rule.empty() || !python.empty() || !http.empty(); }
+  bool given() const { return !rule.empty() || !python.empty() || !http.empty() || judge.given(); }
   // Error (kConfig): the rule compares with a label, and `label_key` names no column for it.
   core::Result<void> check_label(const std::string& label_key) const;
   // Errors (kConfig): several or none given, an unknown rule or format, a bad file, pattern or
@@ -53,8 +68,9 @@ core::Result<std::vector<actors::RewardScore>> score_items(
     core::Duration deadline);
 
 // The answer in a response, for majority votes: what the rule compares (the first line; the last
-// number; group 1, or the match, of the pattern), else the whole text; trimmed. Empty: no answer.
-// The pattern is one that `RewardFlags::source` or a configuration has accepted.
+// number; group 1, or the match, of the pattern; the last \boxed{...} or else number), else the
+// whole text; trimmed. Empty: no answer. The pattern is one that `RewardFlags::source` or a
+// configuration has accepted.
 std::string answer_of(const std::string& rule,
                       const std::string& pattern,
                       const std::string& response);

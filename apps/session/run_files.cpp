@@ -74,6 +74,14 @@ std::string extras_text(const actors::SampleScores& sample) {
   return text_of(extras);
 }
 
+// [[token, reward], ...]
+std::string steps_text(const experience::Trajectory& sample) {
+  ordered_json steps = ordered_json::array();
+  for (const experience::StepReward& step : sample.steps)
+    steps.push_back({step.token, step.reward});
+  return text_of(steps);
+}
+
 void add_sample(std::string& lines,
                 std::uint64_t step,
                 const actors::CommittedGroup& committed,
@@ -91,7 +99,7 @@ void add_sample(std::string& lines,
   line.add("response", text_of(sample.text));
   line.add("label", texts.label);
   line.number("tokens", sample.tokens.size());
-  line.add("reward", text_of(sample.score.value_or(0.0)));
+  line.add("reward", text_of(sample.total()));
   line.number("reward_set", committed.group->rewards->number);
   line.add("rewards", scores_text(scores, texts));
   if (!committed.group->row.empty()) line.add("row", committed.group->row);
@@ -100,6 +108,7 @@ void add_sample(std::string& lines,
   line.number("version_min", sample.versions.oldest());
   line.number("version_max", sample.versions.newest());
   if (!scores.extras.all().empty()) line.add("extra", extras_text(scores));
+  if (!sample.steps.empty()) line.add("steps", steps_text(sample));
   line.end();
   lines += '\n';
 }
@@ -126,12 +135,13 @@ ordered_json ledger_json(const actors::CommittedGroup& committed) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& folder) {
+core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& folder,
+                                                       std::string source_key) {
   // What a head that was killed was about to replace.
   for (const std::filesystem::path& file : {folder.rollouts_file(0), folder.eval_file(0)})
     TROUPE_TRY(store::remove_leftovers(file.parent_path()));
   TROUPE_TRY_ASSIGN(ledger, store::Ledger::open(folder.ledger_file()));
-  return std::unique_ptr<RunFiles>(new RunFiles(folder, std::move(ledger)));
+  return std::unique_ptr<RunFiles>(new RunFiles(folder, std::move(ledger), std::move(source_key)));
 }
 
 core::Result<void> RunFiles::commit(std::uint64_t update,
@@ -168,7 +178,7 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
     ordered_json reasons = ordered_json::array();
     ordered_json tokens = ordered_json::array();
     for (const experience::Trajectory& sample : committed.group->samples) {
-      rewards.push_back(sample.score.value_or(0.0));
+      rewards.push_back(sample.total());
       responses.push_back(sample.text);
       reasons.push_back(experience::finish_name(sample.finish));
       tokens.push_back(sample.tokens.size());
@@ -182,9 +192,10 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
                          {"responses", std::move(responses)},
                          {"finish_reasons", std::move(reasons)},
                          {"tokens", std::move(tokens)}};
+    if (!committed.prompt->set.empty()) line["set"] = committed.prompt->set;
     const auto columns = ordered_json::parse(committed.prompt->columns, nullptr, false);
-    if (columns.is_object() && columns.contains("datasource")) {
-      const auto& source = columns["datasource"];
+    if (columns.is_object() && columns.contains(source_key_)) {
+      const auto& source = columns[source_key_];
       line["datasource"] = source.is_string() ? source.get<std::string>() : source.dump();
     }
     lines += line_of(line);

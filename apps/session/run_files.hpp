@@ -9,21 +9,24 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace troupe::app {
 
 class RunFiles final : public actors::GroupSink {
  public:
-  // `folder` outlives this object.
-  static core::Result<std::unique_ptr<RunFiles>> open(const store::RunFolder& folder);
+  // `folder` outlives this object. `source_key`: column of a held-out row that names its source.
+  static core::Result<std::unique_ptr<RunFiles>> open(const store::RunFolder& folder,
+                                                      std::string source_key = "datasource");
 
   core::Result<void> commit(std::uint64_t update,
                             std::uint64_t after_step,
                             const std::vector<actors::CommittedGroup>& groups) override;
 
  private:
-  RunFiles(const store::RunFolder& folder, store::Ledger ledger)
-      : folder_(folder), ledger_(std::move(ledger)) {}
+  RunFiles(const store::RunFolder& folder, store::Ledger ledger, std::string source_key)
+      : folder_(folder), ledger_(std::move(ledger)), source_key_(std::move(source_key)) {}
 
   core::Result<void> commit_evaluation(bool greedy,
                                        std::uint64_t after_step,
@@ -31,6 +34,7 @@ class RunFiles final : public actors::GroupSink {
 
   const store::RunFolder& folder_;
   store::Ledger ledger_;
+  const std::string source_key_;
 };
 
 }  // namespace troupe::app

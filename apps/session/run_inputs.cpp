@@ -1,29 +1,38 @@
 #include "apps/session/run_inputs.hpp"
 
 #include "actors/protocol/reward_formula.hpp"
+#include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
-#include "apps/session/roles/role_loader.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
+#include "runtime/config/eval_sets.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
+#include "runtime/text/stream_decoder.hpp"
 
 namespace troupe::app {
 namespace {
 
 using core::ErrorCode;
 
+core::Result<std::unique_ptr<actors::RewardCalls>> made(const config::TrainConfig& config,
+                                                        const RewardPart& part) {
+  const config::TrainConfig own = config_of(config, part);
+  return part.kind == RewardPart::Kind::kJudge ? make_judge(own) : make_reward(own);
+}
+
 // Which columns the configured rewards read beside the texts. Skips a reward that cannot be loaded
 // here: its own role will report that.
 actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {
-    if (!part.folder.empty()) {
+    if (part.kind == RewardPart::Kind::kModel) {
       const data::DatasetColumns columns{.input_key = config.data.input_key,
                                          .input_template = config.data.input_template};
       for (std::string& name : data::prompt_columns(columns))
         read.columns.push_back(std::move(name));
-    } else if (auto source = make_reward(config)) {
+    } else if (auto source = made(config, part)) {
       const actors::RewardReads own = (*source)->reads();
       read.all_columns = read.all_columns || own.all_columns;
       read.columns.insert(read.columns.end(), own.columns.begin(), own.columns.end());
@@ -52,16 +61,19 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
   options.row_bytes_max = core::limits::kRow_bytes_max;
   options.reads = [&config] { return read_by_rewards(config); };
+  if (training) options.domains = domains_of(config);
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   return actors::DatasetPrompts::load(options, tokenizer, chat);
 }
 
-core::Result<void> check_formula(const config::TrainConfig& config) {
+// `set`: of eval.sets, whose rewards `config` has; "": the run's.
+core::Result<void> check_formula(const config::TrainConfig& config, const std::string& set = "") {
   auto formula = actors::RewardFormula::parse(config.reward.formula);
   auto fit = formula ? formula->check(data_options(config).rewards) : formula.failure();
   if (fit) return {};
+  if (!set.empty()) return core::fail(fit.error().within("eval.sets: " + set + ": formula"));
   return core::fail(ErrorCode::kConfig, "reward.formula: " + fit.error().message +
                                             "; change --reward.formula (docs/algorithms.md)");
 }
@@ -92,6 +104,19 @@ core::Result<void> check_rows(const config::TrainConfig& config,
                         std::to_string(rows) + " rows; raise it or ask for shorter responses");
 }
 
+// An id that cannot be decoded adds no text.
+std::vector<std::uint32_t> text_ends_of(const text::Tokenizer& tokenizer,
+                                        const std::vector<std::int32_t>& tokens) {
+  std::vector<std::uint32_t> ends;
+  text::StreamDecoder decoder(tokenizer);
+  std::uint32_t bytes = 0;
+  for (const std::int32_t token : tokens) {
+    if (const auto piece = decoder.push(token)) bytes += static_cast<std::uint32_t>(piece->size());
+    ends.push_back(bytes);
+  }
+  return ends;
+}
+
 }  // namespace
 
 core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool models) {
@@ -100,26 +125,40 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   TROUPE_TRY(check_lengths(config, spec));
   TROUPE_TRY(check_role_devices(config));
   TROUPE_TRY(check_model_roles(config));
+  TROUPE_TRY(check_teachers(config));
   TROUPE_TRY(check_formula(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
   RunInputs inputs;
+  inputs.text_ends = [tokenizer](const std::vector<std::int32_t>& tokens) {
+    return text_ends_of(tokenizer, tokens);
+  };
   TROUPE_TRY_SET(inputs.prompts, load_prompts(config, true, tokenizer, chat_ptr));
   TROUPE_TRY(check_rows(config, *inputs.prompts));
   inputs.notes = inputs.prompts->notes();
-  if (!config.eval.dataset.empty()) {
-    TROUPE_TRY_SET(inputs.evaluation, load_prompts(config, false, tokenizer, chat_ptr));
-    for (const std::string& note : inputs.evaluation->notes())
+  bool chats = inputs.prompts->has_chats();
+  TROUPE_TRY_ASSIGN(sets, config::eval_sets(config));
+  for (const config::HeldOutSet& set : sets) {
+    TROUPE_TRY(check_formula(set.config, set.name));
+    auto prompts = load_prompts(set.config, false, tokenizer, chat_ptr);
+    if (!prompts && !set.name.empty()) {
+      return core::fail(prompts.error().within("eval.sets: " + set.name));
+    }
+    if (!prompts) return prompts.failure();
+    for (const std::string& note : (*prompts)->notes())
       inputs.notes.push_back(note);
+    chats = chats || (*prompts)->has_chats();
+    inputs.evaluation.push_back({set.name, std::move(*prompts)});
   }
-  if (inputs.prompts->has_chats() || (inputs.evaluation && inputs.evaluation->has_chats())) {
+  if (chats) {
     TROUPE_TRY(check_reward_models(config, true));
   }
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
   if (!models) return inputs;
-  if (reward_parts(config).front().folder.empty()) {
+  const std::vector<RewardPart> rewards = run_rewards(config);
+  if (!rewards.empty() && rewards.front().kind == RewardPart::Kind::kSource) {
     TROUPE_TRY_SET(inputs.reward, make_reward(config));
   }
   TROUPE_TRY_SET(inputs.params, model::load_model(folder));

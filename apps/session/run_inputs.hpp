@@ -8,15 +8,26 @@
 #include "runtime/config/train_config.hpp"
 #include "runtime/model/params.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe::app {
 
+// A set of held-out prompts; `name` is "" for that of eval.dataset.
+struct HeldOutInputs {
+  std::string name;
+  std::unique_ptr<actors::DatasetPrompts> prompts;
+};
+
 struct RunInputs {
   std::unique_ptr<actors::DatasetPrompts> prompts;
-  std::unique_ptr<actors::DatasetPrompts> evaluation;  // null without eval.dataset
-  std::vector<std::string> notes;                      // what the user should know
+  std::vector<HeldOutInputs> evaluation;  // that of eval.dataset first, then those of eval.sets
+  std::vector<std::string> notes;         // what the user should know
+  // actors::ScoringOptions::text_ends by the policy's tokenizer.
+  std::function<std::vector<std::uint32_t>(const std::vector<std::int32_t>& tokens)> text_ends;
   // For roles of this process.
   std::unique_ptr<model::ParamStore> params;
   std::unique_ptr<actors::RewardCalls> reward;  // null without a rule, Python file or server

@@ -3,6 +3,7 @@
 #include "actors/limits.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
+#include "apps/loggers/limits.hpp"
 #include "apps/session/company_plane.hpp"
 #include "apps/session/core_plan.hpp"
 #include "apps/session/loopback_plane.hpp"
@@ -19,6 +20,16 @@ using core::ErrorCode;
 using core::Result;
 
 Result<void> RunLife::run() {
+  auto outcome = live();
+  if (loggers_) {
+    core::TimePoint end = clock_.now() + limits::kLoggerEnd;
+    if (const auto stop = stop_deadline()) end = std::min(end, *stop - std::chrono::seconds(1));
+    loggers_->finish(end);
+  }
+  return outcome;
+}
+
+Result<void> RunLife::live() {
   room_pause_ = actors::limits::kDiskPause_min;
   for (std::uint64_t losses = 0;;) {
     const std::uint64_t done_before = done_;
@@ -81,6 +92,11 @@ Result<std::unique_ptr<RunReporter>> RunLife::open_reporter(const store::RunStar
   auto reporter = RunReporter::open(config_, start, updates, clock_, *contents_, notes);
   if (!reporter) return reporter;
   report_to(reporter->get());
+  if (!loggers_) {
+    loggers_ = std::make_unique<RunLoggers>(
+        loggers_of(config_, std::filesystem::absolute(start.folder.path())),
+        [this](const std::string& text) { note(text); });
+  }
   begun_ = true;
   return reporter;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "actors/reward/reward_calls.hpp"
+#include "apps/loggers/run_loggers.hpp"
 #include "apps/session/control_plane.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/run_reporter.hpp"
@@ -73,6 +74,7 @@ class RunLife {
   std::unique_ptr<ControlPlane> plane_;
 
  private:
+  core::Result<void> live();
   bool wait_for_room(const core::Result<void>& outcome);
   void report_to(RunReporter* reporter);
   core::Result<void> open_company(std::uint64_t updates, const store::RunFolder& folder);
@@ -82,6 +84,7 @@ class RunLife {
   actors::FailedUpdate failed_;  // of the last session
   std::mutex mutex_;             // protects the one below
   RunReporter* reporter_ = nullptr;
+  std::unique_ptr<RunLoggers> loggers_;  // last, because it notes
 };
 
 }  // namespace troupe::app

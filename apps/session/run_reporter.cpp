@@ -5,6 +5,7 @@
 #include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
 #include "apps/session/limits.hpp"
+#include "runtime/config/eval_sets.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +22,20 @@ constexpr std::chrono::seconds kTick{1};
 double unix_seconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
+}
+
+// "held-out after 4 updates: greedy 0.500 on 10 problems, 2 more without a score (1.0 s)"
+std::string held_out_line(const actors::EvaluationReport& report, const actors::EvaluatedSet& set) {
+  const std::size_t scored = set.accuracy.size();
+  char figure[32] = "nothing", line[240];
+  if (scored > 0) std::snprintf(figure, sizeof figure, "%.3f", mean_of(set.accuracy));
+  const std::string missing =
+      set.missing == 0 ? "" : ", " + std::to_string(set.missing) + " more without a score";
+  std::snprintf(
+      line, sizeof line, "held-out%s%s after %llu updates: %s %s on %zu problems%s (%.1f s)",
+      set.name.empty() ? "" : " ", set.name.c_str(), static_cast<unsigned long long>(report.done),
+      report.greedy ? "greedy" : "sampled", figure, scored, missing.c_str(), report.seconds);
+  return line;
 }
 
 }  // namespace
@@ -50,6 +65,7 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
   std::unique_ptr<RunReporter> made(
       new RunReporter(std::move(files), config, folder, first, updates, clock, contents));
   made->best_.read(folder.metrics_file());
+  made->truth_.restore(folder);
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
   for (const auto* said : {&start.notes, &notes})
     for (const std::string& note : *said)
@@ -207,6 +223,8 @@ core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
   const std::lock_guard lock(mutex_);
   const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
   TROUPE_TRY(record(row));
+  for (const auto& [name, value] : report.metrics)
+    if (name == "reward/mean") truth_.on_reward(value);
   done_ = report.done;
   progress_.update(row);
   return folder_.check_here();
@@ -214,37 +232,43 @@ core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
 
 core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& report) {
   const std::lock_guard lock(mutex_);
-  const std::size_t scored = report.accuracy.size();
-  const double mean = std::accumulate(report.accuracy.begin(), report.accuracy.end(), 0.0) /
-                      static_cast<double>(scored);
   observe::MetricRow row{report.done, unix_seconds(), {}};
-  if (scored > 0 && report.greedy) row.values.emplace_back("eval/greedy", mean);
-  if (scored > 0 && !report.greedy) {
-    TROUPE_TRY_SET(row.values, sampled_figures(report));
+  std::vector<std::string> alarms;
+  const auto scored = [](const actors::EvaluatedSet& set) { return !set.accuracy.empty(); };
+  if (!report.greedy && std::ranges::any_of(report.sets, scored)) {
+    TROUPE_TRY_SET(row.values, sampled_figures(report, alarms));
   }
-  if (report.missing > 0) {
-    row.values.emplace_back(report.greedy ? "eval/greedy_missing" : "eval/missing",
-                            static_cast<double>(report.missing));
+  for (const actors::EvaluatedSet& set : report.sets) {
+    const std::string own = set.name.empty() ? "eval/" : "eval/" + set.name + "/";
+    if (report.greedy && scored(set))
+      row.values.emplace_back(own + "greedy", mean_of(set.accuracy));
+    if (set.missing > 0) {
+      row.values.emplace_back(own + (report.greedy ? "greedy_missing" : "missing"),
+                              static_cast<double>(set.missing));
+    }
   }
   row.values.emplace_back("time/eval", report.seconds);
   TROUPE_TRY(record(row));
-  char figure[32] = "nothing", line[160];
-  if (scored > 0) std::snprintf(figure, sizeof figure, "%.3f", mean);
-  const std::string missing =
-      report.missing == 0 ? "" : ", " + std::to_string(report.missing) + " more without a score";
-  std::snprintf(line, sizeof line, "held-out after %llu updates: %s %s on %zu problems%s (%.1f s)",
-                static_cast<unsigned long long>(report.done), report.greedy ? "greedy" : "sampled",
-                figure, scored, missing.c_str(), report.seconds);
-  say(line);
+  for (const actors::EvaluatedSet& set : report.sets)
+    say(held_out_line(report, set));
+  for (const std::string& alarm : alarms)
+    say(alarm);
   return {};
 }
 
 // Metrics of the sampled evaluation, whose file the data role has just written.
-core::Result<actors::Metrics> RunReporter::sampled_figures(
-    const actors::EvaluationReport& report) const {
-  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.eval_file(report.done), config_.reward.rule,
-                                            config_.reward.rule_pattern));
-  return evaluation_metrics(problems, config_.eval.pass_score);
+core::Result<actors::Metrics> RunReporter::sampled_figures(const actors::EvaluationReport& report,
+                                                           std::vector<std::string>& alarms) {
+  TROUPE_TRY_ASSIGN(sets, config::eval_sets(config_));
+  AnswerRules rules;
+  for (const config::HeldOutSet& set : sets)
+    rules[set.name] = {set.config.reward.rule, set.config.reward.rule_pattern};
+  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.eval_file(report.done), rules));
+  TROUPE_TRY_ASSIGN(metrics, evaluation_metrics(problems, config_.eval.pass_score));
+  for (const TruthAlarm::Alarm& alarm : truth_.on_evaluation(report.done, problems))
+    alarms.push_back(alarm.text());
+  metrics.emplace_back("alarm/reward_up_truth_down", alarms.empty() ? 0.0 : 1.0);
+  return metrics;
 }
 
 core::Result<void> RunReporter::on_figures(std::uint64_t done,

@@ -8,6 +8,7 @@
 
 #include "actors/controller/run_listener.hpp"
 #include "apps/session/roles/contents.hpp"
+#include "apps/session/truth_alarm.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/clock.hpp"
@@ -104,7 +105,8 @@ class RunReporter final : public actors::RunListener {
               const Hashing& contents);
   core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   core::Result<void> record(const observe::MetricRow& row);
-  core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report) const;
+  core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report,
+                                                std::vector<std::string>& alarms);
   void say(const std::string& text);
   void tick(std::stop_token stop);
 
@@ -118,6 +120,7 @@ class RunReporter final : public actors::RunListener {
   std::string arithmetic_;
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
+  TruthAlarm truth_;
   std::uint64_t done_;
   std::uint64_t logged_;  // updates whose experience log is in log_bytes_, or in a checkpoint
   std::uint64_t log_bytes_ = 0;  // of the updates since the newest checkpoint

@@ -28,13 +28,19 @@ void print_row(const char* name,
 }
 
 void print_evaluations(const store::RunFolder& folder, std::uint64_t updates) {
-  const auto first = read_problem_means(folder.eval_file(0));
-  const auto last = read_problem_means(folder.eval_file(updates));
-  if (!first || !last || first->sampled.size() != last->sampled.size()) return;
-  std::printf("\nheld-out accuracy, %zu problems %15s %8s %9s   %s\n", first->sampled.size(),
-              "before", "after", "change", "95 % interval (paired bootstrap)");
-  print_row("sampled", first->sampled, last->sampled);
-  print_row("greedy", first->greedy, last->greedy);
+  const auto before = read_problem_means(folder.eval_file(0));
+  const auto after = read_problem_means(folder.eval_file(updates));
+  if (!before || !after) return;
+  for (const auto& [set, first] : *before) {
+    const auto last = after->find(set);
+    if (last == after->end() || first.sampled.size() != last->second.sampled.size()) continue;
+    const std::string of = set.empty() ? "" : set + ", ";
+    std::printf("\nheld-out accuracy, %s%zu problems %15s %8s %9s   %s\n", of.c_str(),
+                first.sampled.size(), "before", "after", "change",
+                "95 % interval (paired bootstrap)");
+    print_row("sampled", first.sampled, last->second.sampled);
+    print_row("greedy", first.greedy, last->second.greedy);
+  }
 }
 
 std::vector<ordered_json> metric_rows(const store::RunFolder& folder) {

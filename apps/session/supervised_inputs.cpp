@@ -1,6 +1,8 @@
 #include "apps/session/supervised_inputs.hpp"
 
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/step_marks.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/model/spec.hpp"
@@ -12,8 +14,10 @@ namespace {
 
 using core::ErrorCode;
 
-data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
+core::Result<data::SupervisedColumns> columns_of_config(const config::TrainConfig& config,
+                                                        const text::Tokenizer& tokenizer) {
   data::SupervisedColumns columns;
+  TROUPE_TRY_SET(columns.steps, step_marks(config, tokenizer));
   columns.kind = learn::Chosen<learn::Method>(config::method_names(config.method))->rows;
   columns.input_key = config.data.input_key;
   columns.output_key = config.data.output_key;
@@ -25,6 +29,7 @@ data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
   columns.as_chat = config.data.apply_chat_template;
   columns.every_turn = config.data.multiturn;
   columns.input_template = config.data.input_template;
+  columns.domains = domains_of(config);
   return columns;
 }
 
@@ -38,14 +43,17 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
   data::SupervisedLimits limits;
   limits.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   limits.tokens_max = config.data.max_len;
-  limits.context = spec.context;
+  TROUPE_TRY_SET(limits.context, taught_context(config, spec.context));
   limits.vocab = spec.vocab;
   limits.drop_too_long = config.data.drop_too_long;
   limits.each_file = !config.data.probs.empty();
+  TROUPE_TRY_ASSIGN(columns, columns_of_config(config, tokenizer));
+  if (!training && columns.kind == data::RowKind::kPair)
+    columns.category_key = config.eval.source_key;
   const std::string& files = training ? config.data.dataset : config.eval.dataset;
-  TROUPE_TRY_ASSIGN(
-      rows, data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
-                                          columns_of_config(config), limits, tokenizer, chat));
+  TROUPE_TRY_ASSIGN(rows,
+                    data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
+                                                  columns, limits, tokenizer, chat));
   for (const std::string& note : rows.notes())
     notes.push_back(note);
   std::string note = std::string(training ? "training" : "held-out") +
@@ -81,6 +89,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                             "; both need the same tokenizer");
     }
   }
+  TROUPE_TRY(check_teachers(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;

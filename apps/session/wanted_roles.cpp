@@ -2,6 +2,7 @@
 
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 
 #include <algorithm>
 
@@ -38,10 +39,20 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
   if (has_critic(config)) add_ranks("critic", actors::kCriticRole, config.critic.ranks);
   if (config.method != config::kPpo) return roles;
   for (const RewardPart& part : reward_parts(config)) {
-    const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
+    // What asks others and computes nothing shares a process.
+    const bool computes = !part.folder.empty();
+    std::string node = computes ? "reward-" + part.name : "reward";
+    if (!part.set.empty()) {
+      node = "reward-eval";
+      if (computes) node += "-" + part.set + "-" + part.name;
+    }
     add("reward", part.role, node);
   }
   if (has_reference(config)) add("reference", "reference/0", "reference");
+  for (const TeacherPart& part : teacher_parts(config)) {
+    const std::string number = part.role.substr(part.role.find('/') + 1);
+    add("teacher", part.role, number == "0" ? "teacher" : "teacher-" + number);
+  }
   if (!runs_here(config, "generator")) return roles;
   const bool alone = config.cluster.transport == config::Transport::kLoopback;
   const auto generators = std::max<std::int64_t>(config.rollout.generators, alone ? 1 : 0);
@@ -67,6 +78,7 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   add("critic", has_critic(config), elsewhere(config.critic.ranks));
   if (ppo) add("reward", true);
   add("reference", has_reference(config));
+  add("teacher", ppo && has_teacher(config));
   return kinds;
 }
 

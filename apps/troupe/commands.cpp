@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"train", run_train},
     {"config", run_config},
     {"plan", run_plan},
+    {"pipeline", run_pipeline},
     {"generate", run_generate},
     {"chat", run_chat},
     {"doctor", run_doctor},
@@ -29,6 +30,7 @@ constexpr Command kCommands[] = {
     {"re-weight", run_reweight},
     {"status", run_status},
     {"report", run_report},
+    {"log", run_log},
     {"data", run_data},
     {"version", run_version},
     {"ca", run_ca},
@@ -51,6 +53,7 @@ constexpr const char* kCommandsHelp =
     "  config show [CONFIG.yaml] [...]   all keys with the values that a run would use\n"
     "  config validate CONFIG.yaml [..]  check a configuration and say what it means\n"
     "  plan CONFIG.yaml [--cluster C]    what it takes of each device, and whether that fits\n"
+    "  pipeline FILE.yaml                stages of these commands, with loops; resumable\n"
     "\n"
     "while a run goes on\n"
     "  status --join RUN                 who is in, who plays what, who waits for whom\n"
@@ -60,6 +63,7 @@ constexpr const char* kCommandsHelp =
     "\n"
     "look at runs\n"
     "  report RUN... [--out FILE]        one page of curves, rollouts, events; also of a live run\n"
+    "  log RUN --to wandb                its metrics to wandb, mlflow or trackio\n"
     "\n"
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"

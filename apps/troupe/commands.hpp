@@ -17,10 +17,12 @@ core::Result<void> run_detach(Words words);
 core::Result<void> run_doctor(Words words);
 core::Result<void> run_eval(Words words);
 core::Result<void> run_generate(Words words);
+core::Result<void> run_log(Words words);
 core::Result<void> run_merge_lora(Words words);
 core::Result<void> run_model(Words words);
 core::Result<void> run_node(Words words);
 core::Result<void> run_drain(Words words);  // of `node`
+core::Result<void> run_pipeline(Words words);
 core::Result<void> run_plan(Words words);
 core::Result<void> run_report(Words words);
 core::Result<void> run_reweight(Words words);

@@ -30,6 +30,8 @@ using kernels::cuda::DeviceInfo;
 #define TROUPE_LIMIT(constant, value, shown, unit) {shown, value, unit},
 constexpr core::LimitRow kLimits[] = {
 #include "actors/limits.def"
+#include "apps/loggers/limits.def"
+#include "apps/pipeline/limits.def"
 #include "apps/report/limits.def"
 #include "apps/serving/limits.def"
 #include "apps/session/limits.def"

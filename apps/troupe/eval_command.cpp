@@ -1,10 +1,13 @@
-// `troupe eval`: evaluates a model on held-out problems (pass@k, maj@k), or a reward model on pairs
-// (accuracy). Prints results with 95 % intervals, as a table or JSON. See docs/batch.md.
+// `troupe eval`: evaluates a model on held-out problems (pass@k, maj@k), a reward model on pairs
+// (accuracy), or two models against each other (win rate). Prints a table or JSON. See
+// docs/evaluation.md.
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/session/reward_flags.hpp"
+#include "apps/troupe/batch/baseline.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
+#include "apps/troupe/batch/compare_models.hpp"
 #include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -17,6 +20,7 @@
 #include <charconv>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -29,7 +33,7 @@ using core::Result;
 using Json = nlohmann::ordered_json;
 
 struct EvalOptions {
-  std::string model, ks = "1", source_key = "datasource", answer_pattern, out;
+  std::string model, ks = "1", source_key = "datasource", answer_pattern, out, against;
   std::int64_t samples = 1;
   Placement placement;
   EngineFlags engine;
@@ -39,6 +43,8 @@ struct EvalOptions {
   SamplingFlags sampling;
   RewardFlags reward;
   PairFlags pairs;
+  std::vector<std::string> compared;  // none, or two
+  std::string response_key = "response";
 };
 
 // Parses --k, such as "1,4,8": sorted, without repeats, each from 1 to the samples of a problem.
@@ -75,6 +81,16 @@ class Evaluating {
     if (!options_.pairs.model.empty()) TROUPE_TRY(rate());
     if (!options_.out.empty()) TROUPE_TRY(write());
     return std::move(problems_);
+  }
+
+  // The prompts of all problems, as a baseline names them.
+  std::vector<std::string> prompts() const {
+    std::vector<std::string> out;
+    for (const actors::RewardGroup& group : groups_) {
+      const Json columns = Json::parse(group.columns);
+      out.push_back(columns.value(options_.prompts.input_key, Json()).dump());
+    }
+    return out;
   }
 
  private:
@@ -184,20 +200,41 @@ void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
                 "problems x " + std::to_string(options.samples) + " samples");
 }
 
+Result<void> compare_sides(const EvalOptions& options) {
+  if (!options.model.empty()) {
+    return fail(ErrorCode::kConfig, "troupe eval: --compare names both models; leave --model out");
+  }
+  CompareOptions compare;
+  compare.sides = options.compared;
+  compare.response_key = options.response_key;
+  compare.reward_model = options.pairs.model;
+  compare.source_key = options.source_key;
+  compare.out = options.out;
+  compare.samples = options.samples;
+  compare.json = options.json;
+  return compare_models(compare, options.prompts, options.reward, options.placement, options.engine,
+                        options.sampling);
+}
+
 Result<void> check(const EvalOptions& options) {
   if (options.prompts.data.empty()) {
     return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
   }
-  if (options.model.empty() && !options.pairs.model.empty()) {
-    if (options.reward.given()) {
+  if (options.model.empty() && !options.against.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe eval: --against compares models that sample; give --model");
+  }
+  if (options.model.empty() && (!options.pairs.model.empty() || options.reward.given())) {
+    if (!options.pairs.model.empty() && options.reward.given()) {
       return fail(ErrorCode::kConfig,
-                  "troupe eval: a reward model alone is evaluated on pairs, without --rule, "
-                  "--python and --http; --model names the model to sample");
+                  "troupe eval: one reward is evaluated on pairs: --reward-model or one of --rule, "
+                  "--python, --http and --judge; --model names a model to sample");
     }
     return {};
   }
   if (options.model.empty()) {
-    return fail(ErrorCode::kConfig, "troupe eval: give --model or --reward-model");
+    return fail(ErrorCode::kConfig,
+                "troupe eval: give --model, --compare, or a reward that is evaluated on pairs");
   }
   return options.reward.check_label(options.prompts.label_key);
 }
@@ -216,6 +253,13 @@ Result<void> run_eval(Words words) {
        "for maj@k: group 1 of this expression is the answer, in place of what the rule compares"},
       {"--source-key", &options.source_key, "column that names sets of problems"},
       {"--out", &options.out, "also write samples (or pairs) and scores to this .jsonl file"},
+      {.name = "--compare",
+       .target = &options.compared,
+       .help = "A B: win rate of one against the other; models, run folders or files of responses",
+       .words = 2},
+      {"--response-key", &options.response_key, "of --compare: column of a file's responses"},
+      {"--against", &options.against,
+       "samples of an earlier evaluation (its --out): the paired difference, with an interval"},
       {"--json", &options.json, "one JSON object"},
       {"--device", &options.placement.device, kDeviceHelp},
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
@@ -227,12 +271,16 @@ Result<void> run_eval(Words words) {
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe eval: evaluate a model or a reward model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (!options.compared.empty()) return compare_sides(options);
   TROUPE_TRY(check(options));
   if (options.model.empty()) {
-    return print_pair_accuracy(options.pairs, options.prompts, options.placement,
+    return print_pair_accuracy(options.pairs, options.reward, options.prompts, options.placement,
                                {options.json, options.out, options.source_key});
   }
   TROUPE_TRY_ASSIGN(ks, ks_of(options));
+  std::optional<Baseline> baseline;
+  if (!options.against.empty())
+    TROUPE_TRY_SET(baseline, read_baseline(options.against, options.prompts.input_key));
   TROUPE_TRY_ASSIGN(source, options.reward.source());
   TROUPE_TRY_ASSIGN(dataset, options.prompts.options());
   TROUPE_TRY_ASSIGN(host,
@@ -241,8 +289,14 @@ Result<void> run_eval(Words words) {
                     actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
   for (const std::string& note : prompts->notes())
     std::fprintf(stderr, "%s\n", note.c_str());
-  TROUPE_TRY_ASSIGN(problems, Evaluating(options, *host, *prompts).run(*source));
+  Evaluating evaluating(options, *host, *prompts);
+  TROUPE_TRY_ASSIGN(problems, evaluating.run(*source));
   TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, options.pass_score));
+  if (baseline) {
+    TROUPE_TRY_ASSIGN(figures, differences(problems, evaluating.prompts(), *baseline));
+    auto& all = sets.front().figures;
+    all.insert(all.end(), figures.begin(), figures.end());
+  }
   print(options, sets);
   return {};
 }

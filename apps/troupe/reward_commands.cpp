@@ -2,10 +2,11 @@
 // An attached reward runs in the command's process, or in a background one, until it is detached.
 #include "actors/protocol/reward_formula.hpp"
 #include "actors/reward/queued_reward.hpp"
-#include "actors/reward/rule_reward.hpp"
+#include "actors/reward/rule_workers.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/reward_flags.hpp"
+#include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -34,11 +35,16 @@ struct AttachOptions {
   JoinFlags join;
   std::string name, python, rule, pattern, http_format = "openrlhf", model;
   std::vector<std::string> http;
+  JudgeFlags judge;
   std::int64_t workers = 1;
   std::string normalize = "none", input_key = "input", log, formula;
   std::string device = "cpu";  // where `model` computes
   bool chat = false, background = false;
   double weight = 1, deadline_s = 30;
+  CodeFlags code;
+  ProcessFlags process;
+
+  bool computes() const { return !model.empty() || !process.model.empty(); }
 };
 
 // Checks that the words begin with a kind, of which `reward` is the only one, and drops it.
@@ -78,13 +84,14 @@ Result<void> check_formula(const AttachOptions& options) {
 // The source of scores that the flags name. `team`: computes the scores of --model.
 Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& options,
                                                       core::TeamRunner& team) {
+  TROUPE_TRY(options.judge.check());
   const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
-                    !options.model.empty();
+                    !options.model.empty() + !options.process.model.empty() + options.judge.given();
   if (given != 1) {
     return core::fail(
         ErrorCode::kConfig,
-        "give exactly one of --python FILE, --rule exact|last_number|regex, --http URL, --model "
-        "FOLDER");
+        "give exactly one of --python FILE, --rule exact|last_number|regex|math|code, --http URL, "
+        "--judge URL, --model FOLDER, --process-model FOLDER");
   }
   if (options.normalize != "none" && options.normalize != "stored") {
     return core::fail(ErrorCode::kConfig,
@@ -98,21 +105,25 @@ Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& optio
     TROUPE_TRY_ASSIGN(source, make_model_reward(config, options.model, team));
     return actors::make_queued_reward(std::move(source));
   }
+  if (!options.process.model.empty()) {
+    options.process.fill(config);
+    TROUPE_TRY_ASSIGN(source, make_process_reward(config, team));
+    return actors::make_queued_reward(std::move(source));
+  }
   config.reward.python = options.python;
   config.reward.rule = options.rule;
   config.reward.rule_pattern = options.pattern;
   config.reward.workers = options.workers;
   config.reward.http = split_urls(options.http);
   config.reward.http_format = options.http_format;
+  options.judge.fill(config);
   if (options.http_format != "openrlhf" && options.http_format != "sample") {
     return core::fail(ErrorCode::kConfig, "--http-format: there is no format '" +
                                               options.http_format +
                                               "'; expected openrlhf or sample");
   }
-  if (!options.rule.empty() && !actors::rule_kind(options.rule)) {
-    return core::fail(ErrorCode::kConfig, "--rule: there is no rule '" + options.rule +
-                                              "'; expected exact, last_number, regex");
-  }
+  TROUPE_TRY(check_rule(options.rule));
+  options.code.fill(config);
   return make_reward(config);
 }
 
@@ -164,7 +175,7 @@ Result<NodeEnd> stay(const AttachOptions& options,
 Result<void> attach(const AttachOptions& options, const SayRunning& running) {
   // Rewards other than models do not use the team.
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
-  if (!options.model.empty()) TROUPE_TRY_SET(team, make_team({options.device, 0}));
+  if (options.computes()) TROUPE_TRY_SET(team, make_team({options.device, 0}));
   const core::Failure interrupted =
       core::fail(ErrorCode::kInterrupted,
                  "interrupted; groups that needed reward " + options.name + " are sampled again");
@@ -238,50 +249,57 @@ Result<void> attach_behind(const AttachOptions& options) {
 
 Result<void> run_attach(Words words) {
   AttachOptions options;
-  TROUPE_TRY_ASSIGN(
-      runs,
-      read_flags(
-          "attach",
-          "troupe attach reward: adds a reward to a run that goes on; it "
-          "scores in this process until it is detached, the run ends or "
-          "Ctrl-C, or behind it with --background",
-          {{"--name", &options.name, "name of the reward in the run"},
-           {"--weight", &options.weight, "factor of its score"},
-           {"--formula", &options.formula, "how the run's rewards become one score from then on"},
-           {"--python", &options.python, "file with reward_func"},
-           {"--rule", &options.rule, "exact, last_number or regex"},
-           {"--pattern", &options.pattern, "regular expression of --rule regex"},
-           {"--workers", &options.workers, "of --python: processes that run it", false, 1, 256},
-           {"--http", &options.http, "URL of a reward server; repeated, they share the requests"},
-           {"--http-format", &options.http_format,
-            "of --http: openrlhf (lists), or sample ({prompt, response, label})"},
-           {"--model", &options.model, "folder of a learned reward model"},
-           {"--device", &options.device,
-            "of --model: where it computes, on all cores of the cpu, or on cuda or cuda:N (GPU N)"},
-           {"--normalize", &options.normalize,
-            "of --model: none, or stored (mean and deviation of its config.json)"},
-           {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
-           {"--input-key", &options.input_key,
-            "of --model with chats: column that holds the prompt"},
-           {"--deadline-s", &options.deadline_s, "seconds for the scores of one group", false,
-            0.001, 86400},
-           {"--background", &options.background,
-            "return once the reward is attached; it scores on in a process of its own"},
-           {"--log", &options.log,
-            "of --background: its output; RUN/nodes/attach-NAME.log, else here"}},
-          options, words));
+  std::vector<Flag> own = {
+      {"--name", &options.name, "name of the reward in the run"},
+      {"--weight", &options.weight, "factor of its score"},
+      {"--formula", &options.formula, "how the run's rewards become one score from then on"},
+      {"--python", &options.python, "file with reward_func"},
+      {"--rule", &options.rule, "exact, last_number, regex, math or code"},
+      {"--pattern", &options.pattern, "regular expression of --rule regex"},
+      {"--workers", &options.workers,
+       "of --python and the rules math and code: processes that run it", false, 1, 256},
+      {"--http", &options.http, "URL of a reward server; repeated, they share the requests"},
+      {"--http-format", &options.http_format,
+       "of --http: openrlhf (lists), or sample ({prompt, response, label})"},
+      {"--model", &options.model, "folder of a learned reward model"},
+      {"--device", &options.device,
+       "of --model: where it computes, on all cores of the cpu, or on cuda or cuda:N (GPU N)"},
+      {"--normalize", &options.normalize,
+       "of --model: none, or stored (mean and deviation of its config.json)"},
+      {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
+      {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"},
+      {"--deadline-s", &options.deadline_s, "seconds for the scores of one group", false, 0.001,
+       86400},
+      {"--background", &options.background,
+       "return once the reward is attached; it scores on in a process of its own"},
+      {"--log", &options.log, "of --background: its output; RUN/nodes/attach-NAME.log, else here"}};
+  options.code.add_to(own);
+  options.judge.add_to(own);
+  options.process.add_to(own,
+                         "of --process-model: steps (each score at its step's last token; the "
+                         "default), or one score: last, min, mean, product");
+  TROUPE_TRY_ASSIGN(runs,
+                    read_flags("attach",
+                               "troupe attach reward: adds a reward to a run that goes on; it "
+                               "scores in this process until it is detached, the run ends or "
+                               "Ctrl-C, or behind it with --background",
+                               own, options, words));
   if (!runs) return {};
   TROUPE_TRY(check_name(options));
   TROUPE_TRY(check_formula(options));
   if (!std::isfinite(options.weight) || options.weight == 0) {
     return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
   }
-  if (options.model.empty() && options.device != "cpu") {
-    return core::fail(ErrorCode::kConfig, "--device is read with --model; leave it out");
+  if (!options.computes() && options.device != "cpu") {
+    return core::fail(ErrorCode::kConfig,
+                      "--device is read with --model and --process-model; leave it out");
   }
-  if (options.workers != 1 && options.python.empty()) {
-    return core::fail(ErrorCode::kConfig, "--workers is read with --python; leave it out");
+  if (options.workers != 1 && options.python.empty() && !actors::in_workers(options.rule)) {
+    return core::fail(ErrorCode::kConfig,
+                      "--workers is read with --python and the rules math and code; leave it out");
   }
+  TROUPE_TRY(options.code.check(options.rule));
+  TROUPE_TRY(options.process.check(true));
   if (options.http_format != "openrlhf" && options.http.empty()) {
     return core::fail(ErrorCode::kConfig, "--http-format is read with --http; leave it out");
   }

@@ -1,8 +1,10 @@
 // `troupe score`: scores every response in a file, and writes all rows, the best row of each
 // prompt, pairs, or rows for conditional training. Resumable. See docs/batch.md.
+#include "actors/data/dataset_prompts.hpp"
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/reward_flags.hpp"
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -30,8 +32,16 @@ struct ScoreOptions {
   SelectionKeys keys;
   Placement placement;
   bool best = false, pairs = false, normalise = false, stored = false, overwrite = false;
+  bool drop_empty = false;
+  std::int64_t pairs_of_prompt = 1;
   PromptFlags data;
   RewardFlags reward;
+  ProcessFlags process;
+
+  std::string steps_key() const { return keys.reward + "_steps"; }
+
+  // Without a scorer, rows keep the scores that they have.
+  bool scores() const { return !model.empty() || !process.model.empty() || reward.given(); }
 };
 
 Result<void> check(const ScoreOptions& options) {
@@ -42,15 +52,25 @@ Result<void> check(const ScoreOptions& options) {
     return fail(ErrorCode::kConfig,
                 "troupe score: give at most one of --best-of-n, --pairs and --csft");
   }
+  if (options.pairs_of_prompt > 1 && !options.pairs) {
+    return fail(ErrorCode::kConfig, "troupe score: --pairs-per-prompt goes with --pairs");
+  }
   if (options.normalise && options.csft.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --normalize-reward goes with --csft");
   }
-  if (!options.model.empty() && options.reward.given()) {
+  if (!options.model.empty() + !options.process.model.empty() + options.reward.given() > 1) {
     return fail(ErrorCode::kConfig,
-                "troupe score: give --model (a reward model) or one of --rule, --python, --http");
+                "troupe score: give one of --model (a reward model), --process-model, --rule, "
+                "--python, --http and --judge");
   }
+  TROUPE_TRY(options.process.check(false));
   if (options.stored && options.model.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
+  }
+  if (!options.scores() && !options.best && !options.pairs && options.csft.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe score: give --model or one of --rule, --python, --http; without them rows "
+                "are selected by the scores that they have: --best-of-n, --pairs or --csft");
   }
   return options.reward.check_label(options.data.label_key);
 }
@@ -65,7 +85,7 @@ class Scoring {
     TROUPE_TRY_ASSIGN(settings, settings_of(identity));
     TROUPE_TRY_SET(rows_, data::load_prompts(options_.data.data, prompts.columns));
     TROUPE_TRY(check_rows());
-    TROUPE_TRY_SET(source_, make_source());
+    if (options_.scores()) TROUPE_TRY_SET(source_, make_source());
     TROUPE_TRY_ASSIGN(part, PartFile::open(options_.out, settings, kScoreRows, options_.overwrite));
     TROUPE_TRY(score_rows(part));
     return finish(part);
@@ -80,6 +100,12 @@ class Scoring {
     if (!options_.model.empty()) {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.model));
       settings.emplace_back("--model", model_identity(folder));
+    }
+    if (!options_.process.model.empty()) {
+      TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.process.model));
+      settings.emplace_back("--process-model", model_identity(folder));
+      const PartSettings process = options_.process.settings();
+      settings.insert(settings.end(), process.begin(), process.end());
     }
     const PartSettings data = options_.data.settings();
     TROUPE_TRY_ASSIGN(reward, options_.reward.settings());
@@ -96,8 +122,10 @@ class Scoring {
         return fail(ErrorCode::kData, row.where + ": no text in column '" + options_.keys.response +
                                           "'; set --response-key");
       }
-      if (columns.contains(options_.keys.reward)) {
-        return fail(ErrorCode::kConfig, row.where + " has a column '" + options_.keys.reward +
+      if (!options_.scores()) continue;
+      for (const std::string& key : {options_.keys.reward, options_.steps_key()}) {
+        if (!columns.contains(key)) continue;
+        return fail(ErrorCode::kConfig, row.where + " has a column '" + key +
                                             "' already; name another with --reward-key");
       }
       const bool seen = !row.messages.empty() && !columns.contains("rendered_prompt");
@@ -111,9 +139,21 @@ class Scoring {
   }
 
   Result<std::unique_ptr<actors::RewardSource>> make_source() {
-    if (options_.model.empty()) return options_.reward.source();
+    if (options_.model.empty() && options_.process.model.empty()) return options_.reward.source();
     TROUPE_TRY_SET(team_, make_team(options_.placement));
+    if (!options_.process.model.empty()) return process_source();
     return options_.data.model_source(options_.model, options_.stored, *team_);
+  }
+
+  Result<std::unique_ptr<actors::RewardSource>> process_source() const {
+    TROUPE_TRY_ASSIGN(prompts, options_.data.options());
+    config::TrainConfig config;
+    options_.process.fill(config);
+    if (options_.process.reduce.empty()) config.reward.process.reduce = "min";
+    TROUPE_TRY_ASSIGN(own, process_options(config));
+    own.columns = prompts.columns;
+    own.gives_steps = true;
+    return actors::make_process_reward(std::move(own), *team_);
   }
 
   actors::RewardGroup group_of(const data::PromptRow& row) const {
@@ -122,6 +162,7 @@ class Scoring {
     const bool seen = rendered != columns.end() && rendered->is_string();
     actors::RewardGroup group{seen ? rendered->get<std::string>() : row.prompt, row.label,
                               row.columns_json};
+    if (options_.reward.judge.given()) group.messages = actors::chat_json(row);
     group.samples.push_back({columns[options_.keys.response].get<std::string>()});
     return group;
   }
@@ -131,6 +172,14 @@ class Scoring {
     BatchProgress progress("scored", "rows", next, rows_.size());
     while (next < rows_.size()) {
       const std::size_t end = std::min(next + kScoreRows, rows_.size());
+      if (!source_) {
+        std::string same;
+        for (std::size_t i = next; i < end; ++i)
+          same += json_line(Json::parse(rows_[i].columns_json));
+        TROUPE_TRY(part.append(same, 1));
+        next = end;
+        continue;
+      }
       std::vector<actors::RewardGroup> groups;
       for (std::size_t i = next; i < end; ++i)
         groups.push_back(group_of(rows_[i]));
@@ -155,16 +204,21 @@ class Scoring {
     Json columns = Json::parse(row.columns_json);
     columns[options_.keys.reward] = score.value ? Json(*score.value) : Json(nullptr);
     if (!score.value) columns["reward_error"] = score.cause;
+    for (const actors::StepScore& step : score.steps)
+      columns[options_.steps_key()].push_back(step.score);
     return json_line(columns);
   }
 
   Result<void> finish(PartFile& part) {
     TROUPE_TRY_ASSIGN(lines, part.content());
-    TROUPE_TRY(say_scores(lines));
-    if (!options_.best && !options_.pairs && options_.csft.empty()) return part.finish();
+    if (options_.scores()) TROUPE_TRY(say_scores(lines));
+    if (options_.drop_empty) lines = with_response(lines, options_.keys);
+    if (!options_.best && !options_.pairs && options_.csft.empty())
+      return options_.drop_empty ? part.finish(lines) : part.finish();
     auto selected = options_.best ? best_of_n(lines, options_.keys)
                     : options_.pairs
-                        ? best_against_worst(lines, options_.keys)
+                        ? best_against_worst(lines, options_.keys,
+                                             static_cast<std::uint64_t>(options_.pairs_of_prompt))
                         : conditional_rows(lines, options_.keys, options_.csft, options_.normalise);
     if (!selected) return selected.failure();
     TROUPE_TRY(part.finish(selected->lines));
@@ -225,7 +279,11 @@ Result<void> run_score(Words words) {
       {"--reward-key", &options.keys.reward, "column of the score that is written"},
       {"--best-of-n", &options.best, "keep the best row of each prompt"},
       {"--pairs", &options.pairs, "best against worst of each prompt: chosen and rejected"},
-      {"--csft", &options.csft, "write the score into the prompt, as '<rm_score>: {:.2f}'"},
+      {"--drop-empty", &options.drop_empty, "leave out rows whose response is empty"},
+      {"--pairs-per-prompt", &options.pairs_of_prompt,
+       "with --pairs: the best against so many worse texts", false, 1, 1024},
+      {"--csft", &options.csft,
+       "write scores into the prompt, as '<rm_score>: {:.2f}' or '{COLUMN:.1f}'"},
       {"--normalize-reward", &options.normalise, "with --csft: scores less mean over deviation"},
       {"--stored", &options.stored, "scores less the reward model's own mean over its deviation"},
       {"--overwrite", &options.overwrite, "begin anew, whatever --out holds"},
@@ -233,6 +291,9 @@ Result<void> run_score(Words words) {
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.data.add_to(flags);
   options.reward.add_to(flags);
+  options.process.add_to(flags,
+                         "of --process-model: the score of a response from those of its steps: "
+                         "min (the default), last, mean or product");
   TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe score: score responses", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check(options));

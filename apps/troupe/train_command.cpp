@@ -83,6 +83,18 @@ constexpr Page kPages[] = {
      "Trains a policy on single answers that are good or bad, against a frozen reference and the "
      "mean\n"
      "reward so far. Rows: as for kto.\n"},
+    {"distill", "towards a teacher's distribution over tokens",
+     "Trains a policy on answers, and towards what a frozen teacher (teacher.model_name_or_path) "
+     "would\n"
+     "say at each of their tokens. Rows: as for sft. To learn from a teacher on the policy's own\n"
+     "answers: troupe train ppo with a teacher (docs/distillation.md).\n"},
+    {"prm", "process reward model, from labels of steps",
+     "Trains a model to label each step of a text: at a placeholder (prm.placeholder_token) behind "
+     "the\n"
+     "step it chooses among tokens (prm.reward_tokens). Rows: a text with placeholders "
+     "(data.input_key)\n"
+     "and a list of labels, tokens or probabilities (data.label_key); or prompt, completions and "
+     "labels.\n"},
 };
 
 bool pairs(std::string_view method) {

@@ -31,17 +31,19 @@ std::string key_of(const std::string& entry) {
 }
 
 Result<Setting> setting_of(const std::string& key, const YAML::Node& value) {
+  if (!value.IsScalar() && !value.IsSequence()) return refuse(key, " has no plain value");
   Setting setting{key, {}, value.IsSequence(), "eval.sets"};
   if (value.IsScalar()) setting.values.push_back(value.Scalar());
   for (const YAML::Node& item : value) {  // a scalar has none
     if (!item.IsScalar()) return refuse(key, ": a plain value or a list of them expected");
     setting.values.push_back(item.Scalar());
   }
-  if (!value.IsScalar() && !value.IsSequence()) return refuse(key, " has no plain value");
   return setting;
 }
 
-Result<HeldOutSet> set_of(const TrainConfig& run, const YAML::Node& name, const YAML::Node& entries) {
+Result<HeldOutSet> set_of(const TrainConfig& run,
+                          const YAML::Node& name,
+                          const YAML::Node& entries) {
   if (!name.IsScalar() || !good_name(name.Scalar())) {
     return refuse("a set's name has 1 to ", core::limits::kEvalSetName_bytes_max,
                   " letters, digits, dots, dashes and underscores");
@@ -97,7 +99,8 @@ Result<std::vector<HeldOutSet>> eval_sets(const TrainConfig& config) {
     sets.back().config.eval.sets.clear();
   }
   if (config.eval.sets.size() > core::limits::kEvalSets_max) {
-    return refuse("names ", config.eval.sets.size(), " sets; at most ", core::limits::kEvalSets_max);
+    return refuse("names ", config.eval.sets.size(), " sets; at most ",
+                  core::limits::kEvalSets_max);
   }
   for (const std::string& item : config.eval.sets) {
     TROUPE_TRY_ASSIGN(set, parse_item(config, item));

@@ -55,8 +55,7 @@ int sources_of(const TrainConfig& c) {
 }
 std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +
-         (c.reward.process.model_name_or_path.empty() ? 0 : 1) +
-         (c.reward.judge.empty() ? 0 : 1);
+         (c.reward.process.model_name_or_path.empty() ? 0 : 1) + (c.reward.judge.empty() ? 0 : 1);
 }
 bool names_secret(const Text& place) {
   return (place.starts_with("env:") && place.size() > 4) ||
@@ -113,7 +112,7 @@ std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
   const auto count = static_cast<std::uint64_t>(samples);
   const std::uint64_t tokens = count * static_cast<std::uint64_t>(c.rollout.max_new_tokens);
   return core::group_bytes(static_cast<std::uint64_t>(c.data.prompt_max_len), count, tokens,
-                           tokens * core::kTokenText_bytes);
+                           tokens * core::kTokenText_bytes, teachers_of(c) > 0 ? 3 : 2);
 }
 std::string too_long(const TrainConfig& c, std::int64_t samples) {
   return joined(samples, " samples of ", c.rollout.max_new_tokens, " tokens are a group of ",

@@ -10,12 +10,14 @@ namespace troupe::core {
 // Typical text of one token; used to check a configuration.
 inline constexpr std::uint64_t kTokenText_bytes = 4;
 
-// `tokens` and `text` (bytes) are totals over all samples. Each token has an id and up to three log-probs.
+// `tokens` and `text` (bytes) are totals over all samples. Each token has an id and so many
+// log-probs: two, or three with a teacher.
 constexpr std::uint64_t group_bytes(std::uint64_t prompt_tokens,
                                     std::uint64_t samples,
                                     std::uint64_t tokens,
-                                    std::uint64_t text) {
-  return 512 + prompt_tokens * 4 + samples * 128 + tokens * 16 + text;
+                                    std::uint64_t text,
+                                    std::uint64_t logprobs = 2) {
+  return 512 + prompt_tokens * 4 + samples * 128 + tokens * 4 * (1 + logprobs) + text;
 }
 
 }  // namespace troupe::core

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace troupe::data {
@@ -16,11 +17,24 @@ namespace {
 using Family = std::pair<int, int>;
 using Kind = ArithmeticProblem::Kind;
 
-constexpr int kDigits = 10;
+// The operands of a task.
+int lowest(int digits) {
+  return digits == 1 ? 0 : 10;
+}
+int highest(int digits) {
+  return digits == 1 ? 9 : 99;
+}
+
 constexpr std::uint64_t kShuffleStream = 0x61726974;  // a random stream of this file's own
 
 // The worked examples that every prompt begins with.
-constexpr ArithmeticProblem kExamples[] = {{Kind::kSum, 3, 4}, {Kind::kDifference, 6, 2}};
+constexpr ArithmeticProblem kExamples[][2] = {
+    {{Kind::kSum, 3, 4}, {Kind::kDifference, 6, 2}},
+    {{Kind::kSum, 23, 41, 2}, {Kind::kDifference, 67, 25, 2}}};
+
+std::span<const ArithmeticProblem> examples(int digits) {
+  return kExamples[digits - 1];
+}
 
 std::string question(const ArithmeticProblem& problem) {
   return std::to_string(problem.left) + (problem.kind == Kind::kSum ? " + " : " - ") +
@@ -35,7 +49,9 @@ core::Result<void> write_problems(const std::vector<ArithmeticProblem>& problems
     for (const char c : problem.prompt())
       prompt += c == '\n' ? std::string("\\n") : std::string(1, c);
     text += "{\"prompt\": \"" + prompt + "\", \"answer\": \"" + std::to_string(problem.answer()) +
-            "\", \"kind\": \"" + (problem.kind == Kind::kSum ? "sum" : "difference") + "\"}\n";
+            "\", \"kind\": \"" + (problem.kind == Kind::kSum ? "sum" : "difference") +
+            "\", \"target\": \" " + std::to_string(problem.answer()) + "\", \"question\": \"" +
+            question(problem) + "\"}\n";
   }
   std::FILE* file = std::fopen(path.c_str(), "wb");
   const bool written =
@@ -58,21 +74,21 @@ std::pair<int, int> ArithmeticProblem::family() const {
 
 std::string ArithmeticProblem::prompt() const {
   std::string out;
-  for (const ArithmeticProblem& example : kExamples) {
+  for (const ArithmeticProblem& example : examples(digits)) {
     out += question(example) + " " + std::to_string(example.answer()) + "\n";
   }
   return out + question(*this);
 }
 
-std::vector<ArithmeticProblem> all_arithmetic_problems() {
+std::vector<ArithmeticProblem> all_arithmetic_problems(int digits) {
   std::vector<ArithmeticProblem> out;
   for (const Kind kind : {Kind::kSum, Kind::kDifference}) {
-    for (int left = 0; left < kDigits; ++left) {
-      for (int right = 0; right < kDigits; ++right) {
+    for (int left = lowest(digits); left <= highest(digits); ++left) {
+      for (int right = lowest(digits); right <= highest(digits); ++right) {
         if (kind == Kind::kDifference && right > left) continue;
-        const ArithmeticProblem problem{kind, left, right};
-        const bool shown = std::any_of(
-            std::begin(kExamples), std::end(kExamples),
+        const ArithmeticProblem problem{kind, left, right, digits};
+        const bool shown = std::ranges::any_of(
+            examples(digits),
             [&](const ArithmeticProblem& example) { return example.family() == problem.family(); });
         if (!shown) out.push_back(problem);
       }
@@ -81,11 +97,15 @@ std::vector<ArithmeticProblem> all_arithmetic_problems() {
   return out;
 }
 
-core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed, int held_out_min) {
-  const std::vector<ArithmeticProblem> all = all_arithmetic_problems();
-  if (held_out_min < 1 || static_cast<std::size_t>(held_out_min) > all.size() / 2) {
+core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed,
+                                               int held_out_min,
+                                               int digits,
+                                               int valid_min) {
+  const std::vector<ArithmeticProblem> all = all_arithmetic_problems(digits);
+  const int apart = held_out_min + valid_min;
+  if (held_out_min < 1 || static_cast<std::size_t>(apart) > all.size() / 2) {
     return core::fail(core::ErrorCode::kInvalidArgument,
-                      "held-out problems: " + std::to_string(held_out_min) + " of " +
+                      "held-out problems: " + std::to_string(apart) + " of " +
                           std::to_string(all.size()) + "; expected 1 to " +
                           std::to_string(all.size() / 2));
   }
@@ -94,28 +114,50 @@ core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed, int held_out_
   for (const ArithmeticProblem& problem : all) {
     if (sizes[problem.family()]++ > 0) continue;
     const auto [low, high] = problem.family();
-    (low + high < kDigits ? with_difference : sums_only).push_back({low, high});
+    (low + high <= highest(digits) ? with_difference : sums_only).push_back({low, high});
   }
   core::Rng rng(seed, kShuffleStream);
   core::shuffle(with_difference, rng);
   core::shuffle(sums_only, rng);
 
-  std::set<Family> held;
-  int count = 0;
-  for (std::size_t i = 0; count < held_out_min; ++i) {
+  std::set<Family> held, valid;
+  int held_count = 0, valid_count = 0;
+  for (std::size_t i = 0; held_count < held_out_min || valid_count < valid_min; ++i) {
     for (const auto* families : {&with_difference, &sums_only}) {
-      if (i >= families->size() || count >= held_out_min) continue;
-      held.insert((*families)[i]);
-      count += sizes[(*families)[i]];
+      if (i >= families->size()) continue;
+      const Family& family = (*families)[i];
+      if (held_count < held_out_min) {
+        held.insert(family);
+        held_count += sizes[family];
+      } else if (valid_count < valid_min) {
+        valid.insert(family);
+        valid_count += sizes[family];
+      }
     }
   }
   ArithmeticSplit split;
   for (const ArithmeticProblem& problem : all) {
-    (held.contains(problem.family()) ? split.held_out : split.train).push_back(problem);
+    auto& set = held.contains(problem.family())    ? split.held_out
+                : valid.contains(problem.family()) ? split.valid
+                                                   : split.train;
+    set.push_back(problem);
   }
   core::shuffle(split.train, rng);
   core::shuffle(split.held_out, rng);
+  core::shuffle(split.valid, rng);
   return split;
+}
+
+core::Result<void> take_apart(ArithmeticSplit& split, int count) {
+  const auto whole = std::ssize(split.train);
+  if (count >= whole) {
+    return core::fail(core::ErrorCode::kInvalidArgument,
+                      std::to_string(count) + " problems for SFT of " + std::to_string(whole) +
+                          " for training; give fewer");
+  }
+  split.sft.assign(split.train.end() - count, split.train.end());
+  split.train.resize(static_cast<std::size_t>(whole - count));
+  return {};
 }
 
 core::Result<void> write_arithmetic(const ArithmeticSplit& split,
@@ -127,6 +169,8 @@ core::Result<void> write_arithmetic(const ArithmeticSplit& split,
                                                        error.message() + "; choose another --out");
   }
   TROUPE_TRY(write_problems(split.train, folder / "train.jsonl"));
+  if (!split.valid.empty()) TROUPE_TRY(write_problems(split.valid, folder / "valid.jsonl"));
+  if (!split.sft.empty()) TROUPE_TRY(write_problems(split.sft, folder / "sft.jsonl"));
   return write_problems(split.held_out, folder / "heldout.jsonl");
 }
 

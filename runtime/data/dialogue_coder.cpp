@@ -193,9 +193,13 @@ Result<CodedAnswers> DialogueCoder::plain_answers(const std::string& prompt,
   return split(prompt, wholes, true);
 }
 
-Result<Tokens> DialogueCoder::plain(const std::string& text) const {
+Result<Tokens> DialogueCoder::bare(const std::string& text) const {
   TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));
-  Tokens tokens = std::move(encoded.ids);
+  return std::move(encoded.ids);
+}
+
+Result<Tokens> DialogueCoder::plain(const std::string& text) const {
+  TROUPE_TRY_ASSIGN(tokens, bare(text));
   TROUPE_TRY(end(tokens));
   return tokens;
 }

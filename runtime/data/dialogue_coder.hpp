@@ -56,6 +56,14 @@ class DialogueCoder {
   // Encodes a text and appends the end token.
   core::Result<Tokens> plain(const std::string& text) const;
 
+  // Encodes a text as it is.
+  core::Result<Tokens> bare(const std::string& text) const;
+
+  // The id of a text that is one token (Tokenizer::single).
+  core::Result<std::int32_t> single(const std::string& text) const {
+    return tokenizer_.single(text);
+  }
+
  private:
   struct Span {
     std::size_t begin = 0, end = 0;  // byte offsets of an answer in the rendered text

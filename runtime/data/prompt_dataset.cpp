@@ -14,8 +14,8 @@ using core::Result;
 Result<std::string> label_of(const Json& row, const std::string& key) {
   TROUPE_TRY_ASSIGN(found, column(row, key, "data.label_key"));
   if (found->is_string()) return found->get<std::string>();
-  if (found->is_number() || found->is_boolean()) return found->dump();
-  return bad_row("column '" + key + "' must be text or a number");
+  if (!found->is_null()) return found->dump(-1, ' ', false, Json::error_handler_t::replace);
+  return bad_row("column '" + key + "' is null; give a label, or leave the row out");
 }
 
 Result<void> known_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {

@@ -171,6 +171,9 @@ std::string format_note(const std::string& where,
                         bool as_text,
                         const std::string& what_else) {
   std::string note = where;
+  if (format == RowFormat::kStepwise) {
+    return note + ": rows of steps (`prompt` and `completions`); a placeholder follows each step";
+  }
   if (format == RowFormat::kMessages) note += ": rows of messages";
   if (format == RowFormat::kShareGpt) note += ": ShareGPT rows (conversations of from and value)";
   if (format == RowFormat::kAlpaca) {

@@ -19,6 +19,8 @@ enum class RowFormat {
   kMessages,  // the same, with a list of messages in it
   kShareGpt,
   kAlpaca,
+  kStepwise,  // a prompt, a list of steps and a list of labels, as TRL's process reward trainer has
+              // them
 };
 
 // The contents of a ShareGPT or Alpaca row: a prompt with one answer, or with a pair of answers.

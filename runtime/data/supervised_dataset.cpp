@@ -1,5 +1,6 @@
 #include "runtime/data/supervised_dataset.hpp"
 
+#include "runtime/data/limits.hpp"
 #include "runtime/data/supervised_rows.hpp"
 #include "runtime/data/table_reader.hpp"
 
@@ -25,7 +26,9 @@ class SupervisedLoader {
     return read_table(file, key, [this](const Json& row, const std::string& where) -> Result<bool> {
       TROUPE_TRY_ASSIGN(coded, coded_row(row, columns_, coder_));
       note(coded, where);
+      const std::uint64_t before = out_.rows_.size();
       TROUPE_TRY(add(coded, where));
+      if (out_.rows_.size() > before) TROUPE_TRY(add_category(row, where));
       return !full();
     });
   }
@@ -97,9 +100,35 @@ class SupervisedLoader {
     place.line = std::strtoull(where.c_str() + where.find_last_of(": ") + 1, nullptr, 10);
     place.margin = coded.margin;
     place.desirable = coded.desirable;
+    place.soft = !coded.shares.empty();
+    place.labels = place.soft ? out_.shares_.size() : out_.labels_.size();
+    place.label_count = static_cast<std::uint32_t>(coded.labels.size() + coded.shares.size());
+    out_.labels_.insert(out_.labels_.end(), coded.labels.begin(), coded.labels.end());
+    out_.shares_.insert(out_.shares_.end(), coded.shares.begin(), coded.shares.end());
     place.teacher = coded.teacher;
     out_.learn_.insert(out_.learn_.end(), coded.learn.begin(), coded.learn.end());
     ++out_.file_rows_.back();
+    return {};
+  }
+
+  // Of the row that was added last.
+  Result<void> add_category(const Json& row, const std::string& where) {
+    const auto found = columns_.category_key.empty() ? row.end() : row.find(columns_.category_key);
+    if (found == row.end() || found->is_null()) return {};
+    const std::string name = found->is_string() ? found->get<std::string>() : found->dump();
+    auto& all = out_.categories_;
+    auto place = std::find(all.begin(), all.end(), name);
+    if (place == all.end()) {
+      if (all.size() > limits::kCategories_max || name.size() > limits::kCategory_bytes_max) {
+        return bad_row(where + ": column '" + columns_.category_key + "' names no categories: " +
+                       (name.size() > limits::kCategory_bytes_max
+                            ? "a value of " + std::to_string(name.size()) + " bytes"
+                            : "more than " + std::to_string(limits::kCategories_max) + " values") +
+                       "; name another column, or none, with --eval.source_key");
+      }
+      place = all.insert(all.end(), name);
+    }
+    out_.rows_.back().category = static_cast<std::uint32_t>(place - all.begin());
     return {};
   }
 
@@ -144,7 +173,12 @@ SupervisedDataset SupervisedDataset::of_tokens(std::span<const TokenRow> rows) {
   for (const TokenRow& row : rows) {
     Place& place = out.append(row.prompt, row.answer, row.rejected);
     place.line = out.rows_.size();
-    if (row.prompt.empty() && row.rejected.empty()) {
+    if (!row.learn.empty()) {
+      out.learn_.insert(out.learn_.end(), row.learn.begin(), row.learn.end());
+      place.labels = out.labels_.size();
+      place.label_count = static_cast<std::uint32_t>(row.labels.size());
+      out.labels_.insert(out.labels_.end(), row.labels.begin(), row.labels.end());
+    } else if (row.prompt.empty() && row.rejected.empty()) {
       out.learn_.resize(out.tokens_.size(), 1);
       out.learn_[place.begin] = 0;
     }
@@ -163,9 +197,15 @@ SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
   if (!learn_.empty()) {
     row.learn = std::span<const std::uint8_t>(learn_).subspan(place.begin, place.answer);
   }
+  if (place.soft) {
+    row.shares = std::span<const float>(shares_).subspan(place.labels, place.label_count);
+  } else {
+    row.labels = std::span<const std::int32_t>(labels_).subspan(place.labels, place.label_count);
+  }
   row.margin = place.margin;
   row.desirable = place.desirable;
   row.teacher = place.teacher;
+  row.category = categories_[place.category];
   row.file = files_[place.file];
   row.line = place.line;
   return row;

@@ -1,11 +1,13 @@
 // A tokenised dataset for supervised training: answers and dialogues (sft), texts (pretrain), pairs
-// of a better and a worse answer (rm, dpo, ...), or rated answers (kto). All tokens lie in one
-// array: a row takes 48 bytes, and 4 bytes per token, or 5 with learn flags. Built once, then
-// read-only. Bounds: those of table_reader.hpp, and SupervisedLimits.
+// of a better and a worse answer (rm, dpo, ...), rated answers (kto), or texts with a label for
+// each of their steps (prm). All tokens lie in one array: a row takes 56 bytes, and 4 bytes per
+// token, or 5 with learn flags, and 4 per label. Built once, then read-only. Bounds: those of
+// table_reader.hpp, and SupervisedLimits.
 #pragma once
 
 #include "runtime/core/result.hpp"
 #include "runtime/data/dialogue_coder.hpp"
+#include "runtime/data/domains.hpp"
 
 #include <cstdint>
 #include <span>
@@ -15,7 +17,17 @@
 
 namespace troupe::data {
 
-enum class RowKind { kAnswer, kText, kPair, kRated };
+enum class RowKind { kAnswer, kText, kPair, kRated, kSteps };
+
+// What kSteps reads of a text: the token behind each step, and the tokens that label a step, the
+// best first (empty: any token labels).
+struct StepMarks {
+  std::string placeholder;
+  std::int32_t placeholder_id = -1;
+  std::vector<std::string> rewards;
+  std::vector<std::int32_t> reward_ids;  // one for each of `rewards`
+  std::string separator;                 // between two steps of a row that lists them
+};
 
 struct SupervisedColumns {
   RowKind kind = RowKind::kAnswer;
@@ -24,13 +36,15 @@ struct SupervisedColumns {
   std::string prompt_key;  // for pairs; empty: `prompt`, or both answers hold the whole dialogue
   std::string chosen_key = "chosen";
   std::string rejected_key = "rejected";
-  std::string margin_key;           // for pairs; empty: no margin
-  std::string label_key = "label";  // for rated answers: true for a good one
-  bool as_chat = false;             // render text prompts with the chat template
-  bool every_turn = false;          // learn all assistant turns of a dialogue, not only the last
-  std::string input_template;       // {} is replaced by the prompt; empty: no template
-  std::string domain_key;  // of the column with a row's domain; empty: there is one teacher
-  std::vector<std::string> domains{};  // one for each teacher; `other` as the last takes the rest
+  std::string margin_key;  // for pairs; empty: no margin
+  // For rated answers: true for a good one. For kSteps: a list, a label for each placeholder.
+  std::string label_key = "label";
+  bool as_chat = false;        // render text prompts with the chat template
+  bool every_turn = false;     // learn all assistant turns of a dialogue, not only the last
+  std::string input_template;  // {} is replaced by the prompt; empty: no template
+  StepMarks steps;             // of kSteps
+  Domains domains{};           // which teacher a row has
+  std::string category_key{};  // of the column with a row's category; empty: rows have none
 };
 
 struct SupervisedLimits {
@@ -42,18 +56,20 @@ struct SupervisedLimits {
   bool each_file = false;          // max_samples applies to each file separately
 };
 
-// One row, as views into the dataset. A sequence is a row of kind kAnswer or kText.
+// One row, as views into the dataset. A sequence is a row of kind kAnswer, kText or kSteps.
 struct SupervisedRow {
   std::uint64_t id = 0;                  // the row's index in the dataset
   std::span<const std::int32_t> prompt;  // empty for sequences
   std::span<const std::int32_t> answer;  // the whole sequence, the better answer, the rated answer
   std::span<const std::int32_t> rejected;
-  std::span<const std::uint8_t> learn;  // [answer] for sequences: 1 where the token is learned
+  std::span<const std::uint8_t>
+      learn;  // [answer] for sequences: 1 where the token (of kSteps: a label) is learned
   double margin = 0;
   bool desirable = true;
-  std::string_view file;      // that the row is from
-  std::uint64_t line = 0;     // in it; for .json its item
-  std::uint32_t teacher = 0;  // of the row's domain, by its place in SupervisedColumns::domains
+  std::string_view file;        // that the row is from
+  std::uint64_t line = 0;       // in it; for .json its item
+  std::uint32_t teacher = 0;    // of the row's domain, in the order of SupervisedColumns::domains
+  std::string_view category{};  // of a held-out row; empty: none
   // Of kSteps, one per learned token (a placeholder): the token to choose there or, with soft
   // labels, the probability of the first reward token. One of the two is empty.
   std::span<const std::int32_t> labels;
@@ -65,10 +81,12 @@ struct SupervisedRow {
   std::string where() const;  // "train.jsonl:12"
 };
 
-// A row that is tokenised already: a sequence (`answer` alone, all but its first token learned), or
-// a prompt with one answer or a pair.
+// A row that is tokenised already: a sequence (`answer` alone, all but its first token learned), a
+// prompt with one answer or a pair, or a sequence with labels at the tokens with `learn` set.
 struct TokenRow {
   Tokens prompt, answer, rejected;
+  std::vector<std::uint8_t> learn = {};
+  Tokens labels = {};
 };
 
 class SupervisedDataset {
@@ -77,10 +95,12 @@ class SupervisedDataset {
   static SupervisedDataset of_tokens(std::span<const TokenRow> rows);
 
   // Reads `files`, paths separated by commas; `key` is the setting that holds them. Recognises rows
-  // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText. Null `chat`: the model has
-  // no template. Errors name file and line. kData: a missing column, an empty answer, equal
-  // answers, a row that is too long, a token outside the vocabulary, no rows. kConfig: no chat
-  // template or no end token where a row needs one. kNotFound: no such file.
+  // of messages, ShareGPT and Alpaca (row_format.hpp), except for kText and kSteps. Null `chat`:
+  // the model has no template. Errors name file and line. kData: a missing column, an empty answer,
+  // equal answers, labels that do not fit the placeholders, a row that is too long, a token outside
+  // the vocabulary, more than kCategories_max
+  // categories, no rows. kConfig: no chat template or no end token where a row needs one.
+  // kNotFound: no such file.
   static core::Result<SupervisedDataset> load(const std::string& files,
                                               std::string_view key,
                                               const SupervisedColumns& columns,
@@ -107,17 +127,24 @@ class SupervisedDataset {
     std::uint32_t prompt = 0, answer = 0, rejected = 0;
     std::uint32_t file = 0;
     std::uint64_t line = 0;
+    std::uint64_t labels = 0;  // the first of the row's, in labels_ or, where `soft`, in shares_
+    std::uint32_t label_count = 0;
     double margin = 0;
     bool desirable = true;
+    bool soft = false;
     std::uint32_t teacher = 0;
+    std::uint32_t category = 0;  // place in categories_
   };
   // Appends the tokens to tokens_ and a row to rows_; the caller fills in the rest of the row.
   Place& append(const Tokens& prompt, const Tokens& answer, const Tokens& rejected);
 
   std::vector<std::int32_t> tokens_;
   std::vector<std::uint8_t> learn_;  // one flag per token; empty if rows are not sequences
+  std::vector<std::int32_t> labels_;
+  std::vector<float> shares_;
   std::vector<Place> rows_;
   std::vector<std::string> files_;
+  std::vector<std::string> categories_ = {""};  // the first: none
   std::vector<std::uint64_t> file_rows_;
   std::uint64_t dropped_ = 0;
   std::vector<std::string> notes_;

@@ -1,5 +1,7 @@
 #include "runtime/data/supervised_rows.hpp"
 
+#include "runtime/data/step_rows.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -43,6 +45,7 @@ class RowCoder {
       : columns_(columns), coder_(coder) {}
 
   Result<CodedRow> code(const Json& row) const {
+    if (columns_.kind == RowKind::kSteps) return step_row(row, columns_, coder_);
     if (columns_.kind != RowKind::kText) {
       const bool pair = columns_.kind == RowKind::kPair;
       const RowFormat format = format_of(row, pair ? columns_.prompt_key : columns_.input_key);
@@ -56,6 +59,7 @@ class RowCoder {
       case RowKind::kPair:
         return pair_row(row);
       case RowKind::kRated:
+      case RowKind::kSteps:
         break;
     }
     return rated_row(row);
@@ -335,7 +339,10 @@ class RowCoder {
 Result<CodedRow> coded_row(const Json& row,
                            const SupervisedColumns& columns,
                            const DialogueCoder& coder) {
-  return RowCoder(columns, coder).code(row);
+  TROUPE_TRY_ASSIGN(teacher, teacher_of_row(columns.domains, row));
+  TROUPE_TRY_ASSIGN(coded, RowCoder(columns, coder).code(row));
+  coded.teacher = teacher;
+  return coded;
 }
 
 }  // namespace troupe::data

@@ -9,10 +9,12 @@
 namespace troupe::data {
 
 struct CodedRow {
-  Tokens prompt;                    // empty for sequences (kAnswer and kText)
+  Tokens prompt;                    // empty for sequences (kAnswer, kText and kSteps)
   Tokens answer;                    // the whole sequence, the better answer or the rated answer
   Tokens rejected;                  // pairs only
   std::vector<std::uint8_t> learn;  // sequences only: [answer], 1 where the token is learned
+  Tokens labels;                    // kSteps: as SupervisedRow has them
+  std::vector<float> shares;
   double margin = 0;
   bool desirable = true;
   std::uint32_t teacher = 0;
@@ -20,6 +22,9 @@ struct CodedRow {
   // Pairs only: the prompt comes from the column `prompt`, which no setting names.
   bool found_prompt = false;
 };
+
+// Domains::teacher_of of a row that is parsed already.
+core::Result<std::uint32_t> teacher_of_row(const Domains& domains, const Json& row);
 
 // Errors name the column, not the row.
 core::Result<CodedRow> coded_row(const Json& row,

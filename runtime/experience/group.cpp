@@ -5,7 +5,7 @@ namespace troupe::experience {
 core::Result<void> check_delivered(const Trajectory& sample) {
   const std::size_t tokens = sample.tokens.size();
   const bool raw = sample.reference.empty() && sample.teacher.empty() && sample.values.empty() &&
-                   !sample.score;
+                   !sample.score && sample.steps.empty();
   if (!raw) return core::fail(core::ErrorCode::kData, "a sample that was scored already");
   if (tokens > 0 && sample.behaviour.size() == tokens && sample.versions.size() == tokens)
     return {};

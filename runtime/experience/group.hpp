@@ -40,9 +40,9 @@ struct Trajectory {
   std::optional<double> score;    // the rewards that score whole samples, as one; before shaping
   std::vector<StepReward> steps;  // by token; empty without a process reward model
 
-  // Of a scored sample: its score and the rewards of its steps together.
+  // Its score, if it has one, and the rewards of its steps together.
   double total() const {
-    double sum = *score;
+    double sum = score.value_or(0.0);
     for (const StepReward& step : steps)
       sum += step.reward;
     return sum;

@@ -24,6 +24,7 @@ struct UpdateArrays {
   std::vector<double> logprobs;            // at the update's start: l_p
   std::vector<double> sampled_logprobs;    // when sampled: l_mu
   std::vector<double> reference_logprobs;  // of the reference model
+  std::vector<double> teacher_logprobs;    // of the teacher
   std::vector<double> versions;            // of the weights that sampled the token
   std::vector<double> values;              // of the critic
 };

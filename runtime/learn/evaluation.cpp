@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,6 +82,29 @@ core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
                       "a bootstrap needs at least one value and 100 resamples");
   }
   return percentile_interval(values, resamples, seed);
+}
+
+std::optional<Interval> bootstrap(
+    std::size_t problems,
+    const std::function<std::optional<double>(std::span<const std::size_t> drawn)>& of,
+    int resamples,
+    std::uint64_t seed) {
+  std::vector<std::size_t> drawn(problems);
+  std::iota(drawn.begin(), drawn.end(), std::size_t{0});
+  const auto value = of(drawn);
+  if (!value) return std::nullopt;
+  core::Rng rng(seed);
+  std::vector<double> values = {*value};
+  for (int i = 0; i < resamples; ++i) {
+    for (std::size_t& one : drawn)
+      one = static_cast<std::size_t>(rng.next_below(problems));
+    if (const auto again = of(drawn)) values.push_back(*again);
+  }
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double quantile) {
+    return values[static_cast<std::size_t>(quantile * static_cast<double>(values.size() - 1))];
+  };
+  return Interval{*value, at(0.025), at(0.975)};
 }
 
 double pass_at_k(std::int64_t n, std::int64_t right, std::int64_t k) {

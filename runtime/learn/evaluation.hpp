@@ -5,6 +5,8 @@
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +33,15 @@ core::Result<Interval> paired_bootstrap(const std::vector<double>& before,
 core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
                                       int resamples,
                                       std::uint64_t seed);
+
+// A statistic of problems with its 95 % bootstrap percentile interval; `of` is given the indices of
+// drawn problems. Draws without a value (of a constant, a correlation is none) are left out.
+// nullopt: the problems themselves have none.
+std::optional<Interval> bootstrap(
+    std::size_t problems,
+    const std::function<std::optional<double>(std::span<const std::size_t> drawn)>& of,
+    int resamples,
+    std::uint64_t seed);
 
 // The chance that at least one of k samples is right, from `right` of `n` samples of a problem: the
 // unbiased estimator 1 - C(n - right, k) / C(n, k) of Chen et al. 2021 ("Evaluating Large Language

@@ -17,8 +17,7 @@ bool all_finite(const std::vector<float>& values) {
 core::Result<void> check_sample(const experience::Trajectory& sample,
                                 const std::string& name,
                                 core::Version version,
-                                bool needs_reference,
-                                bool needs_values) {
+                                const ExperienceNeeds& needs) {
   const std::size_t count = sample.tokens.size();
   const auto wrong = [&](const char* what, std::size_t found) {
     return core::fail(ErrorCode::kInvalidArgument, name + " has " + std::to_string(found) + " " +
@@ -27,17 +26,26 @@ core::Result<void> check_sample(const experience::Trajectory& sample,
   };
   if (sample.behaviour.size() != count) return wrong("log-probs", sample.behaviour.size());
   if (sample.versions.size() != count) return wrong("versions", sample.versions.size());
-  if (needs_reference && sample.reference.size() != count) {
+  if (needs.reference && sample.reference.size() != count) {
     return wrong("reference log-probs", sample.reference.size());
   }
-  if (needs_values && sample.values.size() != count) return wrong("values", sample.values.size());
-  if (needs_values && !all_finite(sample.values)) {
+  if (needs.teacher && sample.teacher.size() != count) {
+    return wrong("log-probs of the teacher", sample.teacher.size());
+  }
+  if (needs.values && sample.values.size() != count) return wrong("values", sample.values.size());
+  if (needs.values && !all_finite(sample.values)) {
     return core::fail(ErrorCode::kNumeric, name + " has a value that is not a finite number");
   }
-  if (!all_finite(sample.behaviour) || (needs_reference && !all_finite(sample.reference))) {
+  if (!all_finite(sample.behaviour) || (needs.reference && !all_finite(sample.reference)) ||
+      (needs.teacher && !all_finite(sample.teacher))) {
     return core::fail(ErrorCode::kNumeric, name + " has a log-prob that is not a finite number");
   }
   if (!sample.score) return core::fail(ErrorCode::kInvalidArgument, name + " has no score");
+  for (const experience::StepReward& step : sample.steps) {
+    if (step.token < count && std::isfinite(step.reward)) continue;
+    return core::fail(ErrorCode::kInvalidArgument,
+                      name + " has the reward of a step at none of its tokens, or not a number");
+  }
   if (count > 0 && sample.versions.newest() > version) {
     return core::fail(ErrorCode::kInvalidArgument,
                       name + " has a token of version " + std::to_string(sample.versions.newest()) +
@@ -50,8 +58,7 @@ core::Result<void> check_sample(const experience::Trajectory& sample,
 
 core::Result<Staleness> check_experience(const std::vector<experience::Group>& groups,
                                          core::Version version,
-                                         bool needs_reference,
-                                         bool needs_values) {
+                                         const ExperienceNeeds& needs) {
   Staleness staleness;
   double ages = 0, tokens = 0;
   for (const experience::Group& group : groups) {
@@ -59,7 +66,7 @@ core::Result<Staleness> check_experience(const std::vector<experience::Group>& g
       const experience::Trajectory& sample = group.samples[i];
       const std::string name =
           "sample " + std::to_string(i) + " in the group of " + experience::name_of(group.ticket);
-      TROUPE_TRY(check_sample(sample, name, version, needs_reference, needs_values));
+      TROUPE_TRY(check_sample(sample, name, version, needs));
       for (const auto& run : sample.versions.runs()) {
         ages += static_cast<double>(version - run.version) * static_cast<double>(run.count);
         staleness.max = std::max(staleness.max, version - run.version);

@@ -19,13 +19,17 @@ struct Staleness {
   bool on_policy() const { return max == 0; }
 };
 
+// What a sample must have beside its tokens, their log-probs and a score.
+struct ExperienceNeeds {
+  bool reference = false, teacher = false, values = false;
+};
+
 // `version` is that of the weights at the update's start. Errors, naming group and sample:
 // kInvalidArgument (a list without exactly one entry per token, a newer version than `version`, no
-// score, needed reference log-probs or values that are missing), kNumeric (a recorded log-prob or
-// value that is not finite).
+// score, needed log-probs of frozen models or values that are missing), kNumeric (a recorded
+// log-prob or value that is not finite).
 core::Result<Staleness> check_experience(const std::vector<experience::Group>& groups,
                                          core::Version version,
-                                         bool needs_reference,
-                                         bool needs_values = false);
+                                         const ExperienceNeeds& needs);
 
 }  // namespace troupe::learn

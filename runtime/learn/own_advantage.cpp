@@ -25,7 +25,7 @@ UpdateArrays arrays_of(const UpdateContext& update) {
     arrays.update = group.ticket.update;
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
       const experience::Trajectory& sample = group.samples[i];
-      arrays.scores.push_back(*sample.score);
+      arrays.scores.push_back(sample.total());
       arrays.groups.push_back(number);
       arrays.lengths.push_back(static_cast<double>(sample.tokens.size()));
       arrays.truncated.push_back(sample.truncated() ? 1 : 0);
@@ -34,6 +34,7 @@ UpdateArrays arrays_of(const UpdateContext& update) {
                  update.scored.empty() ? sample.behaviour : update.scored[index][i]);
       append_all(arrays.sampled_logprobs, sample.behaviour);
       append_all(arrays.reference_logprobs, sample.reference);
+      append_all(arrays.teacher_logprobs, sample.teacher);
       append_all(arrays.versions, sample.versions);
       append_all(arrays.values, sample.values);
     }

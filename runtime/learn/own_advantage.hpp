@@ -1,5 +1,5 @@
 // The step of an update at which a user's own advantages take the place of the estimator's
-// (docs/algorithms.md, "From scores to advantages", step 8). On the trainer's thread.
+// (docs/algorithms.md, "From scores to advantages", step 9). On the trainer's thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -56,7 +56,7 @@ double mean_score(const std::vector<experience::Group>& groups) {
   double sum = 0, count = 0;
   for (const std::size_t index : by_ticket(groups)) {
     for (const experience::Trajectory& sample : groups[index].samples) {
-      sum += *sample.score;
+      sum += sample.total();
       ++count;
     }
   }
@@ -84,6 +84,10 @@ core::Result<void> plan_learning(const TrainerSettings& settings, UpdateContext&
   return check_pairs(update.groups, settings.batch.micro_tokens_max);
 }
 
+ExperienceNeeds needs_of(const AlgoSettings& algo) {
+  return {algo.needs_reference(), algo.needs_teacher(), algo.estimator->has_critic};
+}
+
 }  // namespace
 
 core::Result<void> check_settings(const TrainerSettings& settings) {
@@ -104,8 +108,7 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
                                            RankGroup* ranks) {
   const AlgoSettings& algo = settings.algo;
   UpdateContext update;
-  TROUPE_TRY_SET(update.staleness, check_experience(groups, start, algo.needs_reference(),
-                                                    algo.estimator->has_critic));
+  TROUPE_TRY_SET(update.staleness, check_experience(groups, start, needs_of(algo)));
   update.groups = std::move(groups);
   update.start = start;
   update.score = mean_score(update.groups);
@@ -124,6 +127,7 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
   update.advantages = std::move(found.tokens);
   update.returns = std::move(found.returns);
   update.kl_of_sample = found.kl_of_sample;
+  update.kl_teacher = found.kl_teacher;
   if (algo.own_advantage) TROUPE_TRY(apply_own_advantage(settings.advantage.get(), ranks, update));
   if (algo.objective->pairs) {
     keep_best_and_worst(update.groups, update.advantages, update.scored);

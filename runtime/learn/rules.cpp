@@ -50,6 +50,10 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
     return refuse("algo.kl.use_loss",
                   how + " has one advantage a sample: give --algo.kl.per_sample true too");
   }
+  if (algo.needs_teacher() && (objective.sample_ratio || objective.pairs)) {
+    return refuse("algo.objective", "a teacher gives an advantage to each token, and " + how +
+                                        " reads one a sample: give ppo, decoupled or reinforce");
+  }
   if (algo.own_advantage && objective.pairs) {
     return refuse("algo.advantage_file", "gives advantages, which " + how +
                                              " does not read: give another --algo.objective");

@@ -39,6 +39,7 @@ struct AlgoSettings {
   bool own_advantage = false;  // TrainerSettings::advantage replaces the estimator's advantages
 
   RewardShaping shaping;
+  bool compares_steps = true;  // the group step is taken over steps, too (reward.process.baseline)
   double reward_clip_low = -10, reward_clip_high = 10;
   Chosen<ClipOrder> clip_order = "troupe";
 
@@ -62,12 +63,16 @@ struct AlgoSettings {
   double kl_horizon = 10000;   // samples over which kl_coef is steered
   double kl_stop = 0.0;        // KL to the anchor that ends an update's steps; 0 = never
 
+  double teacher_coef = 0.0;  // of log p_teacher - l_mu in the advantages; 0 = no teacher
+  double reward_coef = 1.0;   // of the rewards' advantages beside that
+
   std::int64_t samples_per_prompt = 0;  // 0: not known
   double temperature = 1.0;             // of sampling; log-probs are of logits / temperature
   double entropy_coef = 0.0;
 
   bool kl_in_reward() const { return kl_coef != 0 && !kl_in_loss; }
   bool needs_reference() const { return kl_coef != 0 || objective->pairs; }
+  bool needs_teacher() const { return teacher_coef != 0; }
 };
 
 // Returns the first rule that a combination of settings breaks, or nothing. All rules between

@@ -15,7 +15,7 @@ namespace {
 
 using core::ErrorCode;
 
-// Runs steps 1 to 7 of docs/algorithms.md, "From scores to advantages", over one update.
+// Runs steps 1 to 8 of docs/algorithms.md, "From scores to advantages", over one update.
 class Chain {
  public:
   Chain(const AlgoSettings& algo,
@@ -40,6 +40,7 @@ class Chain {
     if (samples_ > 0) result_.kl_of_sample = kl_sum_ / samples;
     if (algo_.estimator->rescales) rescale_all();
     if (algo_.estimator->whitens) whiten_all();
+    if (algo_.needs_teacher()) add_teacher();
     return std::move(result_);
   }
 
@@ -56,6 +57,9 @@ class Chain {
       if (count == 0) return refuse("no tokens; unfinished samples must be left out");
       if (algo_.estimator->has_critic && sample.values.size() != count) {
         return refuse("not one value of the critic per token");
+      }
+      if (algo_.needs_teacher() && sample.teacher.size() != count) {
+        return refuse("not one log-prob of the teacher per token");
       }
       if (algo_.kl_coef != 0 && sample.reference.size() != count) {
         return refuse("not one reference log-prob per token");
@@ -94,6 +98,32 @@ class Chain {
     return kl;
   }
 
+  // Adds the rewards of the group's steps at their tokens; compared with each other where the
+  // estimator compares samples. Returns whether any of them is not 0.
+  core::Result<bool> add_steps(const experience::Group& group,
+                               std::vector<std::vector<double>>& rewards) const {
+    std::vector<double> steps;
+    for (const experience::Trajectory& sample : group.samples) {
+      for (const experience::StepReward& step : sample.steps)
+        steps.push_back(step.reward);
+    }
+    if (algo_.compares_steps && algo_.estimator->compares_samples()) {
+      const std::vector<double> ones(steps.size(), 1.0);
+      if (steps.size() < 2) {
+        steps.assign(steps.size(), 0.0);
+      } else {
+        TROUPE_TRY_SET(steps, group_advantages(algo_.estimator, {steps, ones},
+                                               "the steps of " + name_of(group.ticket)));
+      }
+    }
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < group.samples.size(); ++i) {
+      for (const experience::StepReward& step : group.samples[i].steps)
+        rewards[i][step.token] += steps[next++];
+    }
+    return std::any_of(steps.begin(), steps.end(), [](double step) { return step != 0; });
+  }
+
   core::Result<void> group_step(std::size_t index) {
     const experience::Group& group = groups_[index];
     std::vector<double> scores, tokens;
@@ -119,8 +149,9 @@ class Chain {
     }
     TROUPE_TRY_ASSIGN(stepped, group_advantages(algo_.estimator, {scores, tokens},
                                                 experience::name_of(group.ticket)));
+    TROUPE_TRY_ASSIGN(steps_differ, add_steps(group, rewards));
     const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
-    if (*low != *high) differing_ += scores.size();
+    if (*low != *high || steps_differ) differing_ += scores.size();
     for (std::size_t i = 0; i < stepped.size(); ++i) {
       rewards[i].back() += algo_.clip_order->after_group_step ? clipped(stepped[i]) : stepped[i];
       estimate(index, i, rewards[i]);
@@ -189,6 +220,27 @@ class Chain {
     }
   }
 
+  // The reverse KL to the teacher as one advantage a token. Nothing of later tokens: a token's own
+  // log-ratio is what its choice changes at its place.
+  void add_teacher() {
+    double kl = 0, tokens = 0;
+    for (const std::size_t index : order_) {
+      for (std::size_t i = 0; i < result_.tokens[index].size(); ++i) {
+        const experience::Trajectory& sample = groups_[index].samples[i];
+        std::vector<double>& advantages = result_.tokens[index][i];
+        for (std::size_t t = 0; t < advantages.size(); ++t) {
+          const double over =
+              static_cast<double>(sample.teacher[t]) - static_cast<double>(sample.behaviour[t]);
+          const double bounded = std::clamp(over, -kTeacherLogRatio_max, kTeacherLogRatio_max);
+          advantages[t] = algo_.reward_coef * advantages[t] + algo_.teacher_coef * bounded;
+          kl -= over;
+          ++tokens;
+        }
+      }
+    }
+    if (tokens > 0) result_.kl_teacher = kl / tokens;
+  }
+
   const AlgoSettings& algo_;
   const std::vector<experience::Group>& groups_;
   const TokenTable<float>& scored_;
@@ -197,7 +249,8 @@ class Chain {
   UpdateAdvantages result_;
   double kl_sum_ = 0;
   std::int64_t samples_ = 0;
-  std::size_t differing_ = 0;  // samples of groups whose scores are not all equal
+  std::size_t differing_ =
+      0;  // samples of groups whose scores, or scores of steps, are not all equal
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Turns the scores of an update's samples into one advantage per token, in the order of
 // docs/algorithms.md, "From scores to advantages": normaliser, length shaping, clip, KL in the
-// reward, group step, estimator, whitening. Sums run in ticket order, whatever the order of
-// arrival. Plain C++ on doubles, on the trainer's thread.
+// reward, group step, rewards of steps, estimator, whitening, teacher. Sums run in ticket order,
+// whatever the order of arrival. Plain C++ on doubles, on the trainer's thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -20,7 +20,11 @@ struct UpdateAdvantages {
   TokenTable<double> tokens;  // the advantages
   TokenTable<float> returns;  // the critic's value targets; empty without a critic
   double kl_of_sample = 0;    // mean over samples of their summed KL; 0 if algo.kl_coef is 0
+  double kl_teacher = 0;      // mean over tokens of l_mu - log p_teacher; 0 without a teacher
 };
+
+// Bound of log p_teacher - l_mu in an advantage, both ways, as of the KL in the reward.
+inline constexpr double kTeacherLogRatio_max = 10;
 
 // l_p - l of each token of sample `sample` in group `group`. l_p, the log-probs at the update's
 // start, are those in `scored`, or the behaviour log-probs if `scored` is empty; l is `logprobs`.

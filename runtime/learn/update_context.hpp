@@ -30,6 +30,7 @@ struct UpdateContext {
   Staleness staleness = {};
   double score = 0;         // mean over the samples, before shaping
   double kl_of_sample = 0;  // mean over the samples of their summed KL; 0 if algo.kl_coef is 0
+  double kl_teacher = 0;    // mean over the tokens of l_mu - log p_teacher
   TokenTable<double> advantages;
   TokenTable<float> returns = {};  // the critic's value targets; empty without a critic
   UpdatePlan plan;

@@ -68,6 +68,7 @@ UpdateReport update_report(const TrainerSettings& settings,
     rows.emplace_back("kl/coef", settings.algo.kl_coef);
     rows.emplace_back("kl/sample", update.kl_of_sample);
   }
+  if (settings.algo.needs_teacher()) rows.emplace_back("kl/teacher", update.kl_teacher);
   rows.emplace_back("async/staleness_mean", update.staleness.mean);
   rows.emplace_back("async/staleness_max", static_cast<double>(update.staleness.max));
   rows.emplace_back("policy/zero_advantage_share", zero_share(update.advantages));

@@ -39,6 +39,9 @@ struct Chunk {
   float* entropy() const {
     return call.scratch.wants_entropy ? call.scratch.entropy.data() + begin : nullptr;
   }
+  HeadDivergence::Chunk teacher_chunk() const {
+    return {begin, rows, first_logits, logits_ld(spec())};
+  }
   // The targets of the chunk's rows.
   kernels::VocabTargets targets() const {
     const kernels::VocabTargets& all = call.scratch.placed;
@@ -112,7 +115,12 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
       ops().gemm(gemm, {0, chunk.rows}, {block * kPanelsOfBlock, kernels::panels_of(column_end)});
       cap_logits(spec, chunk.first_logits + column, chunk.rows, ld, column_end - column);
     }
+    const bool diverges = scratch.divergence.on();
+    if (diverges) scratch.divergence.gradient(chunk.teacher_chunk(), {block, end});
     ops().vocab_grad(gradient, {0, chunk.rows}, {block, end});
+    if (diverges) {
+      scratch.divergence.add(chunk.teacher_chunk(), {block, end}, chunk.first_logits);
+    }
   }
   pack_input(team, {chunk.head_in(), chunk.rows, spec.hidden, spec.hidden},
              scratch.packed_rows.data());
@@ -174,6 +182,7 @@ void HeadScratch::prepare(core::TeamRunner& team,
   lse.reserve_discard(rows, memory);
   entropy.reserve_discard(wants_entropy ? rows : 0, memory);
   logprobs.reserve_discard(targets->size(), memory);
+  divergence.prepare(team, spec, request.teacher, rows, chunk_rows);
   if (!request.backward) return;
   dlogprobs.reserve_discard(targets->size(), memory);
   dentropies.reserve_discard(wants_entropy ? targets->size() : 0, memory);
@@ -202,6 +211,21 @@ void HeadScratch::set_gradients(const float* of_logprobs, const float* of_entrop
   if (has_dentropies) dentropies.upload({of_entropies, count});
 }
 
+std::vector<DivergenceRow> HeadScratch::divergences() const {
+  std::vector<DivergenceRow> by_target;
+  by_target.reserve(targets->row.size());
+  for (const std::int32_t row : targets->row)
+    by_target.push_back(divergence.rows()[static_cast<std::size_t>(row)]);
+  return by_target;
+}
+
+void HeadScratch::set_divergence_gradients(const float* of_divergences) {
+  std::vector<float> by_row(divergence.rows().size());
+  for (std::size_t i = 0; of_divergences != nullptr && i < targets->row.size(); ++i)
+    by_row[static_cast<std::size_t>(targets->row[i])] += of_divergences[i];
+  divergence.set_gradients(std::move(by_row));
+}
+
 // If there are places for all chunks, each has its own. Otherwise only the last chunks do, and the
 // others share place 0.
 std::int64_t HeadScratch::place(std::int64_t chunk) const {
@@ -216,6 +240,7 @@ void head_logprobs(Team team, const HeadCall& call) {
                  logits_ld(spec), call.scratch.inv_temperature.data(),
                  call.scratch.block_max.data(), call.scratch.block_sum.data());
     finish_rows(team, chunk);
+    if (call.scratch.divergence.on()) call.scratch.divergence.measure(team, chunk.teacher_chunk());
     team.barrier();
   });
 }

@@ -11,6 +11,7 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/placed_lists.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/model/divergence.hpp"
 #include "runtime/model/forward.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/params.hpp"
@@ -43,6 +44,7 @@ struct HeadRequest {
   bool backward = false;  // a backward pass follows
   // How many floats the logits may take. The room for one chunk is taken in any case.
   std::int64_t logits_max = 0;
+  const TeacherRows* teacher = nullptr;  // measure the divergence from it too
 };
 
 struct HeadScratch {
@@ -57,6 +59,7 @@ struct HeadScratch {
   core::Buffer<float> inv_temperature;  // the same value for every row of a chunk
   const TokenTargets* targets = nullptr;
   bool wants_entropy = false;
+  HeadDivergence divergence;     // from the teacher, if there is one
   kernels::VocabTargets placed;  // the targets by row, in the team's memory
   std::vector<ProductScratch> products;
   // Call it outside parallel regions, before the passes.
@@ -66,6 +69,10 @@ struct HeadScratch {
   void results(std::span<float> logprobs_out, std::span<float> entropies_out);
   // Sets the gradients of the loss with respect to log-probs and entropies, by target (null: none).
   void set_gradients(const float* of_logprobs, const float* of_entropies);
+  // The divergences of the targets' rows, and whether the teacher agrees there; then the gradient
+  // of the loss with respect to the divergences. By target; with a teacher.
+  std::vector<DivergenceRow> divergences() const;
+  void set_divergence_gradients(const float* of_divergences);
   // Where in `logits` a chunk's logits are (0 <= place < places), and whether they stay there until
   // the backward pass.
   std::int64_t place(std::int64_t chunk) const;

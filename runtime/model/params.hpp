@@ -105,6 +105,8 @@ class ParamStore {
     spec_.score_mean = mean;
     spec_.score_std = std;
   }
+  // The text that save_model writes as config.json.
+  void set_config_json(std::string text) { spec_.config_json = std::move(text); }
   const ParamLayout& layout() const { return *layout_; }
   const std::shared_ptr<const ParamLayout>& shared_layout() const { return layout_; }
   float* data() { return data_.data(); }

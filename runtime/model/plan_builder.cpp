@@ -134,7 +134,32 @@ void PlanBuilder::add(std::span<const std::int32_t> tokens, std::span<const std:
   while (rows > 0 && learn[rows - 1] == 0)
     --rows;
   if (rows < 2) return;
-  --rows;
+  add_sequence(tokens, rows - 1, [&](std::size_t i) {
+    if (learn[i + 1] == 0) return;
+    add_target(narrow(std::ssize(plan_.logit_rows)), tokens[i + 1]);
+    plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
+  });
+}
+
+void PlanBuilder::add(std::span<const std::int32_t> tokens,
+                      std::span<const std::uint8_t> learn,
+                      std::span<const std::int32_t> choices) {
+  std::size_t rows = tokens.size();
+  while (rows > 0 && learn[rows - 1] == 0)
+    --rows;
+  if (rows == 0) return;
+  add_sequence(tokens, rows, [&](std::size_t i) {
+    if (learn[i] == 0) return;
+    for (const std::int32_t choice : choices)
+      add_target(narrow(std::ssize(plan_.logit_rows)), choice);
+    plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
+  });
+}
+
+template <class TargetsOf>
+void PlanBuilder::add_sequence(std::span<const std::int32_t> tokens,
+                               std::size_t rows,
+                               TargetsOf targets_of) {
   plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
   const std::int64_t table = std::ssize(plan_.block_table);
   const auto count = static_cast<std::int64_t>(rows);
@@ -143,9 +168,7 @@ void PlanBuilder::add(std::span<const std::int32_t> tokens, std::span<const std:
     const auto position = static_cast<std::int64_t>(i);
     add_row(tokens[i], position);
     plan_.slots.push_back(narrow(next_block_ * kKvBlock + position));
-    if (learn[i + 1] == 0) continue;
-    add_target(narrow(std::ssize(plan_.logit_rows)), tokens[i + 1]);
-    plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
+    targets_of(i);
   }
   for (std::int64_t b = 0; b < blocks_for(count); ++b) {
     plan_.block_table.push_back(narrow(next_block_ + b));

@@ -30,10 +30,18 @@ class PlanBuilder {
   // Adds one sequence: the rows before its last target. Tokens with `learn` set are targets; token
   // 0 cannot be one.
   void add(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> learn);
+  // Adds one sequence: the rows up to the last token with `learn` set. The own row of each such
+  // token has all of `choices` as targets.
+  void add(std::span<const std::int32_t> tokens,
+           std::span<const std::uint8_t> learn,
+           std::span<const std::int32_t> choices);
   void finish(const ModelSpec& spec, int members);
 
  private:
   void add_row(std::int32_t token, std::int64_t position);
+  // Adds the first `rows` tokens as a sequence of its own; calls `targets_of(i)` after row i.
+  template <class TargetsOf>
+  void add_sequence(std::span<const std::int32_t> tokens, std::size_t rows, TargetsOf targets_of);
   void add_prompt(const SampleGroup& group, std::int64_t prompt_block);
   void add_sample(const SampleGroup& group,
                   std::span<const std::int32_t> response,

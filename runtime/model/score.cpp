@@ -48,6 +48,19 @@ void run_parts(core::TeamRunner& team,
   }
 }
 
+void run_head(core::TeamRunner& team,
+              const PackedWeights& weights,
+              const ForwardPlan& plan,
+              ScoreScratch& scratch,
+              HeadRequest request) {
+  TROUPE_CHECK(weights.spec().head == HeadKind::kLanguage, "log-probs of a score model");
+  make_room(team, weights, plan, scratch);
+  request.rows = std::ssize(plan.logit_rows);
+  scratch.head.prepare(team, weights.spec(), request);
+  const HeadCall head{weights, scratch.forward.head_in.data(), request.rows, scratch.head};
+  run_parts(team, weights, plan, scratch, [&](core::Team member) { head_logprobs(member, head); });
+}
+
 }  // namespace
 
 void score_logprobs(core::TeamRunner& team,
@@ -58,18 +71,31 @@ void score_logprobs(core::TeamRunner& team,
                     ScoreScratch& scratch,
                     std::span<float> logprobs,
                     std::span<float> entropies) {
-  const ModelSpec& spec = weights.spec();
-  TROUPE_CHECK(spec.head == HeadKind::kLanguage, "log-probs of a score model");
-  make_room(team, weights, plan, scratch);
-  const std::int64_t rows = std::ssize(plan.logit_rows);
-  scratch.head.prepare(team, spec,
-                       {.targets = targets,
-                        .rows = rows,
-                        .temperature = temperature,
-                        .entropy = !entropies.empty()});
-  const HeadCall head{weights, scratch.forward.head_in.data(), rows, scratch.head};
-  run_parts(team, weights, plan, scratch, [&](core::Team member) { head_logprobs(member, head); });
+  run_head(team, weights, plan, scratch,
+           {.targets = targets, .temperature = temperature, .entropy = !entropies.empty()});
   scratch.head.results(logprobs, entropies);
+}
+
+const float* score_head_in(core::TeamRunner& team,
+                           const PackedWeights& weights,
+                           const ForwardPlan& plan,
+                           ScoreScratch& scratch) {
+  make_room(team, weights, plan, scratch);
+  run_parts(team, weights, plan, scratch, [](core::Team) {});
+  return scratch.forward.head_in.data();
+}
+
+void score_divergences(core::TeamRunner& team,
+                       const PackedWeights& weights,
+                       const ForwardPlan& plan,
+                       const TokenTargets& targets,
+                       const TeacherRows& teacher,
+                       ScoreScratch& scratch,
+                       std::span<float> logprobs,
+                       std::vector<DivergenceRow>& divergences) {
+  run_head(team, weights, plan, scratch, {.targets = targets, .teacher = &teacher});
+  scratch.head.results(logprobs, {});
+  divergences = scratch.head.divergences();
 }
 
 void score_values(core::TeamRunner& team,

@@ -33,6 +33,23 @@ void score_logprobs(core::TeamRunner& team,
                     std::span<float> logprobs,
                     std::span<float> entropies = {});
 
+// The inputs of the head for plan.logit_rows, [logit rows, hidden], in the scratch: what a
+// teacher's head reads (divergence.hpp).
+const float* score_head_in(core::TeamRunner& team,
+                           const PackedWeights& weights,
+                           const ForwardPlan& plan,
+                           ScoreScratch& scratch);
+
+// score_logprobs at temperature 1, and the divergence from the teacher by target.
+void score_divergences(core::TeamRunner& team,
+                       const PackedWeights& weights,
+                       const ForwardPlan& plan,
+                       const TokenTargets& targets,
+                       const TeacherRows& teacher,
+                       ScoreScratch& scratch,
+                       std::span<float> logprobs,
+                       std::vector<DivergenceRow>& divergences);
+
 // For a model with a score head: writes the value at row plan.logit_rows[i] to values[i], one per
 // logit row. The values are raw, not normalised by the spec's mean and deviation.
 void score_values(core::TeamRunner& team,

@@ -108,20 +108,33 @@ struct HeadNode : Function<HeadNode> {
                                TrainTape* tape,
                                const TokenTargets* targets,
                                double temperature,
-                               bool want_entropy) {
+                               bool want_entropy,
+                               const TeacherRows* teacher) {
     keep(ctx, tape);
+    ctx->saved_data["entropy"] = want_entropy;
     ctx->set_materialize_grads(false);
-    tape->forward_head(*targets, static_cast<float>(temperature), want_entropy);
+    tape->forward_head(*targets, static_cast<float>(temperature), want_entropy, teacher);
     variable_list outputs = {at::tensor(tape->logprobs(), at::kFloat)};
     if (want_entropy) outputs.push_back(at::tensor(tape->entropies(), at::kFloat));
+    if (teacher != nullptr) outputs.push_back(at::tensor(tape->divergences(), at::kFloat));
     return outputs;
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     TrainTape& tape = tape_of(ctx);
     const float* dlogprobs = values_of(gradients[0]);
-    const float* dentropies = gradients.size() > 1 ? values_of(gradients[1]) : nullptr;
-    tape.backward_head(dlogprobs, dentropies);
-    return {head_view(tape, tape.dhead_in()), Variable(), Variable(), Variable(), Variable()};
+    std::size_t next = 1;
+    const auto take = [&](bool there) {
+      return there && next < gradients.size() ? values_of(gradients[next++]) : nullptr;
+    };
+    const float* dentropies = take(ctx->saved_data["entropy"].toBool());
+    const float* ddivergences = take(true);
+    tape.backward_head(dlogprobs, dentropies, ddivergences);
+    return {head_view(tape, tape.dhead_in()),
+            Variable(),
+            Variable(),
+            Variable(),
+            Variable(),
+            Variable()};
   }
 };
 
@@ -174,12 +187,14 @@ TokenLogprobs TrainForward::logprobs(const PackedWeights& weights,
                                      const ForwardPlan& plan,
                                      const TokenTargets& targets,
                                      float temperature,
-                                     bool want_entropy) {
+                                     bool want_entropy,
+                                     const TeacherRows* teacher) {
   TrainTape& tape = state_->tape;
   const Variable head_in = state_->head_in(weights, plan);
-  const variable_list outputs =
-      HeadNode::apply(head_in, &tape, &targets, static_cast<double>(temperature), want_entropy);
-  return {outputs[0], want_entropy ? outputs[1] : at::Tensor()};
+  const variable_list outputs = HeadNode::apply(
+      head_in, &tape, &targets, static_cast<double>(temperature), want_entropy, teacher);
+  return {outputs[0], want_entropy ? outputs[1] : at::Tensor(),
+          teacher != nullptr ? outputs.back() : at::Tensor()};
 }
 
 at::Tensor TrainForward::values(const PackedWeights& weights, const ForwardPlan& plan) {

@@ -20,6 +20,7 @@ namespace troupe::model {
 
 class Lora;
 class WeightsGate;
+struct TeacherRows;    // divergence.hpp
 struct TokenLogprobs;  // train_logprobs.hpp, which includes ATen
 
 class TrainForward {
@@ -37,13 +38,14 @@ class TrainForward {
   ~TrainForward();
 
   // Log-probs of the targets, with grad. The next call of logprobs or values reuses the graph's
-  // memory, so call backward() before it, and at most once. Leave `plan` and `weights` unchanged
-  // until then.
+  // memory, so call backward() before it, and at most once. Leave `plan`, `weights` and `teacher`
+  // unchanged until then. With a teacher, also the divergences from it.
   TokenLogprobs logprobs(const PackedWeights& weights,
                          const ForwardPlan& plan,
                          const TokenTargets& targets,
                          float temperature,
-                         bool want_entropy);
+                         bool want_entropy,
+                         const TeacherRows* teacher = nullptr);
 
   // For a model with a score head: its value at each of plan.logit_rows, with grad. The same rules
   // apply.

@@ -9,8 +9,9 @@
 namespace troupe::model {
 
 struct TokenLogprobs {
-  at::Tensor logprobs;   // [targets] f32, with grad
-  at::Tensor entropies;  // [targets] f32, with grad; undefined when not wanted
+  at::Tensor logprobs;          // [targets] f32, with grad
+  at::Tensor entropies;         // [targets] f32, with grad; undefined when not wanted
+  at::Tensor divergences = {};  // [targets] f32, with grad; undefined without a teacher
 };
 
 }  // namespace troupe::model

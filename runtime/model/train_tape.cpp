@@ -191,7 +191,10 @@ HeadCall TrainTape::head_call() {
   return {*weights_, head_in_.data(), logit_rows(), head_};
 }
 
-void TrainTape::forward_head(const TokenTargets& targets, float temperature, bool want_entropy) {
+void TrainTape::forward_head(const TokenTargets& targets,
+                             float temperature,
+                             bool want_entropy,
+                             const TeacherRows* teacher) {
   TROUPE_CHECK(spec().head == HeadKind::kLanguage, "log-probs of a score model");
   targets_ = targets;
   head_.prepare(team_, spec(),
@@ -200,7 +203,8 @@ void TrainTape::forward_head(const TokenTargets& targets, float temperature, boo
                  .temperature = temperature,
                  .entropy = want_entropy,
                  .backward = grads_ != nullptr,
-                 .logits_max = kept_floats_ / kLogitsShare});
+                 .logits_max = kept_floats_ / kLogitsShare,
+                 .teacher = teacher});
   const HeadCall call = head_call();
   team_.run([&](Team team) { head_logprobs(team, call); });
   close_last(false);
@@ -208,6 +212,10 @@ void TrainTape::forward_head(const TokenTargets& targets, float temperature, boo
   logprobs_.resize(count);
   entropies_.resize(want_entropy ? count : 0);
   head_.results(logprobs_, entropies_);
+  divergences_.clear();
+  if (teacher == nullptr) return;
+  for (const DivergenceRow& row : head_.divergences())
+    divergences_.push_back(static_cast<float>(row.divergence));
 }
 
 void TrainTape::forward_values() {
@@ -229,10 +237,13 @@ void TrainTape::backward_values(const float* dvalues) {
   team_.run([&](Team team) { value_backward(team, grad, value_head_); });
 }
 
-void TrainTape::backward_head(const float* dlogprobs, const float* dentropies) {
+void TrainTape::backward_head(const float* dlogprobs,
+                              const float* dentropies,
+                              const float* ddivergences) {
   TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
   open_last(true);
   head_.set_gradients(dlogprobs, dentropies);
+  if (head_.divergence.on()) head_.set_divergence_gradients(ddivergences);
   const HeadCall call = head_call();
   const HeadGrad grad{master_, *grads_, dhead_in_.data()};
   team_.run([&](Team team) { head_backward(team, call, grad); });

@@ -55,7 +55,11 @@ class TrainTape {
   void forward_layer(std::int64_t layer);
   void forward_final_norm();
   // The last step is one of these, depending on the model's head.
-  void forward_head(const TokenTargets& targets, float temperature, bool want_entropy);
+  // With a teacher it measures the divergence from it too.
+  void forward_head(const TokenTargets& targets,
+                    float temperature,
+                    bool want_entropy,
+                    const TeacherRows* teacher = nullptr);
   void forward_values();
 
   // Results of the forward steps. In the team's memory: hidden(i), the input of layer i [rows,
@@ -64,13 +68,16 @@ class TrainTape {
   float* hidden(std::int64_t layer) { return hidden_[static_cast<std::size_t>(layer)]; }
   float* head_in() { return head_in_.data(); }
   const std::vector<float>& logprobs() const { return logprobs_; }
-  const std::vector<float>& entropies() const { return entropies_; }  // empty when not wanted
-  const std::vector<float>& values() const { return values_; }        // by logit row
+  const std::vector<float>& entropies() const { return entropies_; }      // empty when not wanted
+  const std::vector<float>& divergences() const { return divergences_; }  // by target
+  const std::vector<float>& values() const { return values_; }            // by logit row
 
   // The backward steps, in the reverse order. Each layer's can run only once. backward_head fills
-  // dhead_in() from the gradients of log-probs and entropies: on the host, by target, null for
-  // none.
-  void backward_head(const float* dlogprobs, const float* dentropies);
+  // dhead_in() from the gradients of log-probs, entropies and divergences: on the host, by target,
+  // null for none.
+  void backward_head(const float* dlogprobs,
+                     const float* dentropies,
+                     const float* ddivergences = nullptr);
   void backward_values(const float* dvalues);       // the same, from gradients by logit row
   void backward_final_norm(const float* dhead_in);  // fills dx()
   // Turns dx() from the gradient of the layer's output to that of its input. Does nothing below the
@@ -117,7 +124,7 @@ class TrainTape {
   core::Buffer<float> last_in_, last_inv_rms_, head_in_;  // the final norm's logit rows
   HeadScratch head_;
   ValueScratch value_head_;
-  std::vector<float> logprobs_, entropies_, values_;
+  std::vector<float> logprobs_, entropies_, divergences_, values_;
 
   AttentionUnits units_;
   BackwardScratch backward_;

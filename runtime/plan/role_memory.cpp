@@ -81,6 +81,8 @@ void TrainerFacts::add_panels(MemoryUse& use) const {
   const std::int64_t whole = model->panel_bytes(panels);
   const std::int64_t values = kF32_bytes * model->part_room();
   if (reference) use.add(Kind::kReference, reference->panel_bytes(panels));
+  for (const auto& teacher : teachers)
+    use.add(Kind::kReference, teacher->panel_bytes(panels));
   if (divided()) {
     // One layer at a time: master values, which the backward pass reads, and panels.
     const auto width = static_cast<std::int64_t>(kernels::bytes_of_weight(panels));

@@ -31,6 +31,7 @@ struct Ranks {
 struct TrainerFacts {
   std::shared_ptr<const ModelSizes> model;
   std::shared_ptr<const ModelSizes> reference;  // frozen, in the same process; null: none
+  std::vector<std::shared_ptr<const ModelSizes>> teachers = {};  // the same
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;
   std::int64_t trained = 0;       // elements that the optimiser changes
   std::int64_t moment_bytes = 8;  // of the optimiser, for each of them

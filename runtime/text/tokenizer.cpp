@@ -100,6 +100,14 @@ core::Result<Encoding> Tokenizer::encode(std::string_view text, EncodeOptions op
   return take(raw);
 }
 
+core::Result<TokenId> Tokenizer::single(std::string_view text) const {
+  TROUPE_TRY_ASSIGN(encoded, encode(text));
+  if (encoded.ids.size() == 1) return encoded.ids[0];
+  return core::fail(core::ErrorCode::kConfig,
+                    "'" + std::string(text) + "' is " + std::to_string(encoded.ids.size()) +
+                        " tokens of the tokenizer of " + where() + ", not one");
+}
+
 core::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
   // A negative id becomes one above any vocabulary, so it is skipped like any unknown id.
   const std::vector<std::uint32_t> raw(ids.begin(), ids.end());

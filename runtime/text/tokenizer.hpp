@@ -38,6 +38,9 @@ class Tokenizer {
 
   core::Result<Encoding> encode(std::string_view text, EncodeOptions options = {}) const;
 
+  // The id of a text that is one token. kConfig for any other text.
+  core::Result<TokenId> single(std::string_view text) const;
+
   // Skips unknown ids; bytes that are not UTF-8 become U+FFFD.
   core::Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
 

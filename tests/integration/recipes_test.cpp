@@ -1,6 +1,7 @@
 // Every recipe of configs/ through the real program: it is valid as it stands, names no key that
 // its method does not read, and takes two steps on a tiny model once its batches are small.
 #include "processes.hpp"
+#include "runtime/model/process_reward.hpp"
 
 #include <algorithm>
 
@@ -31,13 +32,16 @@ class Recipes : public ::testing::TestWithParam<std::string> {
  protected:
   Recipes() {
     std::ofstream pairs(files_ / "pairs.jsonl"), rated(files_ / "rated.jsonl"),
-        texts(files_ / "texts.jsonl");
+        texts(files_ / "texts.jsonl"), steps(files_ / "steps.jsonl"), coded(files_ / "coded.jsonl");
     for (int i = 0; i < 8; ++i) {
       const std::string prompt = std::to_string(i) + "+1=";
       pairs << nlohmann::json({{"prompt", prompt}, {"chosen", "yes"}, {"rejected", "no"}}) << '\n';
       rated << nlohmann::json({{"prompt", prompt}, {"response", "yes"}, {"label", i % 2 == 0}})
             << '\n';
       texts << nlohmann::json({{"text", prompt + " is a sum"}}) << '\n';
+      steps << nlohmann::json({{"input", prompt + "1#\nyes#"}, {"label", {"+", "-"}}}) << '\n';
+      const auto tests = nlohmann::json::array({"assert 1 == 1"});
+      coded << nlohmann::json({{"prompt", prompt}, {"tests", tests}}) << '\n';
     }
   }
 
@@ -59,23 +63,31 @@ class Recipes : public ::testing::TestWithParam<std::string> {
     const auto add = [&](std::vector<std::string> more) {
       out.insert(out.end(), more.begin(), more.end());
     };
+    if (text.find("teacher") != text.npos) add({"--teacher.model_name_or_path", files_.model()});
     if (method != "ppo") {
-      const std::string rows = method == "sft"                      ? "train.jsonl"
+      const bool answers = method == "sft" || method == "distill";
+      const std::string rows = answers                              ? "train.jsonl"
                                : method == "pretrain"               ? "texts.jsonl"
                                : method == "kto" || method == "bco" ? "rated.jsonl"
+                               : method == "prm"                    ? "steps.jsonl"
                                                                     : "pairs.jsonl";
       add({"--data.dataset", path(rows), "--train.batch_size", "4", "--data.max_len", "64"});
       return out;
     }
     const bool single = text.find("n_samples_per_prompt: 1 ") != text.npos ||
                         text.find("n_samples_per_prompt: 1\n") != text.npos;
-    add({"--data.prompt_dataset", path("train.jsonl"), "--data.prompt_max_len", "32",
-         "--rollout.batch_size", "4", "--rollout.n_samples_per_prompt", single ? "1" : "4",
-         "--rollout.max_new_tokens", "6", "--train.batch_size", single ? "2" : "8"});
+    const bool code = text.find("rule: code") != text.npos;
+    add({"--data.prompt_dataset", path(code ? "coded.jsonl" : "train.jsonl"),
+         "--data.prompt_max_len", "32", "--rollout.batch_size", "4",
+         "--rollout.n_samples_per_prompt", single ? "1" : "4", "--rollout.max_new_tokens", "6",
+         "--train.batch_size", single ? "2" : "8"});
     if (text.find("overlong_buffer_len") != text.npos) add({"--reward.overlong_buffer_len", "2"});
-    if (text.find("rule:") == text.npos) {
+    if (text.find("workers:") != text.npos) add({"--reward.workers", "1"});
+    if (text.find("process:") != text.npos) {
+      add({"--reward.process.model_name_or_path", make_process_model()});
+    } else if (text.find("rule:") == text.npos) {
       add({"--reward.model_name_or_path", make_reward_model()});
-    } else {
+    } else if (!code) {
       add({"--reward.rule", "regex", "--reward.rule_pattern", "[A-Za-z]{2}"});
     }
     if (text.find("eval:") != text.npos) {
@@ -88,6 +100,19 @@ class Recipes : public ::testing::TestWithParam<std::string> {
     auto params = model::load_model(files_.model(), model::HeadKind::kScore, 1);
     EXPECT_TRUE(params) << (params ? "" : params.error().message);
     const auto folder = files_ / "rm";
+    const auto saved =
+        model::save_model(**params, folder, model::StorageDtype::kF32, files_.model());
+    EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);
+    return folder.string();
+  }
+
+  // The policy's own weights as a process reward model.
+  std::string make_process_model() {
+    auto params = model::load_model(files_.model());
+    EXPECT_TRUE(params) << (params ? "" : params.error().message);
+    (*params)->set_config_json(
+        model::with_process_reward((*params)->spec().config_json, {"#", {"+", "-"}, "a"}));
+    const auto folder = files_ / "prm";
     const auto saved =
         model::save_model(**params, folder, model::StorageDtype::kF32, files_.model());
     EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);

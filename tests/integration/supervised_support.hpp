@@ -25,6 +25,7 @@ inline const std::vector<Method>& methods() {
       {"simpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
       {"cpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
       {"bco", "rated.csv", {}},
+      {"distill", "answers.jsonl", {}},
   };
   return all;
 }
@@ -35,6 +36,7 @@ class TinySupervised {
   TinySupervised() {
     model_ = make_tiny_model(folder_);
     write_byte_tokenizer(model_);
+    teacher_ = make_tiny_teacher(folder_);
     std::ofstream answers(file("answers.jsonl")), pairs(file("pairs.jsonl"));
     std::ofstream rated(file("rated.csv"));
     rated << "input,output,label\n";
@@ -67,9 +69,12 @@ class TinySupervised {
                                       "--train.max_steps",
                                       std::to_string(steps)};
     words.insert(words.end(), method.flags.begin(), method.flags.end());
+    if (std::string_view(method.name) == "distill")
+      words.insert(words.end(), {"--teacher.model_name_or_path", teacher_});
     return words;
   }
   const std::string& model() const { return model_; }
+  const std::string& teacher() const { return teacher_; }
   // A chat template for the model.
   void write_template() const {
     std::ofstream(std::filesystem::path(model_) / "chat_template.jinja")
@@ -81,7 +86,7 @@ class TinySupervised {
 
  private:
   ScratchFolder folder_;
-  std::string model_;
+  std::string model_, teacher_;
 };
 
 inline std::size_t steps_in(const std::filesystem::path& run) {

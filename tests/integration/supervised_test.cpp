@@ -61,7 +61,7 @@ TEST(Supervised, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
 
 TEST(Supervised, KilledAndResumedEqualsAnUnbrokenRun) {
   const TinySupervised files;
-  for (const char* name : {"sft", "kto", "bco"}) {
+  for (const char* name : {"sft", "kto", "bco", "distill"}) {
     const Method& method =
         *std::find_if(methods().begin(), methods().end(),
                       [&](const Method& one) { return one.name == std::string(name); });

@@ -25,6 +25,20 @@ inline void write_dataset(const std::filesystem::path& file) {
   }
 }
 
+// A teacher of the tiny model: one more layer, other weights, the same tokens.
+inline std::string make_tiny_teacher(const ScratchFolder& folder,
+                                     const std::string& name = "teacher",
+                                     model::ModelSpec spec = tiny_llama()) {
+  spec.layers = 3;
+  model::ParamStore params(spec);
+  model::randomise(params, std::hash<std::string>{}(name), 0.2f);
+  const std::filesystem::path path = folder / name;
+  const auto saved = model::save_model(params, path, model::StorageDtype::kF32, {});
+  EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);
+  write_byte_tokenizer(path);
+  return path.string();
+}
+
 // Model, tokenizer and data in one folder; `words(run)` is the command line of a run of 10 updates.
 class TinyRun {
  public:
@@ -58,6 +72,7 @@ class TinyRun {
   }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
   const std::string& model() const { return model_; }
+  const ScratchFolder& folder() const { return folder_; }
 
  private:
   ScratchFolder folder_;

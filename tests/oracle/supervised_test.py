@@ -5,10 +5,11 @@ several micro-batches, against the same steps in float64 by torch.optim.AdamW an
 transformers' Llama. The losses are TRL 1.16's own code where it computes the same thing, run on
 stubs of its trainers: DPOTrainer._compute_loss (every row of `dpo.loss`; its `ipo` divides by length,
 its `sft` is the extra NLL), ORPOTrainer.odds_ratio_loss, CPOTrainer.cpo_loss (cpo and simpo),
-KTOTrainer._compute_loss, RewardTrainer.compute_loss; transformers' loss with labels for sft and
+KTOTrainer._compute_loss, RewardTrainer.compute_loss, GKDTrainer.generalized_jsd_loss (distill); transformers' loss with labels for sft and
 pretrain; and lines of torch for cdpo (TRL's sigmoid ignores label_smoothing, its `robust` is another
-loss), for ipo over sums, as the paper has it, and for bco, whose trainer this TRL no longer has (a running
-mean of all rewards, this step's included; no UDM). Conventions that no oracle
+loss), for ipo over sums, as the paper has it, for bco, whose trainer this TRL no longer has (a running
+mean of all rewards, this step's included; no UDM), and for prm, whose trainer it no longer has either (and had with a
+head of two classes): OpenRLHF's PRMLoss, cross entropy of the logits at placeholders. Conventions that no oracle
 gives: plain answers end with the end token, and kto takes its z over each prompt with the answer of
 the step's next row (with two rows: the other's answer). The load-balancing loss of experts is
 transformers' load_balancing_loss_func over each micro-batch.
@@ -25,11 +26,12 @@ import types
 import pytest
 import torch
 import torch.nn.functional as F
-from transformers import (AutoModelForCausalLM, AutoModelForSequenceClassification, LlamaConfig,
+from transformers import (AutoModelForCausalLM, AutoModelForSequenceClassification, Gemma2Config, LlamaConfig,
                           LlamaForCausalLM, LlamaForSequenceClassification, Qwen3MoeConfig)
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 from trl import DPOTrainer, KTOTrainer, RewardTrainer
 from trl.experimental.cpo import CPOTrainer
+from trl.experimental.gkd import GKDTrainer
 from trl.experimental.orpo import ORPOTrainer
 
 BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
@@ -70,9 +72,13 @@ EXPERTS = dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, h
 
 @functools.cache
 def start_folder(root, score):
-    """A random model whose log-probs differ from token to token; `score` True, False or "moe"."""
+    """A random model whose log-probs differ from token to token; `score` True, False, "moe" or "capped"."""
     torch.manual_seed(3)
-    if score == "moe":
+    if score == "capped":
+        model = AutoModelForCausalLM.from_config(Gemma2Config(
+            **{**SHAPE, "tie_word_embeddings": True}, head_dim=12, query_pre_attn_scalar=12, final_logit_softcapping=2.0,
+            attn_logit_softcapping=5.0, sliding_window=64))
+    elif score == "moe":
         model = AutoModelForCausalLM.from_config(Qwen3MoeConfig(**SHAPE, **EXPERTS))
     else:
         config = LlamaConfig(**SHAPE, num_labels=1)
@@ -80,7 +86,7 @@ def start_folder(root, score):
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             tensor.normal_(1.0 if "norm" in name else 0.0, 0.15)
-    folder = root / ("moe" if score == "moe" else "score" if score else "language")
+    folder = root / (score if isinstance(score, str) else "score" if score else "language")
     model.save_pretrained(folder)
     byte_tokenizer(folder)
     return folder
@@ -95,7 +101,7 @@ def ids(text, end=True):
     return list(text.encode()) + ([END] if end else [])
 
 
-def train(root, name, method, rows, keys, score=False, micro=60):
+def train(root, name, method, rows, keys, score=False, micro=60, steps=STEPS):
     """The run's metric rows and its final model folder."""
     data = root / f"{name}.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -113,7 +119,7 @@ def train(root, name, method, rows, keys, score=False, micro=60):
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in lines if "policy/loss" in line], run / "ckpt" / "step_000003" / "model"
+    return [line for line in lines if "policy/loss" in line], run / "ckpt" / f"step_{steps:06}" / "model"
 
 
 class Batch:
@@ -218,7 +224,8 @@ def compare(root, name, method, rows, keys, loss_of, score=False, micro=60):
     for row, figures in zip(ours, metrics):
         for key in set(row) & set(figures) & {"rewards/chosen", "rewards/rejected", "rewards/margins",
                                               "rewards/accuracies", "logps/chosen", "logps/rejected",
-                                              "policy/aux_loss", "rewards/delta"}:
+                                              "policy/aux_loss", "rewards/delta", "policy/divergence",
+                                              "policy/nll"}:
             assert row[key] == pytest.approx(figures[key], rel=1e-4, abs=1e-5), key
 
 
@@ -235,6 +242,71 @@ def test_sft_is_transformers_loss_over_answers(root):
 
     rows = [{"input": p, "output": c} for p, c, _, _ in PAIRS]
     compare(root, "sft", "sft", rows, {}, loss_of, micro=30)
+
+
+@functools.cache
+def teacher_folder(root):
+    """Another shape than the student's; the same tokens."""
+    torch.manual_seed(8)
+    model = LlamaForCausalLM(LlamaConfig(**{**SHAPE, "hidden_size": 32, "num_hidden_layers": 3}))
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            tensor.normal_(1.0 if "norm" in name else 0.0, 0.25)
+    folder = root / "teacher"
+    model.save_pretrained(folder)
+    byte_tokenizer(folder)
+    return folder
+
+
+def gkd_loss(root, coef, beta, temperature):
+    """(1 - coef) times the next-token loss and coef times TRL's divergence, both means over the answers' tokens."""
+    batch = Batch([(p, c) for p, c, _, _ in PAIRS])
+    teacher = AutoModelForCausalLM.from_pretrained(teacher_folder(root), dtype=torch.float64)
+    labels = batch.input_ids.masked_fill(batch.completion == 0, -100)
+
+    def loss_of(model, frozen):
+        out = model(input_ids=batch.input_ids, attention_mask=batch.attention, labels=labels)
+        with torch.no_grad():
+            theirs = teacher(input_ids=batch.input_ids, attention_mask=batch.attention).logits
+        divergence = GKDTrainer.generalized_jsd_loss(
+            out.logits[:, :-1], theirs[:, :-1], labels=labels[:, 1:], beta=beta, temperature=temperature)
+        return (1 - coef) * out.loss + coef * divergence, {
+            "policy/divergence": [divergence.item()], "policy/nll": [out.loss.item()]}
+
+    return loss_of
+
+
+GKD = [(0.4, 0, 1), (1, 0.5, 0.9), (0.7, 1, 1), (0.5, 0.1, 2)]
+
+
+@pytest.mark.parametrize("coef,beta,temperature", GKD[:2])
+def test_three_steps_of_distill_are_those_of_trls_gkd(root, coef, beta, temperature):
+    rows = [{"input": p, "output": c} for p, c, _, _ in PAIRS]
+    keys = {"teacher.model_name_or_path": teacher_folder(root), "distill.coef": coef,
+            "distill.beta": beta, "distill.temperature": temperature}
+    compare(root, f"distill_{coef}_{beta}_{temperature}", "distill", rows, keys,
+            gkd_loss(root, coef, beta, temperature), micro=30)
+
+
+@pytest.mark.parametrize("coef,beta,temperature,student",
+                         [(*row, False) for row in GKD] + [(0.6, 0.5, 0.9, "capped")])
+def test_the_gradient_of_distill_is_that_of_trls_gkd(root, coef, beta, temperature, student):
+    """One step of plain gradient descent with rate 1 shows the gradient of every weight."""
+    rows = [{"input": p, "output": c} for p, c, _, _ in PAIRS]
+    keys = {"teacher.model_name_or_path": teacher_folder(root), "distill.coef": coef,
+            "distill.beta": beta, "distill.temperature": temperature, "actor.optim": "sgd",
+            "actor.sgd.momentum": 0, "actor.max_norm": 0, "actor.adam.lr": 1, "train.max_steps": 1}
+    ours, folder = train(root, f"gkd_{coef}_{beta}_{temperature}", "distill", rows, keys, student, micro=30, steps=1)
+    load = lambda where: AutoModelForCausalLM.from_pretrained(where, dtype=torch.float64, attn_implementation="eager")
+    model, after = load(start_folder(root, student)), load(folder).state_dict()
+    loss, _ = gkd_loss(root, coef, beta, temperature)(model, None)
+    loss.backward()
+    assert ours[0]["policy/loss"] == pytest.approx(loss.item(), rel=1e-5)
+    largest = 0.0
+    for name, tensor in model.named_parameters():
+        largest = max(largest, tensor.grad.abs().max().item())
+        assert (tensor.detach() - after[name] - tensor.grad).abs().max().item() < 1e-5, name
+    assert largest > 1e-2, "there is a gradient"
 
 
 def test_sft_with_experts_adds_transformers_load_balancing_loss(root):
@@ -410,6 +482,46 @@ def test_bco_classifies_around_the_running_mean(root):
     compare(root, "bco", "bco", [{"input": p, "output": a, "label": good} for p, a, good in rows],
             {"bco.beta": BETA}, loss_of, micro=40)
     assert abs(sum(seen[:3])) < 1e-6 < abs(sum(seen))
+
+
+STEPPED = [("2+3*4? ", ["3*4=12", "2+12=14"], [1, 0]), ("1+1? ", ["it is 2"], [0.25]),
+           ("say yes ", ["a", "bc", "yes"], [0.5, 0, 1])]
+PLUS, MINUS, PLACE = ord("+"), ord("-"), ord("#")
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft", "vocabulary", "stepwise"])
+def test_prm_is_openrlhfs(root, kind):
+    """Labels at placeholders alone: hard among two tokens, soft, and hard over the vocabulary; and rows that list
+    their steps, as TRL's stepwise data sets have them, whose probabilities are 0 and 1."""
+    texts = [prompt + "\n".join(step + "#" for step in steps) for prompt, steps, _ in STEPPED]
+    shares = [share if kind == "soft" else round(share + 0.01) for *_, all_ in STEPPED for share in all_]
+    batch = Batch([("", text) for text in texts])
+    places = (batch.input_ids == PLACE) & (batch.attention == 1)
+    wanted = torch.tensor(shares, dtype=torch.float64)
+
+    def loss_of(model, frozen):
+        logits = model(input_ids=batch.input_ids, attention_mask=batch.attention).logits[places]
+        if kind == "vocabulary":
+            labels = torch.where(wanted == 1, PLUS, MINUS)
+            return F.cross_entropy(logits, labels), {}
+        logits = logits[:, [PLUS, MINUS]]
+        labels = torch.stack([wanted, 1 - wanted], dim=-1)
+        loss = F.cross_entropy(logits, labels if kind == "soft" else (1 - wanted).long())
+        right = (logits.argmax(-1) == labels.argmax(-1)).double().mean().item()
+        return loss, {"rewards/accuracies": [right]}
+
+    rows, left = [], list(shares)
+    for text, (prompt, steps, _) in zip(texts, STEPPED):
+        own, left = left[:len(steps)], left[len(steps):]
+        labels = own if kind in ("soft", "stepwise") else ["+" if one else "-" for one in own]
+        rows.append({"prompt": prompt, "completions": steps, "labels": [bool(one) for one in own]}
+                    if kind == "stepwise" else {"input": text, "label": labels})
+    keys = {"prm.placeholder_token": "#", "prm.step_separator": "\\n"}
+    keys |= {} if kind == "vocabulary" else {"prm.reward_tokens": "+,-"}
+    compare(root, "prm_" + kind, "prm", rows, keys, loss_of, micro=24)
+    config = json.loads((root / f"run_prm_{kind}/ckpt/step_000003/model/config.json").read_text())
+    assert config["process_reward"] == {"placeholder_token": "#", "step_separator": "\n",
+                                        "reward_tokens": [] if kind == "vocabulary" else ["+", "-"]}
 
 
 def test_kto_is_trls(root):

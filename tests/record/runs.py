@@ -269,6 +269,12 @@ ppo("processes.bf16_filter.one", BF16)
 ppo("processes.bf16_filter", BF16, CAF, {"rollout.generators": 2, "rollout.enable_sleep": True},
     like="processes.bf16_filter.one")
 
+TEACHERS = {"teacher.model_name_or_path": "inputs/other,inputs/model", "teacher.domain_key": "datasource",
+            "teacher.domains": "even,other", "teacher.coef": 0.5}
+ppo("teacher.beside_rewards", TEACHERS, KL)
+ppo("teacher.processes", TEACHERS, KL, CAF, like="teacher.beside_rewards")
+ppo("teacher.alone", {"teacher.model_name_or_path": "inputs/other", "teacher.reward_coef": 0}, NO_RULE)
+
 # --- supervised methods ---------------------------------------------------------------------------------------
 WITH = {"sft": ANSWERS, "pretrain": TEXTS, "rm": PAIRS, "dpo": PAIRS, "ipo": PAIRS, "cdpo": PAIRS,
         "kto": RATED}
@@ -311,6 +317,10 @@ supervised("cdpo.smoothing", "cdpo", PAIRS, {"dpo.label_smoothing": 0.3})
 supervised("kto.weights", "kto", RATED, {"kto.beta": 0.5, "kto.desirable_weight": 1.25,
                                          "kto.undesirable_weight": 0.75,
                                          "ref.model_name_or_path": "inputs/other"})
+TEACHER = {"teacher.model_name_or_path": "inputs/other"}
+supervised("distill.plain", "distill", ANSWERS, TEACHER, {"eval.dataset": ANSWERS["data.dataset"]})
+supervised("distill.divergence", "distill", ANSWERS, TEACHER,
+           {"distill.coef": 1, "distill.beta": 0.3, "distill.temperature": 0.9, "actor.lora.rank": 4})
 for family in tiny.FAMILIES:
     supervised(f"family.{family}.sft", "sft", ANSWERS,
                {"actor.model_name_or_path": f"inputs/family/{family}"},
@@ -330,12 +340,28 @@ in_two_parts("resume.processes", "ppo", PPO, FLAT, CRITIC, CAF, {"rollout.genera
 for method, rows in WITH.items():
     in_two_parts(f"resume.{method}", method, SUPERVISED, FLAT_SUPERVISED, rows)
 in_two_parts("resume.bco", "bco", SUPERVISED, FLAT_SUPERVISED, RATED)
+in_two_parts("resume.teacher", "ppo", PPO, FLAT, TEACHERS)
+in_two_parts("resume.distill", "distill", SUPERVISED, FLAT_SUPERVISED, ANSWERS, TEACHER)
 in_two_parts("resume.advantage_file", "ppo", PPO, FLAT, {"algo.advantage_file": "inputs/data/advantage.py"})
 LONG = {"train.max_steps": 8, "ckpt.save_steps": 1}
 ppo("killed.grpo.whole", LONG, KL, {"ckpt.save_steps": 0})
 ppo("killed.grpo", LONG, KL, kill=True, like="killed.grpo.whole")
 supervised("killed.dpo.whole", "dpo", PAIRS, LONG, {"ckpt.save_steps": 0})
 supervised("killed.dpo", "dpo", PAIRS, LONG, kill=True, like="killed.dpo.whole")
+STEPS = {"data.dataset": "inputs/data/steps.jsonl", "prm.placeholder_token": "#", "prm.reward_tokens": "+,-",
+         "eval.dataset": "inputs/data/steps.jsonl", "eval.steps": 2}
+supervised("killed.prm.whole", "prm", STEPS, LONG, {"ckpt.save_steps": 0})
+supervised("killed.prm", "prm", STEPS, LONG, kill=True, like="killed.prm.whole")
+# Single letters part the steps, so that random text has many.
+PROCESS = {"reward.process.model_name_or_path": "inputs/prm", "reward.process.step_separator": "u",
+           "rollout.max_new_tokens": 24, "reward.weights": "1,0.5"}
+ppo("killed.process.whole", LONG, PROCESS, {"ckpt.save_steps": 0})
+ppo("killed.process", LONG, PROCESS, kill=True, like="killed.process.whole")
+ppo("processes.process", LONG, PROCESS, {"ckpt.save_steps": 0}, CAF, like="killed.process.whole")
+ppo("processes.process_ranks.one", PROCESS, {"train.lanes": 2})
+ppo("processes.process_ranks", PROCESS, {"train.lanes": 2, "actor.ranks": 2}, CAF, like="processes.process_ranks.one")
+ppo("reward.process_gae", CRITIC, PROCESS, NO_RULE, {"reward.weights": None})
+ppo("reward.process_min", PROCESS, {"reward.process.reduce": "min", "reward.formula": "min(prm, rest)"})
 BRANCH = {**PPO, **FLAT, **KL, "run.path": "OUT/first", "train.max_steps": 1}
 add("resume.branch", ["train", "ppo", *words(BRANCH)],
     ["train", "ppo", *words({**BRANCH, "resume": "OUT/first/ckpt/step_000001", "run.path": "OUT/run",
@@ -374,9 +400,9 @@ for recipe in ("ppo_openrlhf", "ppo_paper"):
     add(f"recipe.{recipe}", ["train", "ppo", f"configs/{recipe}.yaml",
                              *words({**RECIPE_PPO, **ONE, "reward.model_name_or_path": "inputs/rm-a"})])
 RECIPES = ("bco", "cdpo", "cispo", "cpo", "dapo", "decoupled_async", "demo_arithmetic", "dpo", "dpo_aot",
-           "dpo_robust", "dr_grpo", "gpg", "grpo_paper", "gspo", "ipo", "kto", "maxrl", "online_dpo", "opo", "orpo",
-           "ppo_openrlhf", "ppo_paper", "pretrain", "reinforce_pp", "reinforce_pp_baseline", "rloo_paper", "rm",
-           "sft", "simpo", "vtrace_async")
+           "dpo_robust", "dr_grpo", "gpg", "grpo_code", "grpo_math", "grpo_paper", "grpo_process", "gspo", "ipo", "kto", "maxrl", "online_dpo", "opo", "orpo",
+           "ppo_openrlhf", "ppo_paper", "pretrain", "prm", "reinforce_pp", "reinforce_pp_baseline", "rloo_paper", "rm",
+           "sft", "simpo", "vtrace_async", "distill", "distill_on_policy")
 add("recipe.values", *[["config", "show", f"configs/{recipe}.yaml"] for recipe in RECIPES])
 
 # --- programs that work on files ---------------------------------------------------------------------------------

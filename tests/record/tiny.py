@@ -150,15 +150,15 @@ def shapes_of(family, config, tied):
     return shapes
 
 
-def write_model(folder, family="llama", size=None, seed="model", score=False, tied=False):
-    """A model of random weights with the byte tokenizer; `score`: a reward model."""
+def write_model(folder, family="llama", size=None, seed="model", score=False, tied=False, more=None):
+    """A model of random weights with the byte tokenizer; `score`: a reward model; `more`: of its config.json."""
     folder.mkdir(parents=True)
     architecture, extra = FAMILIES[family]
     config = {"architectures": [architecture], "model_type": family, "vocab_size": VOCAB,
               "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
               "hidden_act": "silu", "tie_word_embeddings": tied, "bos_token_id": None,
               "eos_token_id": ENDS, "pad_token_id": None, "torch_dtype": "float32",
-              **(size or USUAL), **extra}
+              **(size or USUAL), **extra, **(more or {})}
     if family.startswith("gemma"):
         config.update(hidden_act="gelu_pytorch_tanh", hidden_activation="gelu_pytorch_tanh")
     if score:
@@ -256,6 +256,9 @@ def write_data(folder):
                [{"prompt": [{"role": "user", "content": f"{a}+{b}"}],
                  "chosen": [{"role": "assistant", "content": str(a + b)}],
                  "rejected": [{"role": "assistant", "content": "a fish"}]} for a, b in sums[:12]])
+    write_rows(folder / "steps.jsonl",
+               [{"input": f"{a}+{b}? {a}#\n{a + b}#", "label": ["+", "+-"[b % 2]] if a % 2 else [0.75, b / 4]}
+                for a, b in sums[:16]])
     write_json(folder / "alpaca.json",
                [{"instruction": "add", "input": f"{a} {b}" if b else "", "output": f"{a + b}"}
                 for a, b in sums[:12]])
@@ -284,6 +287,9 @@ def write_inputs(folder):
     write_model(folder / "other", seed="other")
     for name in ("rm-a", "rm-b"):
         write_model(folder / name, size=SMALL, seed=name, score=True)
+    write_model(folder / "prm", size=SMALL, seed="prm",
+                more={"process_reward": {"placeholder_token": "#", "reward_tokens": ["+", "-"],
+                                         "step_separator": "\n"}})
     write_model(folder / "least", size=LEAST, seed="least", tied=True)
     write_model(folder / "least-rm", size=LEAST, seed="least-rm", score=True)
     for family in FAMILIES:

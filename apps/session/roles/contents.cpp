@@ -2,6 +2,7 @@
 
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/learn/saved_lanes.hpp"
 #include "runtime/model/params.hpp"
@@ -70,7 +71,13 @@ Result<void> add_model(std::vector<Content>& all,
 }
 
 std::string reward_key(const RewardPart& part) {
-  return "reward.model_name_or_path " + part.folder;
+  const bool process = part.kind == RewardPart::Kind::kProcess;
+  return (process ? "reward.process.model_name_or_path " : "reward.model_name_or_path ") +
+         part.folder;
+}
+
+std::string teacher_key(const TeacherPart& part) {
+  return "teacher.model_name_or_path " + part.folder;
 }
 
 }  // namespace
@@ -79,6 +86,8 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   std::vector<Content> all;
   TROUPE_TRY(add_model(all, "actor.model_name_or_path", config.actor.model_name_or_path, true));
   TROUPE_TRY(add_model(all, "ref.model_name_or_path", config.ref.model_name_or_path, false));
+  for (const TeacherPart& part : teacher_parts(config))
+    TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
   if (config.method != config::kPpo) {
     TROUPE_TRY(add_files(all, "data.dataset", config.data.dataset));
     return all;
@@ -92,6 +101,7 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   TROUPE_TRY(add_files(all, "data.prompt_dataset", config.data.prompt_dataset));
   TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
   TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
+  TROUPE_TRY(add_files(all, "reward.judge_rubric", config.reward.judge_rubric, true));
   TROUPE_TRY(add_files(all, "algo.advantage_file", config.algo.advantage_file, true));
   return all;
 }
@@ -115,9 +125,17 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
   } else if (kind == "critic" && config.reward.model_name_or_path.empty()) {
     TROUPE_TRY(add_model(all, actor, config.actor.model_name_or_path, false));
   }
+  for (const TeacherPart& part : teacher_parts(config)) {
+    if (part.role == role) TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
+  }
   for (const RewardPart& part : reward_parts(config)) {
+    if (part.role == role && part.kind == RewardPart::Kind::kJudge) {
+      const config::TrainConfig own = config_of(config, part);
+      TROUPE_TRY(add_files(all, "reward.judge_rubric", own.reward.judge_rubric, true));
+    }
     if (part.folder.empty()) continue;
     const bool starts_critic = kind == "critic" && config.critic.model_name_or_path.empty() &&
+                               part.kind == RewardPart::Kind::kModel && part.set.empty() &&
                                part.folder == config.reward.model_name_or_path.front();
     if (part.role != role && !starts_critic) continue;
     TROUPE_TRY(add_model(all, reward_key(part), part.folder, part.role == role));

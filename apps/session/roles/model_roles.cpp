@@ -1,7 +1,11 @@
 #include "apps/session/roles/model_roles.hpp"
 
 #include "actors/reward/model_reward.hpp"
+#include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/config/eval_sets.hpp"
+#include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -20,12 +24,15 @@ using core::ErrorCode;
 // Makes the seed of a critic's fresh score head differ from all other seeds from train.seed.
 constexpr std::uint64_t kCriticHead = 0x637269746963;
 
-// Checks that the model can read what the policy writes.
+// Checks that the model can read what the policy writes, or the rows that it learns from, whose
+// length is checked with them.
 core::Result<void> check_fits(const config::TrainConfig& config,
                               const model::ModelSpec& spec,
                               const char* key,
                               const std::filesystem::path& folder) {
-  const std::int64_t longest = config.data.prompt_max_len + config.rollout.max_new_tokens;
+  const std::int64_t longest = config.method != config::kPpo
+                                   ? 0
+                                   : config.data.prompt_max_len + config.rollout.max_new_tokens;
   if (spec.context < longest) {
     return core::fail(ErrorCode::kConfig, std::string(key) + ": " + folder.string() +
                                               " has a context of " + std::to_string(spec.context) +
@@ -99,6 +106,58 @@ std::string name_of_source(const config::TrainConfig& config) {
   return config.reward.http.empty() ? config.reward.rule : "http";
 }
 
+// The sets of a configuration that has passed its rules.
+std::vector<config::HeldOutSet> held_out_sets(const config::TrainConfig& config) {
+  auto sets = config::eval_sets(config);
+  TROUPE_CHECK(sets.has_value(), "the rules of the configuration know its held-out sets");
+  return std::move(*sets);
+}
+
+// Gives the rewards of a run and of its held-out sets their names and roles.
+class PartNames {
+ public:
+  // `set`: "" for the run's own.
+  std::vector<RewardPart> parts_of(const config::TrainConfig& config, const std::string& set) {
+    using Kind = RewardPart::Kind;
+    std::set<std::string> names;
+    std::vector<RewardPart> parts;
+    const auto add = [&](Kind kind, const std::string& name, const std::string& folder) {
+      RewardPart part;
+      part.kind = kind;
+      part.name = unique(name, names);
+      part.folder = folder;
+      part.set = set;
+      std::string instance = kind == Kind::kSource ? "0" : part.name;
+      if (!set.empty()) instance = "eval-" + set + "-" + part.name;
+      part.role = "reward/" + unique(instance, roles_);
+      const std::size_t place = parts.size();
+      if (place < config.reward.weights.size()) part.weight = config.reward.weights[place];
+      parts.push_back(std::move(part));
+    };
+    const auto& reward = config.reward;
+    if (!reward.rule.empty() || !reward.python.empty() || !reward.http.empty()) {
+      add(Kind::kSource, name_of_source(config), "");
+      if (set.empty()) names.insert("0");  // the role "reward/0" is taken
+    }
+    if (!reward.judge.empty()) add(Kind::kJudge, "judge", "");
+    for (const std::string& folder : reward.model_name_or_path)
+      add(Kind::kModel, stem_of(folder), folder);
+    const std::string& process = reward.process.model_name_or_path;
+    if (!process.empty()) add(Kind::kProcess, stem_of(process), process);
+    return parts;
+  }
+
+ private:
+  static std::string unique(const std::string& name, std::set<std::string>& taken) {
+    std::string one = name;
+    for (int i = 2; !taken.insert(one).second; ++i)
+      one = name + "-" + std::to_string(i);
+    return one;
+  }
+
+  std::set<std::string> roles_;  // "0", "judge": without their kind
+};
+
 // Where the critic starts, and which key says so.
 struct CriticSource {
   std::string from;
@@ -114,32 +173,49 @@ CriticSource critic_source(const config::TrainConfig& config) {
   return {config.actor.model_name_or_path, "actor.model_name_or_path"};
 }
 
-core::Result<void> check_folder(const config::TrainConfig& config,
-                                const std::string& from,
-                                const char* key) {
+}  // namespace
+
+core::Result<void> check_frozen_folder(const config::TrainConfig& config,
+                                       const std::string& from,
+                                       const char* key) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   return check_fits(config, spec, key, folder);
 }
 
-}  // namespace
-
 core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat) {
-  for (const std::string& name : config.reward.model_name_or_path) {
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
-    TROUPE_TRY(actors::check_reward_folder(folder, as_chat));
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.kind == RewardPart::Kind::kModel) {
+      TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
+      TROUPE_TRY(actors::check_reward_folder(folder, as_chat));
+    } else if (part.kind == RewardPart::Kind::kProcess) {
+      TROUPE_TRY_ASSIGN(process, process_options(config_of(config, part)));
+      process.columns.as_chat = as_chat;
+      TROUPE_TRY(actors::check_process_folder(process));
+    }
   }
   return {};
 }
 
 core::Result<void> check_model_roles(const config::TrainConfig& config) {
   TROUPE_TRY(check_reward_models(config, config.data.apply_chat_template));
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.kind != RewardPart::Kind::kJudge) continue;
+    config::TrainConfig own = config_of(config, part);
+    // Where another node asks the judge, the key is there.
+    const auto& here = config.cluster.local_roles;
+    const bool asked_here = config.cluster.transport == config::Transport::kLoopback ||
+                            std::ranges::count(here, "reward") > 0;
+    if (!asked_here) own.reward.judge_key.clear();
+    TROUPE_TRY(make_judge(own));
+  }
   if (has_critic(config)) {
     const CriticSource source = critic_source(config);
-    TROUPE_TRY(check_folder(config, source.from, source.key));
+    TROUPE_TRY(check_frozen_folder(config, source.from, source.key));
   }
   if (has_reference(config) && !config.ref.model_name_or_path.empty()) {
-    TROUPE_TRY(check_folder(config, config.ref.model_name_or_path, "ref.model_name_or_path"));
+    TROUPE_TRY(
+        check_frozen_folder(config, config.ref.model_name_or_path, "ref.model_name_or_path"));
   }
   return {};
 }
@@ -189,43 +265,77 @@ core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
   return MadeCritic{std::move(trainer), folder};
 }
 
-core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
-    const config::TrainConfig& config, core::TeamRunner& team) {
-  const bool own = !config.ref.model_name_or_path.empty();
-  const std::string& from = own ? config.ref.model_name_or_path : config.actor.model_name_or_path;
+core::Result<std::shared_ptr<const model::PackedWeights>> frozen_weights(
+    const config::TrainConfig& config,
+    const std::string& from,
+    const char* key,
+    core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  if (own) {
-    TROUPE_TRY(check_fits(config, params->spec(), "ref.model_name_or_path", folder));
-  }
-  TROUPE_TRY(model::check_memory(params->spec(), team.memory(), "ref"));
+  TROUPE_TRY(check_fits(config, params->spec(), key, folder));
+  const std::string section(key, std::string_view(key).find('.'));
+  TROUPE_TRY(model::check_memory(params->spec(), team.memory(), section));
   auto packed =
       std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config), team.memory());
-  team.run([&](core::Team member) { packed->fill(member, *params, 0); });
+  team.run([&](core::Team member) {
+    kernels::flush_denormals();
+    packed->fill(member, *params, 0);
+  });
   std::shared_ptr<const model::PackedWeights> result = std::move(packed);
   return result;
 }
 
+core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
+    const config::TrainConfig& config, core::TeamRunner& team) {
+  const bool own = !config.ref.model_name_or_path.empty();
+  return frozen_weights(config,
+                        own ? config.ref.model_name_or_path : config.actor.model_name_or_path,
+                        "ref.model_name_or_path", team);
+}
+
+std::vector<RewardPart> run_rewards(const config::TrainConfig& config) {
+  PartNames names;
+  return names.parts_of(config, "");
+}
+
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
-  std::vector<RewardPart> parts;
-  std::set<std::string> names;
-  const auto add = [&](const std::string& name, const std::string& folder) {
-    std::string unique = name;
-    for (int i = 2; !names.insert(unique).second; ++i)
-      unique = name + "-" + std::to_string(i);
-    RewardPart part{unique, folder.empty() ? "reward/0" : "reward/" + unique, folder, 1.0};
-    if (parts.size() < config.reward.weights.size()) {
-      part.weight = config.reward.weights[parts.size()];
-    }
-    parts.push_back(std::move(part));
-  };
-  if (!config.reward.rule.empty() || !config.reward.python.empty() || !config.reward.http.empty()) {
-    add(name_of_source(config), "");
-    names.insert("0");  // the role "reward/0" is taken
+  PartNames names;
+  std::vector<RewardPart> parts = names.parts_of(config, "");
+  for (const config::HeldOutSet& set : held_out_sets(config)) {
+    if (!set.own_rewards) continue;
+    for (RewardPart& part : names.parts_of(set.config, set.name))
+      parts.push_back(std::move(part));
   }
-  for (const std::string& folder : config.reward.model_name_or_path)
-    add(stem_of(folder), folder);
   return parts;
+}
+
+core::Result<actors::ProcessRewardOptions> process_options(const config::TrainConfig& config) {
+  const auto& own = config.reward.process;
+  actors::ProcessRewardOptions options;
+  TROUPE_TRY_SET(options.folder, model::resolve_model(own.model_name_or_path));
+  options.rows_max = config.train.micro_tokens_max;
+  options.gives_steps = own.reduce == "steps";
+  options.reduce = actors::step_reduce(own.reduce).value_or(actors::StepReduce::kSum);
+  options.placeholder = own.placeholder_token;
+  options.reward_tokens = own.reward_tokens;
+  options.separator = own.step_separator;
+  options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.input_key = config.data.input_key;
+  options.columns.input_template = config.data.input_template;
+  return options;
+}
+
+core::Result<std::unique_ptr<actors::RewardSource>> make_process_reward(
+    const config::TrainConfig& config, core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(options, process_options(config));
+  return actors::make_process_reward(std::move(options), team);
+}
+
+config::TrainConfig config_of(const config::TrainConfig& config, const RewardPart& part) {
+  for (const config::HeldOutSet& set : held_out_sets(config)) {
+    if (!part.set.empty() && set.name == part.set) return set.config;
+  }
+  return config;
 }
 
 core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(

@@ -4,6 +4,8 @@
 // loading thread. Stateless.
 #pragma once
 
+#include "actors/reward/process_reward.hpp"
+#include "actors/reward/reward_calls.hpp"
 #include "actors/reward/reward_source.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/team.hpp"
@@ -54,21 +56,52 @@ core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
 core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
     const config::TrainConfig& config, core::TeamRunner& team);
 
+// The weights of the folder that the key names, packed as forward passes read them. Errors: as
+// above.
+core::Result<std::shared_ptr<const model::PackedWeights>> frozen_weights(
+    const config::TrainConfig& config,
+    const std::string& from,
+    const char* key,
+    core::TeamRunner& team);
+// The same checks, without reading weights.
+core::Result<void> check_frozen_folder(const config::TrainConfig& config,
+                                       const std::string& from,
+                                       const char* key);
+
 // One reward of the configuration.
 struct RewardPart {
+  // A rule, Python file or server; a judge; a reward model; a process reward model.
+  enum class Kind { kSource, kJudge, kModel, kProcess };
+  Kind kind = Kind::kSource;
   std::string name;    // in reward sets: a rule's, "http", a file's stem, a model folder's name
   std::string role;    // "reward/0", "reward/rm-small"
-  std::string folder;  // of a learned model as configured; "" for a rule, Python file or server
+  std::string folder;  // of a learned model as configured, else ""
   double weight = 1;
+  std::string set;  // of eval.sets, whose prompts alone it scores; "": of the run
 };
 
-// The rule, Python file or server first, then the models in order. Names are unique: a second
-// folder of the same name gets "-2".
+// The rule, Python file or server first, then the judge, then the models in order, then the process
+// reward model; then those of the sets of eval.sets that have their own.
+// Names are unique in a set, roles in all: a second folder of the same name gets "-2".
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
+
+// The rewards of the run alone.
+std::vector<RewardPart> run_rewards(const config::TrainConfig& config);
+
+// The configuration whose section `reward` has this part: the run's, or that of its set.
+config::TrainConfig config_of(const config::TrainConfig& config, const RewardPart& part);
 
 // Checks the folders of critic, reference and reward models before any role starts, so that a wrong
 // one is reported as an error of the configuration.
 core::Result<void> check_model_roles(const config::TrainConfig& config);
+
+// The options of the run's process reward model.
+core::Result<actors::ProcessRewardOptions> process_options(const config::TrainConfig& config);
+
+// Loads a process reward model as a reward source; `team` outlives it. Errors: those of
+// actors::make_process_reward.
+core::Result<std::unique_ptr<actors::RewardSource>> make_process_reward(
+    const config::TrainConfig& config, core::TeamRunner& team);
 
 // Checks the folders of the reward models alone. `as_chat`: prompts are chats, so each model needs
 // a chat template.

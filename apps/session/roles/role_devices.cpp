@@ -35,6 +35,7 @@ RoleDevice device_of(const config::TrainConfig& config,
   if (kind == "critic") return in_turn("critic.device", config.critic.device);
   if (kind == "generator") return in_turn("rollout.device", config.rollout.device);
   if (kind == "reference") return {kind, "ref.device", config.ref.device};
+  if (kind == "teacher") return {kind, "teacher.device", config.teacher.device};
   TROUPE_CHECK(kind == "reward", "a kind of role that computes nowhere");
   return {kind, "reward.device", config.reward.device};
 }
@@ -49,7 +50,11 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   if (has_critic(config)) add("critic", "critic.device", config.critic.device);
   if (config.method == config::kPpo) add("generator", "rollout.device", config.rollout.device);
   if (has_reference(config)) devices.push_back(device_of(config, "reference"));
-  if (!config.reward.model_name_or_path.empty()) devices.push_back(device_of(config, "reward"));
+  if (config.method == config::kPpo && !config.teacher.model_name_or_path.empty())
+    devices.push_back(device_of(config, "teacher"));
+  const bool scores = !config.reward.model_name_or_path.empty() ||
+                      !config.reward.process.model_name_or_path.empty();
+  if (scores) devices.push_back(device_of(config, "reward"));
   return devices;
 }
 

@@ -21,9 +21,9 @@ struct RoleDevice {
   bool gpu() const { return device.gpu; }
 };
 
-// `kind`: policy, critic, generator, reference or reward (a learned model). `name`: of the role;
-// the number in "generator/3" or "policy/1" chooses among several devices; without a name it is the
-// first.
+// `kind`: policy, critic, generator, reference, teacher or reward (of a learned model). `name`: of
+// the role; the number in "generator/3" or "policy/1" chooses among several devices; without a name
+// it is the first.
 RoleDevice device_of(const config::TrainConfig& config,
                      const std::string& kind,
                      const std::string& name = "");

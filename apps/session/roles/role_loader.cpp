@@ -7,19 +7,19 @@
 #include "actors/policy/python_advantage.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "actors/reference/reference_role.hpp"
-#include "actors/reward/http_reward.hpp"
-#include "actors/reward/python_reward.hpp"
+#include "actors/reference/teacher_server.hpp"
 #include "actors/reward/queued_reward.hpp"
 #include "actors/reward/reward_role.hpp"
-#include "actors/reward/rule_reward.hpp"
 #include "actors/supervised/supervised_role.hpp"
 #include "apps/cli/end_tokens.hpp"
 #include "apps/cli/words.hpp"
 #include "apps/session/roles/contents.hpp"
+#include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/supervised_model.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -86,6 +86,7 @@ Result<std::shared_ptr<learn::AdvantageSource>> make_advantage(const config::Tra
   options.deadline = seconds_of(config.algo.advantage_deadline_s);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.has_reference = has_reference(config);
+  options.has_teacher = has_teacher(config);
   options.has_critic = has_critic(config);
   options.note = &warn;
   return actors::make_python_advantage(std::move(options));
@@ -171,7 +172,8 @@ Result<std::shared_ptr<collective::Collectives>> RoleLoader::gang_of(const Order
 
 std::string RoleLoader::arithmetic_of(const Order& order, core::TeamRunner* team) {
   const std::string& kind = order.spawn.kind;
-  if (kind != "policy" && kind != "generator" && kind != "reference") return "";
+  const bool frozen = kind == "reference" || (kind == "teacher" && team != nullptr);
+  if (kind != "policy" && kind != "generator" && !frozen) return "";
   return class_of(order, *team);
 }
 
@@ -188,11 +190,9 @@ std::string RoleLoader::class_of(const Order& order, core::TeamRunner& team) {
 
 Result<RoleRecipe> RoleLoader::load_kind(const Order& order) {
   constexpr std::pair<std::string_view, Recipe (RoleLoader::*)(const Order&)> kKinds[] = {
-      {"policy", &RoleLoader::load_policy},
-      {"critic", &RoleLoader::load_critic},
-      {"generator", &RoleLoader::load_generator},
-      {"reference", &RoleLoader::load_reference},
-      {"reward", &RoleLoader::load_reward}};
+      {"policy", &RoleLoader::load_policy},       {"critic", &RoleLoader::load_critic},
+      {"generator", &RoleLoader::load_generator}, {"reference", &RoleLoader::load_reference},
+      {"teacher", &RoleLoader::load_teacher},     {"reward", &RoleLoader::load_reward}};
   for (const auto& [kind, load] : kKinds)
     if (kind == order.spawn.kind) return (this->*load)(order);
   return core::fail(ErrorCode::kUnsupported,
@@ -354,6 +354,33 @@ Result<RoleRecipe> RoleLoader::load_reference(const Order& order) {
   if (!frozen) {
     TROUPE_TRY_SET(frozen, reference_weights(order.config, *team));
   }
+  return frozen_role(order, std::move(frozen), team);
+}
+
+Result<RoleRecipe> RoleLoader::load_teacher(const Order& order) {
+  const config::TrainConfig& config = order.config;
+  for (const TeacherPart& part : teacher_parts(config)) {
+    if (part.role != order.spawn.name) continue;
+    if (part.url.empty()) {
+      TROUPE_TRY_ASSIGN(team, team_of(order));
+      TROUPE_TRY_ASSIGN(frozen, teacher_weights(config, part.folder, *team));
+      return frozen_role(order, std::move(frozen), team);
+    }
+    TROUPE_TRY_ASSIGN(spelling, token_spelling(config));
+    actors::TeacherServerOptions options{part.url, seconds_of(config.reward.deadline_s), spelling};
+    auto factory = actors::factory_of<actors::TeacherServer>(
+        [options = std::move(options)](RoleContext context) {
+          return std::make_shared<actors::TeacherServer>(std::move(context), options);
+        });
+    return RoleRecipe{std::move(factory), &blocking_, nullptr};
+  }
+  return core::fail(ErrorCode::kUnsupported, "the run's configuration has no " + order.spawn.name);
+}
+
+// A role that gives log-probs under weights that stay as they are.
+Result<RoleRecipe> RoleLoader::frozen_role(const Order& order,
+                                           std::shared_ptr<const model::PackedWeights> frozen,
+                                           core::TeamRunner* team) {
   auto factory = actors::factory_of<actors::ReferenceRole>(
       [frozen, rows_max = order.config.train.micro_tokens_max](RoleContext context) {
         return std::make_shared<actors::ReferenceRole>(std::move(context), frozen, rows_max);
@@ -366,15 +393,22 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
   const core::Duration deadline = seconds_of(config.reward.deadline_s);
   for (const RewardPart& part : reward_parts(config)) {
     if (part.role != order.spawn.name) continue;
-    if (part.folder.empty()) {
-      auto source = std::move(shared_.reward);
+    const config::TrainConfig own = config_of(config, part);
+    if (part.kind == RewardPart::Kind::kJudge) {
+      TROUPE_TRY_ASSIGN(judge, make_judge(own));
+      return RoleRecipe{reward_factory(std::move(judge), deadline), &blocking_, nullptr};
+    }
+    if (part.kind == RewardPart::Kind::kSource) {
+      auto source = part.set.empty() ? std::move(shared_.reward) : nullptr;
       if (!source) {
-        TROUPE_TRY_SET(source, make_reward(config));
+        TROUPE_TRY_SET(source, make_reward(own));
       }
       return RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
     }
     TROUPE_TRY_ASSIGN(team, team_of(order));
-    TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, *team));
+    TROUPE_TRY_ASSIGN(source, part.kind == RewardPart::Kind::kProcess
+                                  ? make_process_reward(own, *team)
+                                  : make_model_reward(own, part.folder, *team));
     auto queued = actors::make_queued_reward(std::move(source));
     return RoleRecipe{reward_factory(std::move(queued), deadline), &compute_, team};
   }
@@ -386,22 +420,6 @@ RoleFactory reward_factory(std::unique_ptr<actors::RewardCalls> calls, core::Dur
       [calls = std::move(calls), deadline](RoleContext context) mutable {
         return std::make_shared<actors::RewardRole>(std::move(context), std::move(calls), deadline);
       });
-}
-
-Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConfig& config) {
-  if (!config.reward.http.empty()) {
-    const bool samples = config.reward.http_format == "sample";
-    return actors::make_http_reward(config.reward.http, samples ? actors::RewardFormat::kSample
-                                                                : actors::RewardFormat::kOpenRlhf);
-  }
-  if (!config.reward.python.empty()) {
-    return actors::make_python_reward(
-        {config.reward.python, static_cast<std::size_t>(config.reward.workers)});
-  }
-  const auto kind = actors::rule_kind(config.reward.rule);
-  TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
-  TROUPE_TRY_ASSIGN(rule, actors::make_rule_reward(*kind, config.reward.rule_pattern));
-  return actors::make_queued_reward(std::move(rule));
 }
 
 }  // namespace troupe::app

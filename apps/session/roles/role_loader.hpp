@@ -67,6 +67,10 @@ class RoleLoader final : public actors::RoleMaker {
   Recipe load_supervised(const Order& order);
   Recipe load_generator(const Order& order);
   Recipe load_reference(const Order& order);
+  Recipe load_teacher(const Order& order);
+  Recipe frozen_role(const Order& order,
+                     std::shared_ptr<const model::PackedWeights> frozen,
+                     core::TeamRunner* team);
   Recipe load_critic(const Order& order);
   Recipe load_reward(const Order& order);
   // The team for a role of that kind: on a GPU one of `teams`, those of the role's thread. All
@@ -106,9 +110,6 @@ class RoleLoader final : public actors::RoleMaker {
   // Threads where generators wait for weights, or compute if they have threads of their own.
   std::map<std::string, std::unique_ptr<async::DeviceThread>> threads_;
 };
-
-// The rule, Python function or servers that reward.* names. Errors: kConfig naming file or key.
-core::Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConfig& config);
 
 // Makes the role of a reward that is already loaded.
 cluster::RoleHost::Factory reward_factory(std::unique_ptr<actors::RewardCalls> calls,

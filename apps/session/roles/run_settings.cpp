@@ -1,6 +1,7 @@
 #include "apps/session/roles/run_settings.hpp"
 
 #include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/core/crc32c.hpp"
 
 #include <cstdio>
@@ -57,10 +58,13 @@ void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo)
   algo.reward_clip_low = config.reward.clip_range[0];
   algo.reward_clip_high = config.reward.clip_range[1];
   algo.clip_order = config.reward.clip_order;
+  algo.compares_steps = config.reward.process.baseline == "group";
 }
 
 learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
   learn::AlgoSettings algo;
+  algo.teacher_coef = has_teacher(config) ? config.teacher.coef : 0;
+  algo.reward_coef = config.teacher.reward_coef;
   set_advantage(config, algo);
   set_objective(config, algo);
   set_kl(config, algo);
@@ -98,6 +102,7 @@ learn::LossSettings loss_settings(const config::TrainConfig& config) {
   loss.discopop_tau = config.dpo.discopop_tau;
   loss.desirable_weight = config.kto.desirable_weight;
   loss.undesirable_weight = config.kto.undesirable_weight;
+  loss.teaching = {config.distill.coef, config.distill.beta, config.distill.temperature};
   return loss;
 }
 
@@ -250,9 +255,11 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.scoring.temperature = static_cast<float>(config.rollout.temperature);
   options.scoring.with_reference = has_reference(config);
+  for (const TeacherPart& part : teacher_parts(config))
+    options.scoring.teachers.push_back({part.role, part.name(), part.folder.empty()});
   options.scoring.patience.away_max = seconds_of(config.reward.away_s);
   options.rewards.clear();
-  for (const RewardPart& part : reward_parts(config))
+  for (const RewardPart& part : run_rewards(config))
     options.rewards.push_back({part.name, part.role, part.weight});
   options.reward_formula = config.reward.formula;
   if (config.algo.dynamic_filtering_enable) {
@@ -266,6 +273,22 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   return options;
 }
 
+std::vector<actors::HeldOutRewards> held_out_rewards(
+    const config::TrainConfig& config, const std::vector<actors::RunPlan::HeldOut>& sets) {
+  const std::vector<RewardPart> parts = reward_parts(config);
+  std::vector<actors::HeldOutRewards> all;
+  for (const auto& set : sets) {
+    actors::HeldOutRewards& own = all.emplace_back();
+    own.prompts = set.groups;
+    for (const RewardPart& part : parts) {
+      if (part.set.empty() || part.set != set.name) continue;
+      own.members.push_back({part.name, part.role, part.weight});
+      own.formula = config_of(config, part).reward.formula;
+    }
+  }
+  return all;
+}
+
 core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
                                               actors::PromptSource& problems) {
   std::uint32_t crc = 0;
@@ -276,6 +299,8 @@ core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
     for (const std::string* text : {&problem.text, &problem.label, &problem.columns})
       crc = core::text_crc32c(*text, crc);
   }
+  for (const std::string& set : config.eval.sets)
+    crc = core::text_crc32c(set, crc);
   char line[128];
   std::snprintf(line, sizeof line, "%llu problems (crc32c %08x), %lld samples at temperature %g",
                 static_cast<unsigned long long>(problems.size()), crc,
@@ -285,7 +310,7 @@ core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
 
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
-                         std::uint64_t evaluation_prompts) {
+                         std::vector<actors::RunPlan::HeldOut> held_out) {
   actors::RunPlan plan;
   plan.updates = updates;
   plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
@@ -303,7 +328,9 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.save_critic = config.critic.save_value_network;
   plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
   plan.save_period = seconds_of(60 * config.ckpt.save_minutes);
-  plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
+  for (const auto& set : held_out)
+    plan.evaluation_groups += set.groups;
+  plan.evaluation_sets = std::move(held_out);
   plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
   plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
   plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::app {
 
@@ -96,16 +97,21 @@ actors::CriticLink critic_link(const config::TrainConfig& config);
 // The options of the data role, without its callbacks.
 actors::DataRoleOptions data_options(const config::TrainConfig& config);
 
+// The rewards of the sets of held-out prompts, in their order.
+std::vector<actors::HeldOutRewards> held_out_rewards(
+    const config::TrainConfig& config, const std::vector<actors::RunPlan::HeldOut>& sets);
+
 // What decides the results of an evaluation of the same weights, in one line: the held-out problems
-// (their number and a CRC of all), how many samples each gets, and at which temperature.
+// (their number and a CRC of all and of eval.sets), how many samples each gets, and at which
+// temperature.
 core::Result<std::string> evaluation_settings(const config::TrainConfig& config,
                                               actors::PromptSource& problems);
 
 // The controller's plan, without what a checkpoint and earlier sessions add. `updates`: of the
-// whole run; `evaluation_prompts`: number of held-out problems.
+// whole run; `held_out`: the sets of held-out problems, with their sizes.
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
-                         std::uint64_t evaluation_prompts);
+                         std::vector<actors::RunPlan::HeldOut> held_out);
 
 // The same for a supervised method: its updates are steps, its groups rows.
 actors::RunPlan step_plan(const config::TrainConfig& config,

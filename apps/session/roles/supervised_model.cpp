@@ -1,7 +1,9 @@
 #include "apps/session/roles/supervised_model.hpp"
 
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "kernels/ops.hpp"
+#include "apps/session/roles/step_marks.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/packed.hpp"
 
@@ -17,9 +19,16 @@ const learn::Method& method_of_run(const config::TrainConfig& config) {
 core::Result<std::unique_ptr<model::ParamStore>> supervised_params(
     const config::TrainConfig& config, const model::ElementsToRead& read) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
-  return model::load_elements(
-      folder, method_of_run(config).scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
-      static_cast<std::uint64_t>(config.train.seed), read);
+  TROUPE_TRY_ASSIGN(params,
+                    model::load_elements(folder,
+                                         method_of_run(config).scores ? model::HeadKind::kScore
+                                                                      : model::HeadKind::kLanguage,
+                                         static_cast<std::uint64_t>(config.train.seed), read));
+  if (config.method == config::kPrm) {
+    params->set_config_json(
+        model::with_process_reward(params->spec().config_json, process_reward(config)));
+  }
+  return params;
 }
 
 core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
@@ -30,16 +39,19 @@ core::Result<std::unique_ptr<learn::SupervisedTrainer>> make_supervised(
     learn::Ranks ranks) {
   learn::SupervisedSettings settings = supervised_settings(config, steps);
   settings.optim.ranks = ranks;
-  std::shared_ptr<model::PackedWeights> reference;
+  if (settings.loss.method->steps()) {
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+    TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
+    TROUPE_TRY_ASSIGN(marks, step_marks(config, tokenizer));
+    settings.loss.reward_tokens = marks.reward_ids;
+  }
+  std::shared_ptr<const model::PackedWeights> reference;
   if (settings.loss.method->reference && !config.ref.model_name_or_path.empty()) {
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.ref.model_name_or_path));
-    TROUPE_TRY_ASSIGN(frozen, model::load_model(folder));
-    reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels,
-                                                       team.memory());
-    team.run([&](core::Team member) {
-      kernels::flush_denormals();
-      reference->fill(member, *frozen, 0);
-    });
+    TROUPE_TRY_SET(reference, reference_weights(config, team));
+  }
+  for (const TeacherPart& part : teacher_parts(config)) {
+    TROUPE_TRY_ASSIGN(teacher, teacher_weights(config, part.folder, team));
+    settings.teachers.push_back(std::move(teacher));
   }
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   return trainers->supervised(std::move(params), std::move(reference), settings, team);

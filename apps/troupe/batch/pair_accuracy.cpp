@@ -1,6 +1,6 @@
 #include "apps/troupe/batch/pair_accuracy.hpp"
 
-#include "actors/limits.hpp"
+#include "actors/data/dataset_prompts.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/output.hpp"
 #include "runtime/data/prompt_dataset.hpp"
@@ -23,7 +23,7 @@ core::Result<void> add_pair(const data::PromptRow& row,
                             const PairFlags& pairs,
                             std::vector<actors::RewardGroup>& groups) {
   const Json columns = Json::parse(row.columns_json);
-  actors::RewardGroup group{row.prompt, row.label, row.columns_json};
+  actors::RewardGroup group{row.prompt, row.label, row.columns_json, actors::chat_json(row)};
   for (const std::string& key : {pairs.chosen, pairs.rejected}) {
     const auto answer = columns.find(key);
     if (answer == columns.end() || !answer->is_string()) {
@@ -66,8 +66,12 @@ core::Result<std::vector<EvalSet>> sets_of(const std::vector<Judged>& judged) {
   return sets;
 }
 
-void print_json(const PairFlags& pairs, const std::string& data, const std::vector<EvalSet>& sets) {
-  Json line = {{"reward_model", pairs.model}, {"data", data}};
+void print_json(const std::string& reward,
+                const std::string& data,
+                const std::vector<EvalSet>& sets,
+                std::uint64_t lost) {
+  Json line = {{"reward_model", reward}, {"data", data}};
+  if (lost > 0) line["lost"] = lost;
   line.update(figures_json(sets.front(), "pairs"));
   for (std::size_t i = 1; i < sets.size(); ++i)
     line["sets"][sets[i].name] = figures_json(sets[i], "pairs");
@@ -84,6 +88,7 @@ void PairFlags::add_to(std::vector<Flag>& flags) {
 }
 
 core::Result<void> print_pair_accuracy(const PairFlags& pairs,
+                                       const RewardFlags& reward,
                                        const PromptFlags& rows,
                                        const Placement& placement,
                                        const PairReport& report) {
@@ -93,15 +98,20 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   for (const data::PromptRow& row : prompts)
     TROUPE_TRY(add_pair(row, pairs, groups));
   TROUPE_TRY_ASSIGN(team, make_team(placement));
-  TROUPE_TRY_ASSIGN(source, rows.model_source(pairs.model, false, *team));
-  TROUPE_TRY_ASSIGN(scores, score_items(*source, groups, actors::limits::kRewardDeadline));
+  const bool learned = !pairs.model.empty();
+  auto source = learned ? rows.model_source(pairs.model, false, *team) : reward.source();
+  if (!source) return source.failure();
+  TROUPE_TRY_ASSIGN(scores, score_items(**source, groups, reward.deadline()));
+  std::uint64_t lost = 0;
+  std::string cause;
   std::vector<Judged> judged;
   std::string lines;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    for (std::size_t side = 2 * i; side < 2 * i + 2; ++side) {
-      if (scores[side].value) continue;
-      return core::fail(core::ErrorCode::kData,
-                        prompts[i].where + " cannot be scored: " + scores[side].cause);
+    const std::size_t missing = scores[2 * i].value ? 2 * i + 1 : 2 * i;
+    if (!scores[missing].value) {
+      if (lost++ == 0) cause = prompts[i].where + " cannot be scored: " + scores[missing].cause;
+      if (learned || lost == prompts.size()) return core::fail(core::ErrorCode::kData, cause);
+      continue;
     }
     Json row = Json::parse(prompts[i].columns_json);
     const Judged& one = judged.emplace_back(
@@ -114,9 +124,13 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   TROUPE_TRY_ASSIGN(sets, sets_of(judged));
   if (!report.out.empty()) TROUPE_TRY(store::replace_file(report.out, lines));
   if (report.json) {
-    print_json(pairs, rows.data, sets);
-  } else {
-    print_figures(sets, rows.data, "pairs");
+    print_json(learned ? pairs.model : (*source)->name(), rows.data, sets, lost);
+    return {};
+  }
+  print_figures(sets, rows.data, "pairs");
+  if (lost > 0) {
+    std::printf("%llu pairs without a score are left out; the first: %s\n",
+                static_cast<unsigned long long>(lost), cause.c_str());
   }
   return {};
 }

@@ -1,9 +1,10 @@
-// Measures how often a reward model scores the better answer of a pair above the worse one: over
-// all pairs, and for each set that a column names.
+// Measures how often a reward model, a judge or another reward scores the better answer of a pair
+// above the worse one: over all pairs, and for each set that a column names.
 #pragma once
 
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
+#include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
 
 #include <cstdint>
@@ -26,10 +27,13 @@ struct PairReport {
   std::string source_key;  // column that names sets of pairs
 };
 
-// Scores all pairs of `rows` and prints accuracy (equal scores count a half) and mean margin with
-// 95 % bootstrap intervals. Errors: kData, with file:line, for a row that lacks the columns or
-// cannot be scored; those of the reward model and of writing `out`.
+// Scores all pairs of `rows`, with the reward model of `pairs` or else with `reward`, and prints
+// accuracy (equal scores count a half) and mean margin with 95 % bootstrap intervals. Both answers
+// are one group. Pairs without a score are counted and left out. Errors: kData, with file:line, for
+// a row that lacks the columns; when no pair has scores, or one has none from a reward model; those
+// of the reward and of writing `out`.
 core::Result<void> print_pair_accuracy(const PairFlags& pairs,
+                                       const RewardFlags& reward,
                                        const PromptFlags& rows,
                                        const Placement& placement,
                                        const PairReport& report);

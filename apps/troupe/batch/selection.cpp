@@ -4,11 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <utility>
 
 namespace troupe::app {
@@ -84,27 +86,95 @@ std::string fixed(double value, int decimals) {
   return text;
 }
 
-void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
+// A place of a template for conditional rows.
+struct Attribute {
+  std::string column;
+  int decimals = 2;
+  double mean = 0, deviation = 0;  // of the rows that count
+};
+
+struct Template {
+  std::vector<std::string> texts;  // around the places: one more than places
+  std::vector<Attribute> places;   // with column "" for the prompt
+};
+
+Template parse_template(const std::string& pattern, const SelectionKeys& keys) {
+  static const std::regex place(R"(\{([A-Za-z_][A-Za-z0-9_.-]*)?(:\.([0-9])f)?\})");
+  Template out{{""}, {}};
+  auto rest = pattern.cbegin();
+  for (std::sregex_iterator it(pattern.begin(), pattern.end(), place), end; it != end; ++it) {
+    const std::smatch& match = *it;
+    const std::string name = match[1];
+    if (name.empty() && !match[2].matched) continue;  // {} is no place
+    out.texts.back().append(rest, match[0].first);
+    rest = match[0].second;
+    Attribute attribute;
+    attribute.column = name.empty() || name == "reward" ? keys.reward : name == "input" ? "" : name;
+    if (match[3].matched) attribute.decimals = match[3].str()[0] - '0';
+    out.places.push_back(std::move(attribute));
+    out.texts.emplace_back();
+  }
+  out.texts.back().append(rest, pattern.cend());
+  return out;
 }
 
-void normalise_rewards(std::vector<Row>& rows) {
+bool has_attributes(const Json& columns, const Template& form) {
+  return std::all_of(form.places.begin(), form.places.end(), [&](const Attribute& place) {
+    const auto found = columns.find(place.column);
+    return place.column.empty() ||
+           (found != columns.end() &&
+            (found->is_number() || found->is_string() || found->is_boolean()));
+  });
+}
+
+void measure(const std::vector<Json>& rows, Attribute& place) {
   double sum = 0, squares = 0, count = 0;
-  for (const Row& row : rows) {
-    if (row.reward) sum += *row.reward, ++count;
+  for (const Json& row : rows) {
+    if (row[place.column].is_number()) sum += row[place.column].get<double>(), ++count;
   }
-  const double mean = sum / std::max(count, 1.0);
-  for (const Row& row : rows) {
-    if (row.reward) squares += (*row.reward - mean) * (*row.reward - mean);
+  place.mean = sum / std::max(count, 1.0);
+  for (const Json& row : rows) {
+    if (!row[place.column].is_number()) continue;
+    const double distance = row[place.column].get<double>() - place.mean;
+    squares += distance * distance;
   }
-  const double deviation = count > 1 ? std::sqrt(squares / (count - 1)) : 0;
-  for (Row& row : rows) {
-    if (row.reward) row.reward = deviation > 0 ? (*row.reward - mean) / deviation : 0;
-  }
+  place.deviation = count > 1 ? std::sqrt(squares / (count - 1)) : 0;
+}
+
+std::string attribute_text(const Json& value, const Attribute& place, bool normalise) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number()) return value.dump();
+  double number = value.get<double>();
+  if (normalise) number = place.deviation > 0 ? (number - place.mean) / place.deviation : 0;
+  return fixed(number, place.decimals);
+}
+
+Json pair_of(const Row& best, const Row& worse, const SelectionKeys& keys) {
+  Json row = best.columns;
+  for (const char* own : {"sample", "finish_reason", "response_tokens", "tokens", "logprobs"})
+    row.erase(own);
+  row.erase(keys.response);
+  row.erase(keys.reward);
+  row["chosen"] = best.columns[keys.response];
+  row["rejected"] = worse.columns[keys.response];
+  row["chosen_reward"] = *best.reward;
+  row["rejected_reward"] = *worse.reward;
+  return row;
 }
 
 }  // namespace
+
+std::string with_response(std::string_view lines, const SelectionKeys& keys) {
+  std::string out;
+  while (!lines.empty()) {
+    const auto end = std::min(lines.find('\n'), lines.size());
+    const Json row = Json::parse(lines.substr(0, end), nullptr, false);
+    if (!row.is_object() || row.value(keys.response, Json()) != "")
+      out += std::string(lines.substr(0, end)) + "\n";
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return out;
+}
 
 Result<Selected> best_of_n(std::string_view lines, const SelectionKeys& keys) {
   TROUPE_TRY_ASSIGN(rows, parse(lines, keys));
@@ -115,30 +185,27 @@ Result<Selected> best_of_n(std::string_view lines, const SelectionKeys& keys) {
   return out;
 }
 
-Result<Selected> best_against_worst(std::string_view lines, const SelectionKeys& keys) {
+Result<Selected> best_against_worst(std::string_view lines,
+                                    const SelectionKeys& keys,
+                                    std::uint64_t pairs) {
   TROUPE_TRY_ASSIGN(rows, parse(lines, keys));
   Selected out;
-  for (const auto& group : by_prompt(rows, keys, out)) {
+  for (auto& group : by_prompt(rows, keys, out)) {
     const Row* best = extreme(group, 1);
-    const Row* worst = extreme(group, -1);
     if (best == nullptr) continue;
-    const bool pair = best->columns.contains(keys.response) &&
-                      worst->columns.contains(keys.response) && *best->reward > *worst->reward &&
-                      best->columns[keys.response] != worst->columns[keys.response];
-    if (!pair) {
-      ++out.equal;
-      continue;
+    std::stable_sort(group.begin(), group.end(), [](const Row* one, const Row* other) {
+      return *one->reward < *other->reward;
+    });
+    std::set<Json> used = {best->columns.value(keys.response, Json())};
+    std::uint64_t made = 0;
+    for (const Row* worse : group) {
+      if (made == pairs || *worse->reward >= *best->reward) break;
+      if (!worse->columns.contains(keys.response)) continue;
+      if (!used.insert(worse->columns[keys.response]).second) continue;
+      add_line(pair_of(*best, *worse, keys), out);
+      ++made;
     }
-    Json row = best->columns;
-    for (const char* own : {"sample", "finish_reason", "response_tokens", "tokens", "logprobs"})
-      row.erase(own);
-    row.erase(keys.response);
-    row.erase(keys.reward);
-    row["chosen"] = best->columns[keys.response];
-    row["rejected"] = worst->columns[keys.response];
-    row["chosen_reward"] = *best->reward;
-    row["rejected_reward"] = *worst->reward;
-    add_line(row, out);
+    if (made == 0) ++out.equal;
   }
   return out;
 }
@@ -147,34 +214,54 @@ Result<Selected> conditional_rows(std::string_view lines,
                                   const SelectionKeys& keys,
                                   const std::string& pattern,
                                   bool normalise) {
-  std::string form = pattern;
-  std::smatch place;
-  int decimals = 2;
-  if (std::regex_search(form, place, std::regex(R"(\{:\.([0-9])f\})"))) {
-    decimals = place[1].str()[0] - '0';
-    replace_all(form, place[0].str(), "{reward}");
+  Template form = parse_template(pattern, keys);
+  const auto attributes = std::count_if(form.places.begin(), form.places.end(),
+                                        [](const Attribute& one) { return !one.column.empty(); });
+  if (attributes == 0) {
+    return fail(ErrorCode::kConfig, "--csft '" + pattern +
+                                        "' has no place for the score; give {:.2f}, {reward} or, "
+                                        "for a column of its own, {COLUMN:.2f}");
   }
-  if (form.find("{reward}") == form.npos) {
-    return fail(ErrorCode::kConfig,
-                "--csft '" + pattern + "' has no place for the score; give {:.2f} or {reward}");
-  }
-  if (form.find("{input}") == form.npos) form = "{input} " + form + " ";
-  TROUPE_TRY_ASSIGN(rows, parse(lines, keys));
-  if (normalise) normalise_rewards(rows);
+  if (attributes == std::ssize(form.places))
+    form = parse_template("{input} " + pattern + " ", keys);
   Selected out;
-  static_cast<void>(by_prompt(rows, keys, out));
-  for (Row& row : rows) {
-    if (!row.reward) continue;
-    const auto input = row.columns.find(keys.input);
-    if (input == row.columns.end() || !input->is_string()) {
+  std::vector<Row> all;
+  for (std::size_t number = 1; !lines.empty(); ++number) {
+    const auto end = std::min(lines.find('\n'), lines.size());
+    Json row = Json::parse(lines.substr(0, end), nullptr, false);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    if (!row.is_object()) {
+      return fail(ErrorCode::kData, "scored row " + std::to_string(number) + " is no object");
+    }
+    all.push_back({std::move(row), std::nullopt});
+  }
+  static_cast<void>(by_prompt(all, keys, out));
+  std::vector<Json> rows;
+  for (Row& row : all) {
+    if (has_attributes(row.columns, form)) rows.push_back(std::move(row.columns));
+  }
+  if (rows.empty()) {
+    return fail(ErrorCode::kData,
+                "--csft '" + pattern + "': no row has all of the columns that it names");
+  }
+  for (Attribute& place : form.places) {
+    if (!place.column.empty()) measure(rows, place);
+  }
+  for (Json& row : rows) {
+    const auto input = row.find(keys.input);
+    if (input == row.end() || !input->is_string()) {
       return fail(ErrorCode::kData, "--csft writes the score into the text of column '" +
                                         keys.input + "', which a row lacks or has as messages");
     }
-    std::string text = form;
-    replace_all(text, "{reward}", fixed(*row.reward, decimals));
-    replace_all(text, "{input}", input->get<std::string>());
+    std::string text = form.texts[0];
+    for (std::size_t i = 0; i < form.places.size(); ++i) {
+      const Attribute& place = form.places[i];
+      text += place.column.empty() ? input->get<std::string>()
+                                   : attribute_text(row[place.column], place, normalise);
+      text += form.texts[i + 1];
+    }
     *input = std::move(text);
-    add_line(row.columns, out);
+    add_line(row, out);
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/teachers.hpp"
 #include "runtime/learn/chosen.hpp"
 #include "runtime/learn/supervised/methods.hpp"
 #include "runtime/learn/update_context.hpp"
@@ -95,6 +96,7 @@ class Roles {
     if (has_critic(config_)) TROUPE_TRY(add_critic(critic_lanes));
     TROUPE_TRY(add_engines());
     if (has_reference(config_)) TROUPE_TRY(add_reference());
+    TROUPE_TRY(add_teachers());
     return add_rewards();
   }
 
@@ -154,7 +156,11 @@ class Roles {
                      models_.get(own.empty() ? config_.actor.model_name_or_path : own,
                                  model::HeadKind::kLanguage));
     }
-    facts.scores = method.reference || !config_.eval.dataset.empty();
+    for (const TeacherPart& part : teacher_parts(config_)) {
+      TROUPE_TRY_ASSIGN(teacher, models_.get(part.folder, model::HeadKind::kLanguage));
+      facts.teachers.push_back(std::move(teacher));
+    }
+    facts.scores = method.reference || method.teacher || !config_.eval.dataset.empty();
     add({"policy", facts, asked_.actor, "--actor-ranks", {}, {}}, "policy");
     return {};
   }
@@ -228,10 +234,21 @@ class Roles {
     return {};
   }
 
+  Result<void> add_teachers() {
+    for (const TeacherPart& part : teacher_parts(config_)) {
+      if (part.folder.empty()) continue;
+      TROUPE_TRY_ASSIGN(model, models_.get(part.folder, model::HeadKind::kLanguage));
+      add({part.role, scorer(model), 1, {}, {}, {}}, "teacher");
+    }
+    return {};
+  }
+
   Result<std::vector<plan::Role>> add_rewards() {
     for (const RewardPart& part : reward_parts(config_)) {
       if (part.folder.empty()) continue;
-      TROUPE_TRY_ASSIGN(model, models_.get(part.folder, model::HeadKind::kScore));
+      const auto head = part.kind == RewardPart::Kind::kProcess ? model::HeadKind::kLanguage
+                                                                : model::HeadKind::kScore;
+      TROUPE_TRY_ASSIGN(model, models_.get(part.folder, head));
       plan::ScorerFacts facts = scorer(model);
       facts.panels = kernels::PanelDtype::kF32;  // whatever the policy has
       facts.fixed = true;

@@ -32,8 +32,12 @@ class InputCrc {
   }
   InputCrc& add(const experience::Group& group) {
     add(group.prompt);
-    for (const experience::Trajectory& sample : group.samples)
-      add(sample.tokens).add(sample.behaviour).add(sample.reference).add(sample.values);
+    for (const experience::Trajectory& sample : group.samples) {
+      add(sample.tokens).add(sample.behaviour).add(sample.reference).add(sample.teacher);
+      add(sample.values);
+      for (const experience::StepReward& step : sample.steps)
+        add(std::span(&step.token, 1)).add(std::span(&step.reward, 1));
+    }
     return *this;
   }
   std::uint32_t value() const { return crc_; }

@@ -143,6 +143,7 @@ void RowFigures::add(const RowFigures& other) {
   correct += other.correct;
   chosen_squares += other.chosen_squares;
   rejected_squares += other.rejected_squares;
+  divergence += other.divergence;
   chosen_logprobs += other.chosen_logprobs;
   rejected_logprobs += other.rejected_logprobs;
 }
@@ -152,16 +153,23 @@ at::Tensor supervised_loss(const LossSettings& s,
                            const StepTotals& totals,
                            const at::Tensor& first,
                            const at::Tensor& second,
+                           const at::Tensor& divergence,
                            RowFigures& figures) {
   TROUPE_CHECK(first.numel() == static_cast<std::int64_t>(facts.size()), "one value per row");
   TROUPE_CHECK(s.method->pairs() == second.defined(), "pairs have two values a row");
+  TROUPE_CHECK(s.method->teacher == divergence.defined(), "with a teacher rows have a divergence");
   RowFigures own;
   own.rows = static_cast<double>(facts.size());
   own.first_tokens = sum_of(facts.first_tokens);
   at::Tensor loss;
   const Formula formula = formula_of(s);
   if (formula == nullptr) {
-    loss = -first.sum() / at_least_one(totals.first_tokens);
+    auto sum = -first.sum();
+    if (divergence.defined()) {
+      sum = (1 - s.teaching.coef) * sum + s.teaching.coef * divergence.sum();
+      own.divergence = divergence.sum().item<double>();
+    }
+    loss = sum / at_least_one(totals.first_tokens);
   } else {
     const Rewards rewards = rewards_of(s, facts, first, second);
     loss = formula({s, facts, totals, rewards.chosen, rewards.rejected}).sum() / totals.rows;
@@ -183,13 +191,16 @@ SupervisedGradient supervised_gradient(const LossSettings& settings,
                                        const RowFacts& facts,
                                        const StepTotals& totals,
                                        const std::vector<double>& first,
-                                       const std::vector<double>& second) {
+                                       const std::vector<double>& second,
+                                       const std::vector<double>& divergence) {
   const c10::AutoGradMode with_grad(true);
   auto a = tensor_of(first).requires_grad_(true);
   at::Tensor b;
   if (!second.empty()) b = tensor_of(second).requires_grad_(true);
+  at::Tensor c;
+  if (!divergence.empty()) c = tensor_of(divergence);
   SupervisedGradient out;
-  const auto loss = supervised_loss(settings, facts, totals, a, b, out.figures);
+  const auto loss = supervised_loss(settings, facts, totals, a, b, c, out.figures);
   loss.backward();
   out.loss = loss.item<double>();
   out.first = values_of(a.grad());
@@ -199,8 +210,12 @@ SupervisedGradient supervised_gradient(const LossSettings& settings,
 
 Metrics row_metrics(const LossSettings& s, const RowFigures& f, double z) {
   Metrics rows;
-  if (s.method->sequences()) return rows;
   const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0.0; };
+  if (s.method->teacher) {
+    rows.emplace_back("policy/nll", mean(f.nll, f.first_tokens));
+    rows.emplace_back("policy/divergence", mean(f.divergence, f.first_tokens));
+  }
+  if (s.method->sequences()) return rows;
   const double chosen = mean(f.chosen, f.chosen_rows);
   const double rejected = mean(f.rejected, f.rejected_rows);
   if (f.chosen_rows > 0) rows.emplace_back("rewards/chosen", chosen);

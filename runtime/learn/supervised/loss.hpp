@@ -36,23 +36,25 @@ struct RowFacts {
 // Totals over the whole optimiser step, which normalise the loss.
 struct StepTotals {
   double rows = 0;
-  double first_tokens = 0;  // target tokens of sequences or of first answers
+  double first_tokens = 0;  // target tokens of sequences or of first answers; placeholders of prm
   // What kto and bco compare g = sum(l - l_ref) of an answer with: max(0, its mean over mismatched
   // pairs); its mean over all rows of the run so far.
   double z = 0;
+  std::vector<std::int32_t> choices = {};  // prm: tokens that are read at each placeholder
 };
 
 // Sums over rows, for metrics.
 struct RowFigures {
-  double loss = 0;  // share of the step's loss
-  double nll = 0;   // of the tokens of first answers
-  double rows = 0, first_tokens = 0;
+  double loss = 0;                    // share of the step's loss
+  double nll = 0;                     // of the tokens of first answers
+  double rows = 0, first_tokens = 0;  // prm: both count placeholders
   // Scores or implicit rewards of better (kto: good) and of worse (kto: bad) answers.
   double chosen = 0, rejected = 0;
   double chosen_rows = 0, rejected_rows = 0;          // number of these answers
   double correct = 0;                                 // rows ordered or judged the right way
   double chosen_squares = 0, rejected_squares = 0;    // of the scores or rewards
   double chosen_logprobs = 0, rejected_logprobs = 0;  // of first and of second answers
+  double divergence = 0;                              // from the teacher, of first answers' tokens
 
   void add(const RowFigures& other);
 };
@@ -69,12 +71,14 @@ struct RowTerms {
 
 // Returns the micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with
 // grad: the sum of each answer's log-probs, or its score; `second` is undefined where rows have one
-// answer. Adds to `figures`.
+// answer. `divergence`, the same, is the sum over the answer's tokens of the divergence from the
+// teacher; undefined without one. Adds to `figures`.
 at::Tensor supervised_loss(const LossSettings& settings,
                            const RowFacts& facts,
                            const StepTotals& totals,
                            const at::Tensor& first,
                            const at::Tensor& second,
+                           const at::Tensor& divergence,
                            RowFigures& figures);
 
 struct SupervisedGradient {
@@ -91,7 +95,8 @@ SupervisedGradient supervised_gradient(const LossSettings& settings,
                                        const RowFacts& facts,
                                        const StepTotals& totals,
                                        const std::vector<double>& first,
-                                       const std::vector<double>& second);
+                                       const std::vector<double>& second,
+                                       const std::vector<double>& divergence = {});
 
 using Metrics = std::vector<std::pair<std::string, double>>;
 

@@ -76,6 +76,13 @@ consteval auto method_rows() {
              .beta = "bco.beta",
              .step_wide = StepWide::kRunningMean,
              .formula = bco_rows},
+      Method{.name = "distill",
+             .help = "next token of answers, and a teacher's distribution over it",
+             .rows = RowKind::kAnswer,
+             .teacher = true},
+      Method{.name = "prm",
+             .help = "process reward model, from texts with a label for each step",
+             .rows = RowKind::kSteps},
   };
 }
 

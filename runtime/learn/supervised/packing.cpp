@@ -75,4 +75,21 @@ std::vector<std::vector<std::size_t>> pack_for_lanes(std::span<const std::int64_
   }
 }
 
+std::vector<double> in_row_order(std::span<const double> values,
+                                 const std::vector<std::vector<std::size_t>>& micro_batches,
+                                 std::span<const std::size_t> counts) {
+  std::vector<std::span<const double>> by_row(counts.size());
+  std::size_t next = 0;
+  for (const auto& micro : micro_batches) {
+    for (const std::size_t row : micro) {
+      by_row[row] = values.subspan(next, counts[row]);
+      next += counts[row];
+    }
+  }
+  std::vector<double> ordered;
+  for (const auto& own : by_row)
+    ordered.insert(ordered.end(), own.begin(), own.end());
+  return ordered;
+}
+
 }  // namespace troupe::learn

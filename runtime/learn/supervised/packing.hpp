@@ -22,4 +22,10 @@ std::vector<std::vector<std::size_t>> pack_for_lanes(std::span<const std::int64_
                                                      std::int64_t cost_max,
                                                      std::int64_t lanes);
 
+// Values that were computed micro-batch by micro-batch, back in the order of the data rows, of
+// which row i has counts[i] values.
+std::vector<double> in_row_order(std::span<const double> values,
+                                 const std::vector<std::vector<std::size_t>>& micro_batches,
+                                 std::span<const std::size_t> counts);
+
 }  // namespace troupe::learn

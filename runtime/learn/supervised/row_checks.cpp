@@ -9,6 +9,7 @@ namespace troupe::learn {
 
 std::int64_t row_cost(const Method& method, const data::SupervisedRow& row) {
   if (method.sequences()) return model::rows_of(model::Sequence{row.answer, row.learn});
+  if (method.steps()) return model::rows_of_choice({row.answer, row.learn});
   model::SampleGroup group{row.prompt, {row.answer}};
   if (!row.rejected.empty()) group.responses.push_back(row.rejected);
   // Scores are read at an answer's last token, log-probs wherever a token of it is predicted.

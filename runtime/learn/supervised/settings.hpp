@@ -4,13 +4,22 @@
 
 #include "runtime/learn/settings.hpp"
 #include "runtime/learn/supervised/methods.hpp"
+#include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::learn {
+
+// The divergence from a teacher (model::TeacherRows says what beta and temperature do).
+struct TeachingSettings {
+  double coef = 0.4;  // weight of the divergence; 1 - coef is that of the next-token loss
+  double beta = 0, temperature = 1;
+};
 
 struct LossSettings {
   Chosen<Method> method = "sft";
@@ -23,6 +32,9 @@ struct LossSettings {
   double discopop_tau = 0.05;   // temperature of discopop's mixture
   double desirable_weight = 1;  // kto: weights of good and of bad answers
   double undesirable_weight = 1;
+  TeachingSettings teaching;
+  // prm: the tokens among which the model chooses at a placeholder, the best first; empty: all.
+  std::vector<std::int32_t> reward_tokens;
 
   // The row of the table of losses of a pair; null: the method has a formula of its own.
   const PairLoss* pair_row() const;
@@ -40,7 +52,9 @@ struct SupervisedSettings {
   OptimSettings optim;
   std::int64_t micro_tokens_max = 2048;  // rows of one micro-batch
   std::int64_t total_steps = 0;          // optimiser steps of the whole run, for the schedule
-  std::string model;                     // as configured; adapters name it as their base
+  // Of methods with a teacher: SupervisedRow::teacher is the place of a row's.
+  std::vector<std::shared_ptr<const model::PackedWeights>> teachers;
+  std::string model;  // as configured; adapters name it as their base
   model::StorageDtype save_dtype = model::StorageDtype::kF32;  // of saved models
 };
 

@@ -4,15 +4,21 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
+#include "runtime/learn/supervised/choice_loss.hpp"
+#include "runtime/learn/supervised/evaluation_figures.hpp"
 #include "runtime/learn/supervised/packing.hpp"
+#include "runtime/learn/supervised/picked.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/supervised/step_wide.hpp"
+#include "runtime/learn/tensors.hpp"
 #include "runtime/learn/trainable_model.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,23 +28,6 @@ namespace {
 
 using core::ErrorCode;
 using core::Result;
-
-template <class Values>
-auto picked(const Values& from, const std::vector<std::size_t>& indices) {
-  std::vector<typename Values::value_type> out;
-  for (const std::size_t i : indices)
-    out.push_back(from[i]);
-  return out;
-}
-
-RowFacts chosen(const RowFacts& all, const std::vector<std::size_t>& indices) {
-  const auto pick = [&](const std::vector<double>& from) {
-    return from.empty() ? from : picked(from, indices);
-  };
-  return {pick(all.first_tokens),     pick(all.second_tokens), pick(all.reference_first),
-          pick(all.reference_second), pick(all.margin),        pick(all.desirable),
-          pick(all.matched)};
-}
 
 // What a micro-batch tells about itself.
 struct SupervisedFigures {
@@ -54,7 +43,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
                         const SupervisedSettings& settings)
       : settings_(settings),
         model_(std::move(model)),
-        runner_(settings_.loss, model_->team(), model_->forward()),
+        runner_(settings_.loss, settings_.teachers, model_->team(), model_->forward()),
         reference_(std::move(reference)) {}
 
   Result<SupervisedStep> step(std::span<const data::SupervisedRow> rows) override {
@@ -63,7 +52,12 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     if (RankGroup* const ranks = model_->ranks()) {
       InputCrc given;
       for (const data::SupervisedRow& row : rows)
-        given.add(row.prompt).add(row.answer).add(row.rejected).add(row.learn);
+        given.add(row.prompt)
+            .add(row.answer)
+            .add(row.rejected)
+            .add(row.learn)
+            .add(row.labels)
+            .add(row.shares);
       TROUPE_TRY(ranks->all_same(given.value()));
     }
     TROUPE_TRY_ASSIGN(all, facts(rows, kept_));
@@ -133,31 +127,10 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     TROUPE_TRY_ASSIGN(all, facts(rows, kept_held_out_));
     StepTotals total = totals(all, rows);
     const auto weights = model_->pass_weights();
+    if (settings_.loss.method->steps()) return evaluate_choices(*weights, rows, total);
     TROUPE_TRY_ASSIGN(values, score(*weights, rows));
     TROUPE_TRY(read_step(rows, values, moments_, all, total));
-    const SupervisedGradient result =
-        supervised_gradient(settings_.loss, all, total, values.first, values.second);
-    const RowFigures& f = result.figures;
-    SupervisedEvaluation out;
-    out.metrics.emplace_back("eval/loss", result.loss);
-    if (settings_.loss.method->sequences()) {
-      out.metrics.emplace_back("eval/perplexity", std::exp(result.loss));
-      return out;
-    }
-    for (const auto& [name, value] : row_metrics(settings_.loss, f, total.z)) {
-      if (name == "rewards/accuracies") out.metrics.emplace_back("eval/accuracy", value);
-      if (name == "rewards/margins") out.metrics.emplace_back("eval/margins", value);
-    }
-    if (!settings_.loss.method->scores) return out;
-    const double count = f.chosen_rows + f.rejected_rows;
-    out.score_mean = (f.chosen + f.rejected) / count;
-    // With n - 1 as the divisor and at least 1e-8, as OpenRLHF stores it.
-    const double squares = f.chosen_squares + f.rejected_squares;
-    const double spread = squares - count * out.score_mean * out.score_mean;
-    out.score_std = std::max(std::sqrt(std::max(spread, 0.0) / (count - 1)), 1e-8);
-    out.metrics.emplace_back("eval/score_mean", out.score_mean);
-    out.metrics.emplace_back("eval/score_std", out.score_std);
-    return out;
+    return evaluation_of(settings_.loss, rows, all, total, values);
   }
 
   core::Result<void> gather() override { return model_->gather(); }
@@ -194,33 +167,61 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   };
   using KeptRows = std::unordered_map<std::uint64_t, Kept>;  // by the row's id
 
+  Result<SupervisedEvaluation> evaluate_choices(const model::PackedWeights& weights,
+                                                std::span<const data::SupervisedRow> rows,
+                                                const StepTotals& total) {
+    const auto micro_batches = pack(rows, count_of(settings_.optim.ranks));
+    std::vector<std::size_t> of_row;
+    for (const data::SupervisedRow& row : rows)
+      of_row.push_back((row.labels.size() + row.shares.size()) * total.choices.size());
+    std::vector<std::size_t> counts;
+    for (const auto& micro : micro_batches) {
+      const auto own = picked(of_row, micro);
+      counts.push_back(std::accumulate(own.begin(), own.end(), std::size_t{0}));
+    }
+    TROUPE_TRY_ASSIGN(logprobs,
+                      share_parts<double>(
+                          model_->ranks(), counts,
+                          [&](std::size_t i, std::vector<double>& to) -> Result<void> {
+                            TROUPE_TRY_ASSIGN(
+                                own, runner_.choice_logprobs(
+                                         weights, picked(rows, micro_batches[i]), total.choices));
+                            to.insert(to.end(), own.begin(), own.end());
+                            return {};
+                          },
+                          weights.gate() != nullptr ? model_->passes() : nullptr));
+    RowFigures figures;
+    choice_loss(settings_.loss, wanted_choices(rows, total.choices), total,
+                tensor_of(in_row_order(logprobs, micro_batches, of_row)), figures);
+    return evaluation_of(settings_.loss, figures);
+  }
+
   Result<RowValues> score(const model::PackedWeights& weights,
                           std::span<const data::SupervisedRow> rows) {
     RowValues out;
-    out.first.assign(rows.size(), 0);
-    if (settings_.loss.method->pairs()) out.second.assign(rows.size(), 0);
+    out.resize(*settings_.loss.method, rows.size());
+    const std::vector<std::vector<double>*> columns = out.columns();
     // Scores do not depend on the plan, so ranks may have one that gives work to each.
     const auto micro_batches = pack(rows, count_of(settings_.optim.ranks));
     std::vector<std::size_t> counts;
-    const std::size_t answers = settings_.loss.method->pairs() ? 2 : 1;
     for (const auto& micro : micro_batches)
-      counts.push_back(answers * micro.size());
+      counts.push_back(columns.size() * micro.size());
     TROUPE_TRY_ASSIGN(all, share_parts<double>(
                                model_->ranks(), counts,
                                [&](std::size_t i, std::vector<double>& to) -> Result<void> {
                                  TROUPE_TRY_ASSIGN(
                                      own, runner_.score(weights, picked(rows, micro_batches[i])));
-                                 to.insert(to.end(), own.first.begin(), own.first.end());
-                                 to.insert(to.end(), own.second.begin(), own.second.end());
+                                 for (const auto* const column : own.columns())
+                                   to.insert(to.end(), column->begin(), column->end());
                                  return {};
                                },
                                weights.gate() != nullptr ? model_->passes() : nullptr));
     auto next = all.begin();
     for (const auto& micro : micro_batches) {
-      for (const std::size_t row : micro)
-        out.first[row] = *next++;
-      for (std::size_t k = 0; answers == 2 && k < micro.size(); ++k)
-        out.second[micro[k]] = *next++;
+      for (auto* const column : columns) {
+        for (const std::size_t row : micro)
+          (*column)[row] = *next++;
+      }
     }
     return out;
   }
@@ -245,8 +246,9 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return out;
   }
 
-  static StepTotals totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) {
+  StepTotals totals(const RowFacts& facts, std::span<const data::SupervisedRow> rows) const {
     StepTotals out;
+    if (settings_.loss.method->steps()) out.choices = choices_of(settings_.loss, rows);
     out.rows = static_cast<double>(rows.size());
     out.first_tokens = sum_of(facts.first_tokens);
     return out;
@@ -310,12 +312,21 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return mean < 0 ? 0 : mean;  // a NaN stays one
   }
 
+  // The rows of a micro-batch have the same teacher.
   std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows,
                                              std::int64_t lanes) const {
-    std::vector<std::int64_t> costs;
-    for (const data::SupervisedRow& row : rows)
-      costs.push_back(runner_.cost(row));
-    return pack_for_lanes(costs, settings_.micro_tokens_max, lanes);
+    std::map<std::uint32_t, std::vector<std::size_t>> by_teacher;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      by_teacher[rows[i].teacher].push_back(i);
+    std::vector<std::vector<std::size_t>> all;
+    for (const auto& [teacher, own] : by_teacher) {
+      std::vector<std::int64_t> costs;
+      for (const std::size_t row : own)
+        costs.push_back(runner_.cost(rows[row]));
+      for (const auto& micro : pack_for_lanes(costs, settings_.micro_tokens_max, lanes))
+        all.push_back(picked(own, micro));
+    }
+    return all;
   }
 
   double plan_rows_of(std::span<const data::SupervisedRow> rows) const {
@@ -333,6 +344,16 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   RunningMoments moments_;  // of g over all rows of the steps taken; empty unless the loss reads it
 };
 
+Result<void> check_teachers(const SupervisedSettings& settings, const model::ModelSpec& spec) {
+  if (!settings.loss.method->teacher) return {};
+  TROUPE_TRY(require(!settings.teachers.empty(), "teacher.model_name_or_path", "given"));
+  for (const auto& teacher : settings.teachers) {
+    TROUPE_TRY(require(teacher->spec().vocab == spec.vocab, "teacher.model_name_or_path",
+                       "a model with the vocabulary of the trained one"));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
@@ -344,6 +365,7 @@ Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
   const bool scores = master->spec().head == model::HeadKind::kScore;
   TROUPE_CHECK(scores == (settings.loss.method->scores),
                "a reward model has a score head, others have none");
+  TROUPE_TRY(check_teachers(settings, master->spec()));
   TROUPE_TRY_ASSIGN(
       model, TrainableModel::create(std::move(master), settings.optim, settings.total_steps, team));
   if (!settings.loss.method->reference) {

@@ -40,7 +40,7 @@ struct SupervisedEvaluation {
 class SupervisedTrainer {
  public:
   // `reference`: panels of the frozen model for losses that compare with one; null: `master` as it
-  // is now. Errors: kConfig, for settings that make no sense.
+  // is now. Teachers are in `settings`. Errors: kConfig, for settings that make no sense.
   static core::Result<std::unique_ptr<SupervisedTrainer>> create(
       std::unique_ptr<model::ParamStore> master,
       std::shared_ptr<const model::PackedWeights> reference,

@@ -159,7 +159,8 @@ core::Result<void> FakeListener::on_update(const actors::UpdateReport&) {
 }
 
 core::Result<void> FakeListener::on_evaluation(const actors::EvaluationReport& report) {
-  truth_.census.count("event", report.missing > 0 ? "evaluation with gaps" : "evaluation");
+  truth_.census.count("event",
+                      report.sets.at(0).missing > 0 ? "evaluation with gaps" : "evaluation");
   if (progress) progress();
   return {};
 }

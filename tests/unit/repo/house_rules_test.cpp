@@ -86,10 +86,12 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"runtime/weights", {"runtime/model", "runtime/async", "runtime/net", "runtime/collective"}},
     {"actors", {"runtime/", "kernels", "schema"}},
     {"apps/cli", {"runtime/", "kernels", "actors"}},
-    {"apps/session", {"runtime/", "kernels", "actors", "apps/cli"}},
+    {"apps/loggers", {"runtime/"}},
+    {"apps/session", {"runtime/", "kernels", "actors", "apps/cli", "apps/loggers"}},
     {"apps/serving", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
     {"apps/bench", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
     {"apps/report", {"runtime/", "kernels", "actors", "apps/cli", "apps/session"}},
+    {"apps/pipeline", {"runtime/", "apps/cli"}},
     {"apps/troupe", {"runtime/", "kernels", "actors", "apps/"}},
 };
 

@@ -231,8 +231,8 @@ TEST(SickGenerator, AHeldOutProblemThatFailsEverywhereIsLeftOutOfTheFigures) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   ASSERT_FALSE(company.hearer().evaluations.empty());
   for (const EvaluationReport& report : company.hearer().evaluations) {
-    EXPECT_EQ(report.missing, 1u);
-    EXPECT_EQ(report.accuracy.size(), 3u);
+    EXPECT_EQ(report.sets.at(0).missing, 1u);
+    EXPECT_EQ(report.sets.at(0).accuracy.size(), 3u);
   }
 }
 
@@ -325,8 +325,8 @@ TEST(Evaluation, AProblemThatCannotBeScoredIsCountedAndTheRunGoesOn) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   ASSERT_EQ(company.hearer().evaluations.size(), 4u) << "before and after, greedy and sampled";
   for (const EvaluationReport& report : company.hearer().evaluations) {
-    EXPECT_EQ(report.accuracy.size(), 4u);
-    EXPECT_EQ(report.missing, 2u);
+    EXPECT_EQ(report.sets.at(0).accuracy.size(), 4u);
+    EXPECT_EQ(report.sets.at(0).missing, 2u);
   }
   ASSERT_EQ(company.hearer().troubles.size(), 4u) << "one line an evaluation";
   EXPECT_NE(company.hearer().troubles[0].find("held-out problem 2 cannot be scored"),

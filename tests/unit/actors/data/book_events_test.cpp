@@ -48,6 +48,14 @@ TEST(BookEvents, AGroupIsReadBackToTheBit) {
   }
 }
 
+TEST(BookEvents, StepsAreReadBackToTheBit) {
+  const GroupScored scored = again(GroupScored{
+      kTicket, 1, {0.5, std::nullopt}, {"", "lost"}, {}, "", {{{0, 0.1}, {7, -1e-300}}, {}}});
+  ASSERT_EQ(scored.steps.size(), 2u);
+  EXPECT_EQ(scored.steps[0], (std::vector<experience::StepReward>{{0, 0.1}, {7, -1e-300}}));
+  EXPECT_TRUE(scored.steps[1].empty());
+}
+
 TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
   const GroupsDropped dropped = again(GroupsDropped{6, 4});
   EXPECT_EQ(dropped.update, 6u);
@@ -70,6 +78,10 @@ TEST(BookEvents, TicketsScoresLogprobsFailuresAndSetsAreReadBack) {
 
   const GroupReferenced referenced = again(GroupReferenced{kTicket, {{-1, -2}, {}, {-3}}});
   EXPECT_EQ(referenced.logprobs, (std::vector<std::vector<float>>{{-1, -2}, {}, {-3}}));
+
+  EXPECT_EQ(referenced.by, FrozenModel::kReference);
+  EXPECT_EQ(again(GroupReferenced{kTicket, {{-1}}, FrozenModel::kTeacher}).by,
+            FrozenModel::kTeacher);
 
   const GroupFailed failed = again(GroupFailed{kTicket, FailureKind::kSetAside, "no engine"});
   EXPECT_EQ(failed.kind, FailureKind::kSetAside);

@@ -41,7 +41,9 @@ class CountingPrompts final : public PromptSource {
                   {static_cast<std::int32_t>(position)},
                   "p" + number,
                   "l" + number,
-                  R"({"level": 3, "tests": ["t)" + number + R"("]})"};
+                  R"({"level": 3, "tests": ["t)" + number + R"("]})",
+                  "",
+                  static_cast<std::uint32_t>(position % 2)};
   }
 };
 

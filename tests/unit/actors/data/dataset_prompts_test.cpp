@@ -47,6 +47,35 @@ TEST_F(DatasetPromptsTest, WithoutSharesEveryPromptComesOnceInAPass) {
   EXPECT_EQ(seen.size(), 8u);
 }
 
+TEST_F(DatasetPromptsTest, ARowHasTheTeacherOfItsDomain) {
+  std::ofstream(path("c.jsonl")) << R"({"input": "1", "kind": "code"})"
+                                 << "\n"
+                                 << R"({"input": "2", "kind": 7})"
+                                 << "\n"
+                                 << R"({"input": "3", "kind": "math"})"
+                                 << "\n";
+  options_.files = path("c.jsonl");
+  options_.shuffle = false;
+  options_.domains = {"kind", {"math", "code", "other"}};
+  const auto prompts = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_TRUE(prompts) << prompts.error().message;
+  EXPECT_EQ((*prompts)->at(0)->teacher, 1u);
+  EXPECT_EQ((*prompts)->at(1)->teacher, 2u) << "other";
+  EXPECT_EQ((*prompts)->at(2)->teacher, 0u);
+  options_.domains.names = {"code", "7"};
+  auto refused = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("c.jsonl:3: no teacher for 'math' in column 'kind'; name "
+                                         "it in --teacher.domains"),
+            std::string::npos)
+      << refused.error().message;
+  options_.domains.key = "field";
+  refused = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("c.jsonl:1: no column 'field'"), std::string::npos)
+      << refused.error().message;
+}
+
 TEST_F(DatasetPromptsTest, SharesSayHowOftenAFileComes) {
   options_.shares = {0.25, 0.75};
   int a = 0, b = 0;

@@ -58,7 +58,7 @@ TEST(DynamicFilter, DoesNotWaitForTheReference) {
   const auto tickets = book.issue({0, 1}, one_reward());
   deliver(book, tickets[0], {1.0, 1.0});
   EXPECT_EQ(book.find(tickets[0])->state, GroupState::kFailed);
-  EXPECT_FALSE(book.put_reference(tickets[0], {{-1, -1}, {-1, -1}}));
+  EXPECT_FALSE(book.put_logprobs(FrozenModel::kReference, tickets[0], {{-1, -1}, {-1, -1}}));
 }
 
 TEST(DynamicFilter, CountsTheSamplesThatHaveAScore) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace troupe::actors {
 namespace {
 
@@ -88,6 +90,26 @@ TEST(GroupStatuses, StatesCausesAndMeans) {
   // len: 4, 1 and 1 of `right` over the samples that have one; `short` reported the name second.
   EXPECT_EQ(statuses.extras, (Means{{"len", 2.0}, {"short.len", 10.0}}));
   EXPECT_EQ(statuses.staleness, (Ages{4}));
+}
+
+TEST(GroupStatuses, ScoreAndLengthCorrelate) {
+  TicketBook book(3, false);
+  const auto tickets = book.issue({0, 2}, one_reward());
+  std::vector<experience::Trajectory> delivered;
+  for (const auto& versions : {experience::VersionRuns{1}, experience::VersionRuns{1, 1},
+                               experience::VersionRuns{1, 1, 1}})
+    delivered.push_back(samples(1, versions)[0]);
+  book.put_samples(tickets[0], delivered, false).value();
+  book.put_scores(tickets[0], 0, {0.0, 1.0, 5.0}, {});
+  book.put_samples(tickets[1], delivered, false).value();  // waits for its scores
+  // Deviations (-1, 0, 1) and (-2, -1, 3): 5 over the root of 2 * 14.
+  const Means lengths = statuses_of(book.groups_of(0), {}).lengths;
+  ASSERT_EQ(lengths.size(), 2u);
+  EXPECT_EQ(lengths[0].first, "length_pearson");
+  EXPECT_DOUBLE_EQ(lengths[0].second, 5 / std::sqrt(28.0));
+  EXPECT_EQ(lengths[1].first, "length_spearman");
+  EXPECT_DOUBLE_EQ(lengths[1].second, 1.0);
+  EXPECT_TRUE(Aged({{1}, {1}}).statuses({}).lengths.empty()) << "all scores are equal";
 }
 
 }  // namespace troupe::actors

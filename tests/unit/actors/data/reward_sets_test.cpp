@@ -107,4 +107,22 @@ TEST(RewardSets, WhatNoUpdateCanGetIsForgotten) {
   EXPECT_EQ(sets.newest()->number, 2u);
 }
 
+// Twenty prompts of eval.dataset, then ten with rewards of their own, then five without.
+TEST(RewardSets, HeldOutPromptsMayHaveTheirOwn) {
+  RewardSets sets({kA}, "", {{20, {}, ""}, {10, {kB, kC}, "min(b, c)"}, {5, {}, ""}});
+  sets.add(change(1, 0, {kC})).value();
+  EXPECT_EQ(sets.held_out(0)->number, 0u) << "whatever was attached";
+  EXPECT_EQ(sets.held_out(19)->number, 0u);
+  const RewardSetPtr own = sets.held_out(20);
+  EXPECT_EQ(own, sets.held_out(29));
+  EXPECT_EQ(own->members, (std::vector<RewardMember>{kB, kC}));
+  EXPECT_EQ(own->formula, "min(b, c)");
+  EXPECT_TRUE(RewardSets::is_held_out(*own));
+  EXPECT_FALSE(RewardSets::is_held_out(*sets.newest()));
+  EXPECT_EQ(sets.numbered(own->number), own) << "the log names it by its number";
+  EXPECT_EQ(sets.held_out(30)->number, 0u);
+  EXPECT_EQ(sets.added().size(), 1u) << "a checkpoint has no sets of held-out prompts";
+  EXPECT_EQ(RewardSets({kA}).held_out(7)->number, 0u);
+}
+
 }  // namespace troupe::actors

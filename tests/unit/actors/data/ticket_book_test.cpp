@@ -57,8 +57,31 @@ TEST(TicketBook, IsReadyWhenScoresAndReferenceAreIn) {
   EXPECT_TRUE(*c.book.put_samples(c.ticket, samples(2), false));
   EXPECT_TRUE(c.book.put_scores(c.ticket, 0, all(2, 1), {}));
   EXPECT_FALSE(c.book.ready(0));
-  EXPECT_TRUE(c.book.put_reference(c.ticket, {{-1, -1}, {-1, -1}}));
+  EXPECT_TRUE(c.book.put_logprobs(FrozenModel::kReference, c.ticket, {{-1, -1}, {-1, -1}}));
   EXPECT_TRUE(c.book.ready(0));
+}
+
+TEST(TicketBook, ATeacherIsWaitedForBesideTheReference) {
+  TicketBook book(2, {true, true});
+  const auto ticket = book.issue({0, 1}, one_reward())[0];
+  EXPECT_TRUE(*book.put_samples(ticket, samples(2), false));
+  EXPECT_TRUE(book.put_scores(ticket, 0, all(2, 1), {}));
+  EXPECT_TRUE(book.put_logprobs(FrozenModel::kTeacher, ticket, {{-1, -2}, {-3, -4}}));
+  EXPECT_FALSE(book.put_logprobs(FrozenModel::kTeacher, ticket, {{-5, -5}, {-5, -5}}))
+      << "it came before";
+  EXPECT_FALSE(book.ready(0));
+  EXPECT_TRUE(book.put_logprobs(FrozenModel::kReference, ticket, {{-1, -1}, {-1, -1}}));
+  EXPECT_TRUE(book.ready(0));
+  EXPECT_EQ(book.find(ticket)->samples[1].teacher, (std::vector<float>{-3, -4}));
+  EXPECT_EQ(book.find(ticket)->samples[1].reference, (std::vector<float>{-1, -1}));
+}
+
+TEST(TicketBook, WithoutRewardsScoresAreZeroAndTheGroupNeedsNobody) {
+  TicketBook book(2, false);
+  const auto ticket = book.issue({0, 1}, make_set(0, {}))[0];
+  EXPECT_TRUE(*book.put_samples(ticket, samples(2), false));
+  EXPECT_TRUE(book.ready(0));
+  EXPECT_EQ(book.find(ticket)->samples[0].score, 0.0);
 }
 
 TEST(TicketBook, ADeliveryThatComesTwiceCountsOnce) {
@@ -190,7 +213,7 @@ TEST(TicketBook, WrongCountsAreErrorsAndTheGroupStillWaits) {
   EXPECT_TRUE(*c.book.put_samples(c.ticket, samples(3), false));
   EXPECT_FALSE(c.book.put_scores(c.ticket, 0, all(2, 1), {}));
   EXPECT_FALSE(c.book.put_scores(c.ticket, 1, all(3, 1), {}));
-  EXPECT_FALSE(c.book.put_reference(c.ticket, {{-1, -1}, {-1, -1}, {-1}}));
+  EXPECT_FALSE(c.book.put_logprobs(FrozenModel::kReference, c.ticket, {{-1, -1}, {-1, -1}, {-1}}));
 }
 
 TEST(TicketBook, ACutGroupHasTwoSamplesOrMore) {
@@ -311,7 +334,7 @@ TEST(TicketBook, EveryPromptIsUsedOnceUnderRandomEvents) {
             book.put_scores(ticket, 0, all(2, 1), {});
             break;
           case 2:
-            book.put_reference(ticket, {{-1, -1}, {-1, -1}});
+            book.put_logprobs(FrozenModel::kReference, ticket, {{-1, -1}, {-1, -1}});
             break;
           case 3: {
             if (rng.next_below(4) == 0) book.fail(ticket, FailureKind::kReward, "lost");

@@ -117,13 +117,14 @@ TEST_F(PythonAdvantage, MayGiveWeightsAloneOrByTheSample) {
 }
 
 TEST_F(PythonAdvantage, WithKwargsItGetsAllThatTheRunHas) {
-  const auto got = run(
-      "def advantage(lengths, **rest):\n"
-      "    assert sorted(rest) == ['advantages', 'groups', 'logprobs', 'reference_logprobs',\n"
-      "                            'sampled_logprobs', 'scores', 'seed', 'truncated', 'update',\n"
-      "                            'values', 'versions'], sorted(rest)\n"
-      "    assert rest['values'] is None and len(rest['logprobs']) == 6\n"
-      "    return [0] * 6\n");
+  const auto got =
+      run("def advantage(lengths, **rest):\n"
+          "    assert sorted(rest) == ['advantages', 'groups', 'logprobs', 'reference_logprobs',\n"
+          "                            'sampled_logprobs', 'scores', 'seed', 'teacher_logprobs',\n"
+          "                            'truncated', 'update', 'values', 'versions'], sorted(rest)\n"
+          "    assert rest['values'] is None and rest['teacher_logprobs'] is None and "
+          "len(rest['logprobs']) == 6\n"
+          "    return [0] * 6\n");
   ASSERT_TRUE(got) << got.error().message;
 }
 

@@ -157,6 +157,16 @@ TEST(Codec, ScoresKeepValuesCausesAndWhatIsWanted) {
   EXPECT_EQ(through_a_frame(wanting).wanted, wanting.wanted);
 }
 
+TEST(Codec, ScoresKeepTheirSteps) {
+  Scores sent{{0.5, std::nullopt}, {"", "lost"}};
+  sent.steps = {{{3, 0.25}, {9, 0.75}}, {}};
+  EXPECT_EQ(through_a_frame(sent).steps, sent.steps);
+  sent.steps[0][1].score = std::nan("");
+  const auto read = from_frame<Scores>(*to_frame(header(), sent));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "the score of a step is not a finite number");
+}
+
 TEST(RewardReads, ARowWithTheNamedColumnsAlone) {
   const std::string row = R"({"b": [1, 2.5], "a": "x", "c": null})";
   EXPECT_EQ(row_with(row, {true, {}}), row);

@@ -44,9 +44,12 @@ TEST(CorePlan, ARoleOnAGpuNeedsOneCore) {
 
 TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   config::TrainConfig config = asynchronous();
-  EXPECT_EQ(plan_cores(config, 8).threads,
-            (std::map<std::string, std::uint32_t>{
-                {"policy", 2}, {"critic", 2}, {"generator", 4}, {"reference", 2}, {"reward", 2}}));
+  EXPECT_EQ(plan_cores(config, 8).threads, (std::map<std::string, std::uint32_t>{{"policy", 2},
+                                                                                 {"critic", 2},
+                                                                                 {"generator", 4},
+                                                                                 {"reference", 2},
+                                                                                 {"teacher", 2},
+                                                                                 {"reward", 2}}));
   config.rollout.device = {{true, 0}};  // 7 cores are left, all for learning
   CorePlan plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("generator"), 1u);

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
+
 namespace troupe::app {
 namespace {
 
@@ -46,6 +49,36 @@ TEST(EvalFigures, ASamplePassesAtTheScore) {
   EXPECT_DOUBLE_EQ(figure(eval_figures({problem}, {1}, 0.5)->front(), "pass@1"), 0.5);
   EXPECT_DOUBLE_EQ(figure(eval_figures({problem}, {1}, 0.4)->front(), "pass@1"), 1.0);
   EXPECT_DOUBLE_EQ(figure(eval_figures({problem}, {1}, 0.5)->front(), "reward"), 0.5);
+}
+
+TEST(EvalFigures, ScoreAndLengthCorrelate) {
+  // Scores 1 0 1 0 0 0 0 0 and lengths 2 4 2 4 1 1 1 1, worked out with deviations of 1/4 and 2.
+  const EvalSet all = eval_figures(two_problems(), {1}, 0.5)->front();
+  EXPECT_DOUBLE_EQ(figure(all, "length_pearson"), 0.0);
+  EvalProblem longer{"", {1, 2, 3}, {"a", "b", "c"}, {false, false, false}, {10, 20, 90}, {}};
+  const auto sets = eval_figures({longer}, {1}, 0.5);
+  EXPECT_DOUBLE_EQ(figure(sets->front(), "length_spearman"), 1.0);
+  // Deviations (-1, 0, 1) and (-30, -20, 50): 80 over the root of 2 * 3800.
+  EXPECT_DOUBLE_EQ(figure(sets->front(), "length_pearson"), 80 / std::sqrt(2 * 3800.0));
+  EvalProblem flat{"", {1, 1}, {"a", "b"}, {false, false}, {10, 20}, {}};
+  const auto constant = eval_figures({flat}, {1}, 0.5);
+  for (const EvalFigure& one : constant->front().figures)
+    EXPECT_NE(one.name, "length_pearson") << "of a constant there is none";
+}
+
+TEST(EvalFigures, EachNamedSetHasItsOwn) {
+  std::vector<EvalProblem> problems = two_problems();
+  problems[1].set = "chat";
+  problems[1].source = "easy";
+  const auto metrics = evaluation_metrics(problems, 0.5);
+  ASSERT_TRUE(metrics);
+  std::map<std::string, double> by_name(metrics->begin(), metrics->end());
+  EXPECT_DOUBLE_EQ(by_name.at("eval/pass@1"), 0.5) << "of the set without a name alone";
+  EXPECT_DOUBLE_EQ(by_name.at("eval/sums/pass@1"), 0.5);
+  EXPECT_DOUBLE_EQ(by_name.at("eval/chat/pass@1"), 0.0);
+  EXPECT_DOUBLE_EQ(by_name.at("eval/chat/response_length"), 1.0);
+  EXPECT_DOUBLE_EQ(by_name.at("eval/chat/easy/pass@1"), 0.0);
+  EXPECT_FALSE(by_name.contains("eval/easy/pass@1"));
 }
 
 TEST(EvalFigures, RefuseMoreThanThereIs) {

@@ -79,7 +79,7 @@ TEST(Builder, WrongTypesSayWhatIsExpected) {
             "demo.yaml:4: log.format = : expected one of auto | plain | json");
   EXPECT_EQ(setting_refusal("cluster.local_roles", "polcy"),
             "demo.yaml:4: cluster.local_roles = polcy: expected one of policy | critic | reference "
-            "| reward | generator; did you mean 'policy'?");
+            "| teacher | reward | generator; did you mean 'policy'?");
   EXPECT_EQ(setting_refusal("actor.device", "gpu"),
             "demo.yaml:4: actor.device = gpu: there is no device 'gpu'; it is cpu, cuda or cuda:N "
             "(GPU N, counted from 0)");
@@ -225,6 +225,34 @@ TEST(Builder, RulesOfLoggers) {
   says(with({{"logger.mlflow_uri", "http://h:1"}}), "is read only with --logger.mlflow true");
   says(with({{"logger.mlflow", "true"}, {"logger.mlflow_uri", "https://me:pw@host/x"}}),
        "logger.mlflow_uri: holds a password");
+}
+
+TEST(Builder, RulesOfStepsAndWorkers) {
+  const auto with = [](std::vector<std::pair<const char*, std::vector<std::string>>> pairs) {
+    Builder builder = minimal();
+    for (const auto& [name, values] : pairs)
+      EXPECT_TRUE(builder.set({name, values, values.size() > 1, "test"})) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& refusal, const std::string& part) {
+    EXPECT_NE(refusal.find(part), std::string::npos) << refusal;
+  };
+  EXPECT_EQ(with({{"reward.rule", {"math"}}, {"reward.workers", {"4"}}}), "accepted");
+  EXPECT_EQ(with({{"reward.rule", {"code"}}, {"reward.code.score", {"all"}}}), "accepted");
+  says(with({{"reward.code.memory_mb", {"64"}}}), "is read only with --reward.rule code");
+  EXPECT_EQ(with({{"reward.process.model_name_or_path", {"p"}},
+                  {"reward.process.reward_tokens", {"+", "-"}}}),
+            "accepted");
+  says(with({{"reward.process.reduce", {"min"}}}),
+       "is read only with --reward.process.model_name_or_path");
+  says(
+      with({{"reward.process.model_name_or_path", {"p"}}, {"reward.process.reward_tokens", {"+"}}}),
+      "needs two tokens or more");
+  says(with({{"reward.process.model_name_or_path", {"p"}},
+             {"reward.process.reward_tokens", {"+", "+"}}}),
+       "names a token twice");
+  says(with({{"reward.process.model_name_or_path", {"p"}}, {"reward.weights", {"1"}}}),
+       "1 weights for 2 reward(s)");
 }
 
 TEST(Builder, RulesOfRanks) {

@@ -78,7 +78,60 @@ TEST(Arithmetic, SameSeedSameSplit) {
   EXPECT_NE(a->held_out, c->held_out);
 }
 
+TEST(Arithmetic, TwoDigitsHaveTheirOwnExamplesAndProblems) {
+  const ArithmeticProblem sum{Kind::kSum, 38, 94, 2};
+  EXPECT_EQ(sum.prompt(), "23 + 41 = 64\n67 - 25 = 42\n38 + 94 =");
+  const auto all = all_arithmetic_problems(2);
+  // 90 x 90 sums and 90 x 91 / 2 differences, less 23+41 41+23 64-23 64-41 and 25+42 42+25 67-25
+  // 67-42.
+  EXPECT_EQ(all.size(), 8100u + 4095u - 8u);
+  for (const auto& problem : all) {
+    EXPECT_NE(family_of(problem), (std::multiset<int>{23, 41, 64}));
+    EXPECT_GE(std::min(problem.left, problem.right), 10);
+    EXPECT_LE(std::max(problem.left, problem.right), 99);
+    EXPECT_GE(problem.answer(), 0);
+  }
+}
+
+TEST(Arithmetic, ThreeSetsShareNoFamily) {
+  auto split = split_arithmetic(3, 300, 2, 200);
+  ASSERT_TRUE(split);
+  EXPECT_GE(split->held_out.size(), 300u);
+  EXPECT_LE(split->held_out.size(), 303u);
+  EXPECT_GE(split->valid.size(), 200u);
+  EXPECT_LE(split->valid.size(), 203u);
+  EXPECT_EQ(split->held_out.size() + split->valid.size() + split->train.size(), 12187u);
+  std::map<std::multiset<int>, int> sets;  // 1, 2 and 4: the sets that have the family
+  const auto add = [&](const std::vector<ArithmeticProblem>& set, int bit) {
+    for (const auto& problem : set)
+      sets[family_of(problem)] |= bit;
+  };
+  add(split->train, 1), add(split->valid, 2), add(split->held_out, 4);
+  for (const auto& [family, bits] : sets)
+    EXPECT_TRUE(bits == 1 || bits == 2 || bits == 4) << bits;
+  const auto same = split_arithmetic(3, 300, 2, 0);
+  ASSERT_TRUE(same);
+  std::set<std::multiset<int>> held, held_alone;
+  for (const auto& problem : split->held_out)
+    held.insert(family_of(problem));
+  for (const auto& problem : same->held_out)
+    held_alone.insert(family_of(problem));
+  EXPECT_EQ(held, held_alone) << "a validation part changes no held-out part";
+}
+
+TEST(Arithmetic, ProblemsForSftAreApart) {
+  auto split = split_arithmetic(1, 40), whole = split_arithmetic(1, 40);
+  ASSERT_TRUE(split && whole);
+  ASSERT_TRUE(take_apart(*split, 30));
+  EXPECT_EQ(split->sft.size(), 30u);
+  auto joined = split->train;
+  joined.insert(joined.end(), split->sft.begin(), split->sft.end());
+  EXPECT_EQ(joined, whole->train);
+  EXPECT_FALSE(take_apart(*split, 1000));
+}
+
 TEST(Arithmetic, RefusesToHoldOutTooMuch) {
+  EXPECT_FALSE(split_arithmetic(1, 40, 1, 60));
   EXPECT_FALSE(split_arithmetic(1, 0));
   EXPECT_FALSE(split_arithmetic(1, 100));
 }
@@ -97,7 +150,10 @@ TEST(Arithmetic, FilesHoldOneObjectALine) {
   EXPECT_EQ(line, "{\"prompt\": \"3 + 4 = 7\\n6 - 2 = 4\\n" + std::to_string(first.left) + " " +
                       sign + " " + std::to_string(first.right) + " =\", \"answer\": \"" +
                       std::to_string(first.answer()) + "\", \"kind\": \"" +
-                      (first.kind == Kind::kSum ? "sum" : "difference") + "\"}");
+                      (first.kind == Kind::kSum ? "sum" : "difference") + "\", \"target\": \" " +
+                      std::to_string(first.answer()) + "\", \"question\": \"" +
+                      std::to_string(first.left) + " " + sign + " " + std::to_string(first.right) +
+                      " =\"}");
   std::filesystem::remove_all(folder);
 }
 

@@ -57,6 +57,13 @@ TEST_F(PromptDataset, ReadsLinesWithTheirColumns) {
   EXPECT_EQ((*rows)[2].label, "true");
 }
 
+TEST_F(PromptDataset, ALabelThatIsNotTextIsJson) {
+  const auto path = file("a.jsonl", R"({"input": "x", "tests": ["assert 1 == 1", {"n": 2.5}]})");
+  auto rows = data::load_prompts(path, {.label_key = "tests"});
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(rows->front().label, R"(["assert 1 == 1",{"n":2.5}])");
+}
+
 TEST_F(PromptDataset, ReadsAJsonArray) {
   auto rows = data::load_prompts(file("a.json", R"([{"input": "one"}, {"input": "two"}])"), {});
   ASSERT_TRUE(rows) << rows.error().message;
@@ -104,8 +111,8 @@ TEST_F(PromptDataset, BadLineIsNamed) {
             "bad.jsonl:1: no column 'input'; set --data.input_key to one of: prompt, answer");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\"}\n", {.label_key = "answer"}),
             "bad.jsonl:1: no column 'answer'; set --data.label_key to one of: input");
-  EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\", \"answer\": [1]}\n", {.label_key = "answer"}),
-            "bad.jsonl:1: column 'answer' must be text or a number");
+  EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\", \"answer\": null}\n", {.label_key = "answer"}),
+            "bad.jsonl:1: column 'answer' is null; give a label, or leave the row out");
   EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.as_chat = true})
                 .find("bad.jsonl:1: column 'input', turn 1: a chat message must be"),
             0u);

@@ -111,11 +111,22 @@ inline std::vector<experience::Group> random_groups(const model::PackedWeights& 
       group.samples[i].behaviour = logprobs[i];
       for (const float l : logprobs[i]) {
         group.samples[i].reference.push_back(l + 0.1f * static_cast<float>(rng.next_normal()));
+        group.samples[i].teacher.push_back(l - 0.3f * static_cast<float>(i));
       }
     }
     result.push_back(std::move(group));
   }
   return result;
+}
+
+// A frozen random model, packed.
+inline std::shared_ptr<const model::PackedWeights> frozen_model(
+    std::uint64_t seed, model::ModelSpec spec = tiny_spec(false)) {
+  model::ParamStore store(spec);
+  model::randomise(store, seed, 0.25f);
+  auto weights = std::make_shared<model::PackedWeights>(spec, kernels::PanelDtype::kF32);
+  weights->fill(core::Team(), store, 0);
+  return weights;
 }
 
 }  // namespace troupe::learn

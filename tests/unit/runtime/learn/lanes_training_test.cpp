@@ -312,7 +312,7 @@ TEST_F(LanesInTraining, ASupervisedGradientIsTheTreeOverItsMicroBatches) {
       // All that a micro-batch's loss needs of the whole step.
       model::ParamStore unused(tiny_spec());
       model::TrainForward forward(alone.team(), unused, nullptr);
-      RowRunner runner(settings.loss, alone.team(), forward);
+      RowRunner runner(settings.loss, {}, alone.team(), forward);
       std::vector<data::SupervisedRow> chosen;
       std::vector<std::int64_t> costs;
       for (const std::uint64_t index : indices) {
@@ -335,7 +335,7 @@ TEST_F(LanesInTraining, ASupervisedGradientIsTheTreeOverItsMicroBatches) {
           facts.reference_second = reference->second;
         }
         parts.push_back(alone.gradient([&](model::TrainForward& own) {
-          RowRunner learner(settings.loss, alone.team(), own);
+          RowRunner learner(settings.loss, {}, alone.team(), own);
           EXPECT_TRUE(learner.learn(alone.weights(), part, facts, totals));
         }));
       }

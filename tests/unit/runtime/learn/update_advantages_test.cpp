@@ -54,6 +54,43 @@ TEST(UpdateAdvantages, EveryTokenHasItsSamplesAdvantage) {
   EXPECT_TRUE(got.returns.empty());
 }
 
+// A = reward_coef A_reward + coef (log p_teacher - l_mu), bounded by 10, after all else.
+TEST(UpdateAdvantages, ATeacherAddsItsLogRatioToEachToken) {
+  auto algo = estimator_settings("dr_grpo");
+  algo.teacher_coef = 0.5;
+  algo.reward_coef = 2;
+  auto group = group_of(0, {1, 3}, {2, 1});
+  group.samples[0].teacher = {-3, -0.5f};  // l_mu is -1
+  group.samples[1].teacher = {-31};
+  const auto got = run(algo, {group});
+  EXPECT_EQ(got.tokens[0], (Rows{{-2 - 1, -2 + 0.25}, {2 - 5}}));
+  EXPECT_NEAR(got.kl_teacher, (2 - 0.5 + 30) / 3, 1e-12) << "not bounded";
+  algo.reward_coef = 0;
+  EXPECT_EQ(run(algo, {group}).tokens[0], (Rows{{-1, 0.25}, {-5}}));
+}
+
+TEST(UpdateAdvantages, WhitenedRewardsAreNotMixedWithTheTeachersShare) {
+  auto algo = estimator_settings("reinforce_baseline");
+  auto group = group_of(0, {0, 2}, {1, 1});
+  group.samples[0].teacher = {-2};
+  group.samples[1].teacher = {-1};
+  const auto without = run(algo, {group});
+  algo.teacher_coef = 1;
+  const auto with = run(algo, {group});
+  EXPECT_EQ(with.tokens[0][0][0], without.tokens[0][0][0] - 1);
+  EXPECT_EQ(with.tokens[0][1][0], without.tokens[0][1][0]);
+}
+
+TEST(UpdateAdvantages, ASampleWithoutTheTeachersLogprobsIsRefused) {
+  auto algo = estimator_settings("dr_grpo");
+  algo.teacher_coef = 1;
+  RunningMoments moments;
+  const auto refused = update_advantages(algo, {group_of(0, {1, 2}, {2, 1})}, {}, moments);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("not one log-prob of the teacher per token"),
+            std::string::npos);
+}
+
 TEST(UpdateAdvantages, ClipsScoresBeforeTheGroupStepOrAsOpenRlhfAfterIt) {
   auto algo = estimator_settings("dr_grpo");
   // 30 becomes 10, so the mean is 5.
@@ -233,6 +270,65 @@ TEST(KeepBestAndWorst, LeavesAPairWithMarks) {
   EXPECT_EQ(found.tokens[0], (Rows{{1, 1}, {-1, -1, -1}}));
   EXPECT_EQ(groups[1].samples.size(), 2u);
   EXPECT_EQ(std::fabs(found.tokens[1][0][0]), 0.0);
+}
+
+// Without a critic: rewards to go. R of 1 at the last token, steps of 0.5 and 0.25 at tokens 0
+// and 2.
+TEST(UpdateAdvantages, StepsAreRewardedAtTheirTokens) {
+  auto algo = estimator_settings("reinforce");
+  algo.whiten_std = false;
+  auto group = group_of(0, {1}, {4});
+  group.samples[0].steps = {{0, 0.5}, {2, 0.25}};
+  // To go: 1.75 1.25 1.25 1, less their mean 1.3125.
+  EXPECT_EQ(run(algo, {group}).tokens[0], (Rows{{0.4375, -0.0625, -0.0625, -0.3125}}));
+}
+
+TEST(UpdateAdvantages, GaeTakesStepsAsRewardsOfTheirTokens) {
+  auto algo = estimator_settings("gae");
+  algo.gamma = 0.5;
+  algo.lambda = 0.5;
+  auto group = group_of(0, {1}, {3});
+  group.samples[0].steps = {{1, 2}};
+  group.samples[0].values = {0.5f, 1, 2};
+  // delta: 0 + .5 - .5 = 0; 2 + 1 - 1 = 2; 1 - 2 = -1. A: -1; 2 - .25 = 1.75; .4375.
+  const auto got = run(algo, {group});
+  EXPECT_EQ(got.returns[0][0], (std::vector<float>{0.9375f, 2.75f, 1}));
+}
+
+// Steps of 1, 0 | 0.5: mean 0.5, deviation 0.5.
+TEST(UpdateAdvantages, GroupEstimatorsCompareTheStepsOfAGroup) {
+  auto group = group_of(0, {2, 2}, {3, 2});
+  group.samples[0].steps = {{0, 1}, {1, 0}};
+  group.samples[1].steps = {{1, 0.5}};
+  EXPECT_EQ(run(estimator_settings("dr_grpo"), {group}).tokens[0], (Rows{{0, -0.5, 0}, {0, 0}}));
+  const auto scaled = run(estimator_settings("group_norm"), {group}).tokens[0];
+  EXPECT_NEAR(scaled[0][1], -0.5 / (0.5 + kGrpoStdFloor), 1e-15);
+  EXPECT_NEAR(scaled[0][0], 0, 1e-15);
+  EXPECT_EQ(scaled[1], (Values{0, 0}));
+  // Each less the mean of the other two steps.
+  EXPECT_EQ(run(estimator_settings("rloo"), {group}).tokens[0],
+            (Rows{{0.75 - 0.75, -0.75, 0}, {0, 0}}));
+  auto bare = estimator_settings("dr_grpo");
+  bare.compares_steps = false;
+  EXPECT_EQ(run(bare, {group}).tokens[0], (Rows{{1, 0, 0}, {0.5, 0.5}}));
+}
+
+TEST(UpdateAdvantages, EqualOrSingleStepsGiveNothingWhereTheyAreCompared) {
+  auto group = group_of(0, {1, 1}, {2, 2});
+  group.samples[0].steps = {{0, 0.3}};
+  EXPECT_EQ(run(estimator_settings("group_norm"), {group}).tokens[0], (Rows{{0, 0}, {0, 0}}));
+  group.samples[1].steps = {{1, 0.3}};
+  EXPECT_EQ(run(estimator_settings("group_norm"), {group}).tokens[0], (Rows{{0, 0}, {0, 0}}));
+}
+
+// A group of equal scores learns from steps that differ, so gpg takes no share of it.
+TEST(UpdateAdvantages, StepsThatDifferCountAsAGradient) {
+  auto group = group_of(0, {1, 1}, {1, 1});
+  group.samples[0].steps = {{0, 1}};
+  group.samples[1].steps = {{0, 0}};
+  const auto got = run(estimator_settings("gpg"), {group, group_of(1, {0, 2}, {1, 1})});
+  EXPECT_EQ(got.tokens[0], (Rows{{0.5}, {-0.5}}));
+  EXPECT_EQ(got.tokens[1], (Rows{{-1}, {1}}));
 }
 
 }  // namespace troupe::learn

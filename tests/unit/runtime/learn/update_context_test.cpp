@@ -157,16 +157,17 @@ TEST(UpdateMask, CountsTheWholeUpdate) {
 
 TEST(CheckExperience, MeasuresAgesInSteps) {
   auto groups = marked_groups();
-  EXPECT_FALSE(check_experience(groups, 5, true)) << "without scores there is nothing to learn";
+  EXPECT_FALSE(check_experience(groups, 5, {.reference = true}))
+      << "without scores there is nothing to learn";
   for (auto& group : groups) {
     for (auto& sample : group.samples)
       sample.score = 1;
   }
-  auto ages = check_experience(groups, 5, true);
+  auto ages = check_experience(groups, 5, {.reference = true});
   ASSERT_TRUE(ages.has_value());
   EXPECT_TRUE(ages->on_policy());
   groups[0].samples[1].versions = {2, 4};
-  ages = check_experience(groups, 5, true);
+  ages = check_experience(groups, 5, {.reference = true});
   ASSERT_TRUE(ages.has_value());
   EXPECT_EQ(ages->max, 3u);
   EXPECT_NEAR(ages->mean, 4.0 / 6, 1e-15);

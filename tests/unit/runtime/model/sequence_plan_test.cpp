@@ -44,6 +44,35 @@ TEST(SequencePlan, TakesOnlyRowsThatPredictATarget) {
   EXPECT_EQ(rows_of(Sequence{a, learn_a}), 4);
 }
 
+// A place's own row has all choices; the first token may be a place.
+TEST(SequencePlan, ChoicesAreReadAtTheirPlaces) {
+  const ModelSpec spec = tiny_spec();
+  const Tokens a = {1, 2, 3, 4, 5}, b = {7, 8}, choices = {9, 4};
+  const Learn places_a = {0, 1, 0, 1, 0}, places_b = {1, 0};
+  GroupPlan out;
+  ASSERT_TRUE(build_choice_plan(std::vector<Sequence>{{a, places_a}, {b, places_b}}, choices, spec,
+                                1, out));
+  EXPECT_EQ(out.plan.tokens, (Tokens{1, 2, 3, 4, 7}));
+  EXPECT_EQ(out.plan.logit_rows, (Tokens{1, 3, 4}));
+  EXPECT_EQ(out.targets.token, (Tokens{9, 4, 9, 4, 9, 4}));
+  EXPECT_EQ(out.targets.row, (Tokens{0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(rows_of_choice({a, places_a}), 4);
+  EXPECT_EQ(rows_of_choice({b, Learn{0, 0}}), 0);
+  const Tokens outside = {static_cast<std::int32_t>(spec.vocab)};
+  EXPECT_FALSE(build_choice_plan(std::vector<Sequence>{{a, places_a}}, outside, spec, 1, out));
+  // Their log-probs are those of a sequence in which the choice is the next token.
+  const TestModel model(tiny_spec());
+  core::SerialTeam team;
+  ASSERT_TRUE(build_choice_plan(std::vector<Sequence>{{a, places_a}}, choices, spec, 1, out));
+  const auto read = score_logprobs(team, model.weights, out.plan, out.targets, 1);
+  for (std::size_t k = 0; k < choices.size(); ++k) {
+    const Tokens next = {1, 2, 3, 4, choices[k]};
+    const Learn last = {0, 0, 0, 0, 1};
+    ASSERT_TRUE(build_sequence_plan(std::vector<Sequence>{{next, last}}, spec, 1, out));
+    EXPECT_EQ(read[2 + k], score_logprobs(team, model.weights, out.plan, out.targets, 1)[0]);
+  }
+}
+
 TEST(SequencePlan, LogprobsAndGradientsAreThoseOfEachSequenceAlone) {
   const TestModel model(qwen_spec());
   const ModelSpec& spec = model.weights.spec();

@@ -79,6 +79,26 @@ TEST(Pairs, EqualScoresOrTextsAreNoPair) {
   EXPECT_EQ(equal->equal, 2u);
 }
 
+TEST(BestAgainstWorst, SeveralPairsOfAPrompt) {
+  std::string rows;
+  for (const auto& [text, reward] :
+       {std::pair{"no", 0}, {"4", 1}, {"5", 0}, {"no", 0}, {"x", -1}, {"4", 0}, {"4 ", 1}})
+    rows += "{\"prompt\":\"a\",\"response\":\"" + std::string(text) +
+            "\",\"reward\":" + std::to_string(reward) + "}\n";
+  const auto rejected = [&](std::uint64_t pairs) {
+    std::string texts;
+    const auto made = best_against_worst(rows, {}, pairs);
+    for (const auto& row : rows_of(made->lines)) {
+      EXPECT_EQ(row["chosen"], "4");
+      texts += row["rejected"].get<std::string>() + ",";
+    }
+    return texts;
+  };
+  EXPECT_EQ(rejected(1), "x,");
+  EXPECT_EQ(rejected(2), "x,no,");
+  EXPECT_EQ(rejected(9), "x,no,5,") << "no text twice, and not the best one";
+}
+
 TEST(ConditionalRows, WriteTheScoreIntoThePrompt) {
   const auto out = conditional_rows(kRows, {}, "<rm_score>: {:.2f}", false);
   ASSERT_TRUE(out);
@@ -103,6 +123,32 @@ TEST(ConditionalRows, NormaliseByTheSampleDeviation) {
                                     {}, "{:.2f}", true);
   ASSERT_TRUE(out);
   EXPECT_EQ(rows_of(out->lines)[0]["prompt"], "a -0.71 ");
+}
+
+TEST(ConditionalRows, NameSeveralAttributes) {
+  const char* rows = R"({"prompt":"a","good":1,"short":0.5,"tone":"dry","reward":9})"
+                     "\n"
+                     R"({"prompt":"b","good":3,"short":1.5,"tone":"warm","reward":9})"
+                     "\n"
+                     R"({"prompt":"c","good":3,"short":null,"tone":"warm","reward":9})"
+                     "\n";
+  const auto out = conditional_rows(rows, {}, "{tone}: good {good:.0f} short {short:.1f}", false);
+  ASSERT_TRUE(out);
+  const auto found = rows_of(out->lines);
+  ASSERT_EQ(found.size(), 2u) << "a row without a score is left out";
+  EXPECT_EQ(found[0]["prompt"], "a dry: good 1 short 0.5 ");
+  EXPECT_EQ(found[1]["prompt"], "b warm: good 3 short 1.5 ");
+  // good: mean 2, deviation sqrt(2); short: mean 1, deviation sqrt(0.5).
+  const auto normal = conditional_rows(rows, {}, "{good} {short:.1f} {input}", true);
+  ASSERT_TRUE(normal);
+  EXPECT_EQ(rows_of(normal->lines)[0]["prompt"], "-0.71 -0.7 a");
+  EXPECT_EQ(conditional_rows(rows, {}, "{bad:.1f}", false).error().code, core::ErrorCode::kData);
+  EXPECT_EQ(conditional_rows(rows, {}, "{input} {}", false).error().code, core::ErrorCode::kConfig);
+}
+
+TEST(WithResponse, LeavesOutEmptyOnes) {
+  EXPECT_EQ(with_response("{\"response\":\"\"}\n{\"response\":\" \"}\n{\"x\":1}\n", {}),
+            "{\"response\":\" \"}\n{\"x\":1}\n");
 }
 
 TEST(ConditionalRows, RefuseWhatCannotWork) {

@@ -197,6 +197,14 @@ struct SupervisedRun {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       rows[i].answer = random_tokens(rng, 2 + rng.next_below(14));
       if (settings.loss.method->sequences()) continue;
+      if (settings.loss.method->steps()) {
+        for (std::size_t t = 0; t < rows[i].answer.size(); ++t) {
+          const bool place = t % 3 == 1;
+          rows[i].learn.push_back(place ? 1 : 0);
+          if (place) rows[i].labels.push_back((t + i) % 2 == 0 ? 3 : 8);
+        }
+        continue;
+      }
       rows[i].prompt = random_tokens(rng, 2 + rng.next_below(8));
       if (settings.loss.method->pairs())
         rows[i].rejected = random_tokens(rng, 2 + rng.next_below(8));
@@ -208,6 +216,7 @@ struct SupervisedRun {
     core::SerialTeam team;
     SupervisedSettings own = settings;
     own.optim.ranks = ranks;
+    if (settings.loss.method->teacher) own.teachers = {frozen_model(21)};
     const bool scores = settings.loss.method->scores;
     auto made = SupervisedTrainer::create(
         start_weights(scores ? model::with_score_head(tiny_spec(false)) : spec,

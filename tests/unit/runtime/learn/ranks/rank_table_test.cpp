@@ -49,6 +49,7 @@ std::vector<test::RankRun> policy_runs() {
   run.settings.batch.epochs = 3;
   run.settings.total_steps = 12;
   run.settings.algo.kl_coef = 0.1;
+  run.settings.algo.teacher_coef = 0.5;
   run.settings.algo.entropy_coef = 0.01;
   run.settings.algo.dual_clip = 1.001;
   run.settings.algo.kl_stop = 1e3;
@@ -73,7 +74,7 @@ std::vector<test::RankRun> all_runs() {
   critic.settings.batch = {64, 2, 2};
   critic.settings.total_steps = 12;
   runs.push_back(critic);
-  for (const char* method : {"sft", "rm", "dpo", "kto", "bco"}) {
+  for (const char* method : {"sft", "rm", "dpo", "kto", "bco", "distill", "prm"}) {
     test::SupervisedRun run;
     run.settings.loss.method = Chosen<Method>(method);
     run.settings.loss.nll_coef = std::string(method) == "dpo" ? 0.1 : 0;

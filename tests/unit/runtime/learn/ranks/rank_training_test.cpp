@@ -196,7 +196,7 @@ TEST(RankTraining, ACriticIsThatOfOneProcess) {
 }
 
 TEST(RankTraining, SupervisedMethodsToo) {
-  for (const char* method : {"sft", "rm", "dpo", "kto", "bco"}) {
+  for (const char* method : {"sft", "rm", "dpo", "kto", "bco", "distill", "prm"}) {
     SCOPED_TRACE(method);
     test::SupervisedRun run;
     run.settings.loss.method = Chosen<Method>(method);

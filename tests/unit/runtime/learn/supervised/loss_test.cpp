@@ -19,6 +19,22 @@ TEST(SupervisedLoss, AnswerLossIsTheMeanOverTheTokensOfTheWholeStep) {
   EXPECT_EQ(got.figures.first_tokens, 7);
 }
 
+// 0.6 of the next-token loss and 0.4 of the divergence, over the 20 tokens of the whole step.
+TEST(SupervisedLoss, DistillationMixesTheAnswerWithTheTeacher) {
+  auto settings = of_kind("distill");
+  settings.teaching.coef = 0.4;
+  const auto got = supervised_gradient(settings, two_pairs(), {.rows = 6, .first_tokens = 20},
+                                       kFirst, {}, {1.5, 2.5});
+  EXPECT_NEAR(got.loss, (0.6 * 8.0 + 0.4 * 4.0) / 20, 1e-15);
+  EXPECT_NEAR(got.first[0], -0.6 / 20, 1e-15);
+  const Metrics rows = row_metrics(settings, got.figures, 0);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].first, "policy/nll");
+  EXPECT_NEAR(rows[0].second, 8.0 / 7, 1e-12) << "of the 7 tokens here";
+  EXPECT_EQ(rows[1].first, "policy/divergence");
+  EXPECT_NEAR(rows[1].second, 4.0 / 7, 1e-12);
+}
+
 TEST(SupervisedLoss, RewardLossComparesScoresLessTheMargin) {
   const auto settings = of_kind("rm");
   const auto got = supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7},
@@ -129,7 +145,8 @@ TEST(SupervisedLoss, KtoWeighsGoodAndBadAnswersAroundZ) {
 void expect_parts_add_up(const LossSettings& settings) {
   const StepTotals totals{.rows = 2, .first_tokens = 7, .z = 0.2};
   const Values second = settings.method->pairs() ? kSecond : Values();
-  const auto whole = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
+  const Values apart = settings.method->teacher ? Values{1.5, 2.5} : Values();
+  const auto whole = supervised_gradient(settings, two_pairs(), totals, kFirst, second, apart);
   double loss = 0;
   for (std::size_t i = 0; i < 2; ++i) {
     const RowFacts all = two_pairs();
@@ -137,7 +154,8 @@ void expect_parts_add_up(const LossSettings& settings) {
                        {all.reference_second[i]}, {all.margin[i]},        {all.desirable[i]},
                        {all.matched[i]}};
     const Values b = second.empty() ? Values() : Values{second[i]};
-    const auto part = supervised_gradient(settings, one, totals, {kFirst[i]}, b);
+    const Values c = apart.empty() ? Values() : Values{apart[i]};
+    const auto part = supervised_gradient(settings, one, totals, {kFirst[i]}, b, c);
     loss += part.loss;
     EXPECT_NEAR(part.first[0], whole.first[i], 1e-15);
   }
@@ -146,6 +164,7 @@ void expect_parts_add_up(const LossSettings& settings) {
 
 TEST(SupervisedLoss, MicroBatchesAddUpToTheBigBatch) {
   for (const Method& method : Method::all()) {
+    if (method.steps()) continue;  // choice_loss_test.cpp
     auto settings = of_kind(method);
     settings.nll_coef = method.pairs() && !method.scores ? 0.5 : 0;
     expect_parts_add_up(settings);

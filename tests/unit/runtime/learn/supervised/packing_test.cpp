@@ -43,5 +43,12 @@ TEST(Packing, AnotherRoundWhereTheEmptiestHasNoRoom) {
   EXPECT_EQ(pack_for_lanes(costs, 6, 2), (Batches{{0}, {1}, {2, 4}, {3}}));
 }
 
+TEST(Packing, ValuesComeBackInTheOrderOfTheRows) {
+  const std::vector<double> values = {1, 2, 3, 4, 5, 6};
+  const std::vector<std::size_t> counts = {1, 2, 0, 3};
+  EXPECT_EQ(in_row_order(values, {{3, 0}, {2, 1}}, counts),
+            (std::vector<double>{4, 5, 6, 1, 2, 3}));
+}
+
 }  // namespace
 }  // namespace troupe::learn

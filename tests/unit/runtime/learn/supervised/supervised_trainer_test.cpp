@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -57,6 +58,7 @@ struct Kind {
   void set(LossSettings& to) const {
     to.method = method;
     to.pair_loss = loss;
+    if (method->steps()) to.reward_tokens = {'+' - '!', '-' - '!'};
     if (loss && (*loss)->smoothing == Smoothing::kNeeded) to.label_smoothing = 0.1;
   }
 };
@@ -78,16 +80,23 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
         text += static_cast<char>('0' + rng.next_below(10));
       return text;
     };
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 6 && method->steps(); ++i) {
+      out << R"({"input": ")" << word(9 + rng.next_below(12)) << "#" << word(4 + rng.next_below(12))
+          << R"(#1", "label": [)" << (i % 2 == 0 ? R"("+", "-")" : "0.125, 1") << "]}\n";
+    }
+    for (int i = 0; i < 6 && !method->steps(); ++i) {
       out << R"({"input": ")" << word(3 + rng.next_below(20)) << R"(", "output": ")"
           << word(1 + rng.next_below(9)) << R"(", "chosen": "a)" << word(1 + rng.next_below(12))
           << R"(", "rejected": "b)" << word(1 + rng.next_below(5)) << R"(", "label": )"
-          << (i % 2 == 0 ? "true" : "false") << "}\n";
+          << (i % 2 == 0 ? "true" : "false") << R"(, "domain": ")" << (i % 3 == 0 ? "sums" : "x")
+          << "\"}\n";
     }
     out.close();
     data::SupervisedColumns columns;
     columns.kind = method->rows;
     columns.prompt_key = "input";
+    if (method->teacher) columns.domains = {"domain", {"sums", "other"}};
+    columns.steps = {"#", '#' - '!', {"+", "-"}, {'+' - '!', '-' - '!'}, "\n"};
     const data::SupervisedLimits limits{.tokens_max = 100, .context = 128, .vocab = 67};
     auto loaded = data::SupervisedDataset::load((folder_ / "rows.jsonl").string(), "data.dataset",
                                                 columns, limits, letters(), nullptr);
@@ -103,6 +112,13 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
     return store;
   }
 
+  // Two random models, of as many layers as the trained one and of one more.
+  static void add_teachers(SupervisedSettings& settings) {
+    model::ModelSpec deeper = tiny_spec(false);
+    ++deeper.layers;
+    settings.teachers = {frozen_model(21), frozen_model(22, deeper)};
+  }
+
   static std::unique_ptr<SupervisedTrainer> trainer(const Kind& method,
                                                     core::TeamRunner& team,
                                                     std::int64_t micro = 2048,
@@ -115,6 +131,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<Kind> {
     settings.optim.nonfinite_steps_max = 1;
     settings.micro_tokens_max = micro;
     settings.total_steps = 10;
+    if (method->teacher) add_teachers(settings);
     auto made = SupervisedTrainer::create(params(method), nullptr, settings, team);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
@@ -136,7 +153,7 @@ TEST_P(SupervisedTrainerTest, PackingDoesNotChangeWhatIsLearned) {
   for (int step = 0; step < 3; ++step) {
     const auto a = whole->step(data.rows(kAll)), b = cut->step(data.rows(kAll));
     ASSERT_TRUE(a && b);
-    EXPECT_EQ(a->micro_batches, 1);
+    EXPECT_EQ(a->micro_batches, GetParam()->teacher ? 2 : 1) << "one for each teacher";
     EXPECT_GT(b->micro_batches, 2);
     EXPECT_NEAR(a->metrics[0].second, b->metrics[0].second, 1e-5) << a->metrics[0].first;
     EXPECT_EQ(a->targets, b->targets);
@@ -144,6 +161,29 @@ TEST_P(SupervisedTrainerTest, PackingDoesNotChangeWhatIsLearned) {
   const auto a = weights(*whole), b = weights(*cut);
   for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_NEAR(a[i], b[i], 1e-5) << i;
+}
+
+// The figures of a category are those of its rows alone.
+TEST_P(SupervisedTrainerTest, EachCategoryIsEvaluatedAsIfAlone) {
+  const auto data = rows(GetParam());
+  core::SerialTeam team;
+  const auto one = trainer(GetParam(), team), other = trainer(GetParam(), team);
+  const auto figures = [](const auto& evaluated) {
+    EXPECT_TRUE(evaluated);
+    return std::map<std::string, double>(evaluated->metrics.begin(), evaluated->metrics.end());
+  };
+  auto all = data.rows(kAll);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].category = i < 2 ? "hard" : i < 5 ? "easy" : "";
+  const auto together = figures(one->evaluate(all));
+  EXPECT_EQ(together.contains("eval/hard/pairs"), GetParam()->pairs());
+  if (!GetParam()->pairs()) return;
+  const auto hard = figures(other->evaluate(std::span(all).first(2)));
+  EXPECT_EQ(together.at("eval/hard/pairs"), 2);
+  EXPECT_EQ(together.at("eval/easy/pairs"), 3);
+  EXPECT_EQ(together.at("eval/hard/accuracy"), hard.at("eval/accuracy"));
+  EXPECT_DOUBLE_EQ(together.at("eval/hard/margins"), hard.at("eval/margins"));
+  EXPECT_EQ(hard.at("eval/hard/accuracy"), hard.at("eval/accuracy"));
 }
 
 // The load-balancing loss goes with every kind of loss.
@@ -162,6 +202,7 @@ TEST_P(SupervisedTrainerTest, ExpertsAreBalancedBesideTheLoss) {
     settings.optim.lr = 1e-3;
     settings.micro_tokens_max = micro;
     settings.total_steps = 10;
+    if (GetParam()->teacher) add_teachers(settings);
     auto made = SupervisedTrainer::create(std::move(store), nullptr, settings, team);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
@@ -212,6 +253,7 @@ TEST_P(SupervisedTrainerTest, ADeviceLearnsTheHostsBits) {
   std::string why;
   const auto device = model::make_device_team(why);
   if (device == nullptr) GTEST_SKIP() << why;
+  if (GetParam()->teacher) GTEST_SKIP() << "teachers of a trainer are in the host's memory";
   const auto data = rows(GetParam());
   core::SerialTeam host;
   for (const std::int64_t lora_rank : {0, 3}) {
@@ -266,6 +308,84 @@ TEST_F(SupervisedSteps, TheFirstStepOfDpoKnowsNoPreference) {
   ASSERT_TRUE(step);
   EXPECT_NEAR(step->metrics[0].second, std::log(2.0), 1e-12)
       << "policy and reference are the same bits";
+}
+
+double metric_of(const Metrics& metrics, std::string_view name) {
+  for (const auto& [key, value] : metrics)
+    if (key == name) return value;
+  return std::nan("");
+}
+
+// Towards itself there is nothing to learn from the divergence.
+TEST_F(SupervisedSteps, AModelThatIsItsOwnTeacherAgreesWithIt) {
+  const auto data = rows("sft");
+  core::SerialTeam team;
+  SupervisedSettings settings;
+  settings.loss.method = "distill";
+  settings.loss.teaching = {.coef = 1, .beta = 0.5, .temperature = 1.5};
+  settings.total_steps = 10;
+  settings.teachers.push_back(frozen_model(21));
+  auto own = std::make_unique<model::ParamStore>(tiny_spec(false));
+  model::randomise(*own, 21, 0.25f);
+  auto made = SupervisedTrainer::create(std::move(own), nullptr, settings, team);
+  ASSERT_TRUE(made) << made.error().message;
+  const auto found = (*made)->evaluate(data.all());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(metric_of(found->metrics, "eval/loss"), 0);
+  EXPECT_EQ(metric_of(found->metrics, "eval/divergence"), 0);
+  EXPECT_EQ(metric_of(found->metrics, "eval/agreement"), 1);
+  const auto step = (*made)->step(data.rows(kAll));
+  ASSERT_TRUE(step);
+  EXPECT_NEAR(metric_of(step->metrics, "policy/grad_norm"), 0, 1e-6);
+}
+
+// A row learns from the teacher of its domain: from the other, the divergence is another one.
+TEST_F(SupervisedSteps, RowsHaveTheTeachersOfTheirDomains) {
+  const auto data = rows("distill");
+  core::SerialTeam team;
+  std::vector<double> found;
+  for (const bool swapped : {false, true}) {
+    SupervisedSettings settings;
+    settings.loss.method = "distill";
+    settings.total_steps = 10;
+    add_teachers(settings);
+    if (swapped) std::swap(settings.teachers[0], settings.teachers[1]);
+    auto made = SupervisedTrainer::create(params("distill"), nullptr, settings, team);
+    ASSERT_TRUE(made);
+    for (const std::uint64_t row : {0u, 1u}) {
+      const auto alone = (*made)->evaluate(std::vector{data.row(row)});
+      ASSERT_TRUE(alone);
+      found.push_back(metric_of(alone->metrics, "eval/divergence"));
+    }
+  }
+  EXPECT_NE(found[0], found[2]);
+  EXPECT_NE(found[1], found[3]);
+  data::SupervisedRow stray = data.row(0);
+  stray.teacher = 2;
+  SupervisedSettings settings;
+  settings.loss.method = "distill";
+  add_teachers(settings);
+  auto made = SupervisedTrainer::create(params("distill"), nullptr, settings, team);
+  const auto refused = (*made)->step(std::vector{stray});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("rows.jsonl:1 has teacher 3, of 2"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST_F(SupervisedSteps, ATeacherMustBeThereAndHaveTheVocabulary) {
+  core::SerialTeam team;
+  SupervisedSettings settings;
+  settings.loss.method = "distill";
+  const auto none = SupervisedTrainer::create(params("distill"), nullptr, settings, team);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "teacher.model_name_or_path must be given");
+  model::ModelSpec spec = tiny_spec(false);
+  spec.vocab += 1;
+  settings.teachers.push_back(frozen_model(21, spec));
+  const auto other = SupervisedTrainer::create(params("distill"), nullptr, settings, team);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("a model with the vocabulary of the trained one"),
+            std::string::npos);
 }
 
 TEST_F(SupervisedSteps, ARowThatNoMicroBatchHoldsIsNamed) {

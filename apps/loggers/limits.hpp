@@ -1,0 +1,10 @@
+// Bounds of loggers as constants; users cannot change them.
+#pragma once
+
+#include "runtime/core/limit.hpp"
+
+#include <chrono>
+
+namespace troupe::app::limits {
+#include "apps/loggers/limits.def"
+}

@@ -1,0 +1,46 @@
+#include "apps/session/roles/make_reward.hpp"
+
+#include "actors/reward/http_reward.hpp"
+#include "actors/reward/judge_reward.hpp"
+#include "actors/reward/python_reward.hpp"
+#include "actors/reward/queued_reward.hpp"
+#include "actors/reward/rule_reward.hpp"
+#include "actors/reward/rule_workers.hpp"
+#include "apps/cli/words.hpp"
+#include "runtime/core/check.hpp"
+
+namespace troupe::app {
+
+core::Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::TrainConfig& config) {
+  if (!config.reward.http.empty()) {
+    const bool samples = config.reward.http_format == "sample";
+    return actors::make_http_reward(config.reward.http, samples ? actors::RewardFormat::kSample
+                                                                : actors::RewardFormat::kOpenRlhf);
+  }
+  if (!config.reward.python.empty()) {
+    return actors::make_python_reward(
+        {config.reward.python, static_cast<std::size_t>(config.reward.workers)});
+  }
+  if (config.reward.rule.empty()) return make_judge(config);
+  const auto workers = static_cast<std::size_t>(config.reward.workers);
+  if (config.reward.rule == "math") return actors::make_math_reward(workers, &say);
+  if (config.reward.rule == "code") {
+    const auto& code = config.reward.code;
+    return actors::make_code_reward({code.timeout_s, code.memory_mb, code.score == "all", workers});
+  }
+  const auto kind = actors::rule_kind(config.reward.rule);
+  TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
+  TROUPE_TRY_ASSIGN(rule, actors::make_rule_reward(*kind, config.reward.rule_pattern));
+  return actors::make_queued_reward(std::move(rule));
+}
+
+core::Result<std::unique_ptr<actors::RewardCalls>> make_judge(const config::TrainConfig& config) {
+  actors::JudgeOptions options;
+  options.urls = config.reward.judge;
+  options.model = config.reward.judge_model;
+  TROUPE_TRY_SET(options.rubric, actors::read_rubric(config.reward.judge_rubric));
+  TROUPE_TRY_SET(options.key, actors::read_judge_key(config.reward.judge_key));
+  return actors::make_judge_reward(std::move(options));
+}
+
+}  // namespace troupe::app

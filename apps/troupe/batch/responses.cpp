@@ -1,0 +1,97 @@
+#include "apps/troupe/batch/responses.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+using Json = nlohmann::ordered_json;
+
+// What makes two prompts the same.
+std::string text_of(const data::PromptRow& row) {
+  std::string text = row.prompt;
+  for (const data::ChatMessage& message : row.messages)
+    text += '\0' + message.role + '\0' + message.content;
+  return text;
+}
+
+std::string id_of(const Json& columns) {
+  const auto id = columns.find("prompt_id");
+  return id == columns.end() ? std::string() : id->dump();
+}
+
+}  // namespace
+
+Response response_of(std::string text, double tokens) {
+  Response response{std::move(text), 0, tokens};
+  response.characters = static_cast<double>(
+      std::ranges::count_if(response.text, [](unsigned char c) { return (c & 0xC0) != 0x80; }));
+  return response;
+}
+
+void ComparedPrompts::add(data::PromptRow row, const std::string& id) {
+  by_text_.try_emplace(text_of(row), rows_.size());
+  if (!id.empty()) by_id_.try_emplace(id, rows_.size());
+  rows_.push_back(std::move(row));
+}
+
+Result<ComparedPrompts> ComparedPrompts::load(const PromptFlags& flags, const std::string& file) {
+  TROUPE_TRY_ASSIGN(options, flags.options());
+  ComparedPrompts prompts;
+  if (!flags.data.empty()) {
+    TROUPE_TRY_ASSIGN(rows, data::load_prompts(flags.data, options.columns));
+    for (data::PromptRow& row : rows)
+      prompts.add(std::move(row), std::to_string(prompts.rows_.size()));
+    return prompts;
+  }
+  TROUPE_TRY_ASSIGN(rows, data::load_prompts(file, options.columns));
+  for (data::PromptRow& row : rows) {
+    const std::string id = id_of(Json::parse(row.columns_json));
+    const bool known =
+        id.empty() ? prompts.by_text_.contains(text_of(row)) : prompts.by_id_.contains(id);
+    if (!known) prompts.add(std::move(row), id);
+  }
+  return prompts;
+}
+
+Result<Responses> ComparedPrompts::responses(const PromptFlags& flags,
+                                             const std::string& file,
+                                             const std::string& response_key) const {
+  TROUPE_TRY_ASSIGN(options, flags.options());
+  options.columns.label_key.clear();
+  options.columns.max_samples = 0;
+  TROUPE_TRY_ASSIGN(rows, data::load_prompts(file, options.columns));
+  Responses all(rows_.size());
+  for (const data::PromptRow& row : rows) {
+    const auto bad = [&](const std::string& why) {
+      return core::fail(ErrorCode::kData, row.where + ": " + why);
+    };
+    const Json columns = Json::parse(row.columns_json);
+    const auto text = columns.find(response_key);
+    if (text == columns.end() || !text->is_string()) {
+      return bad("no text in column '" + response_key + "'; set --response-key");
+    }
+    const std::string id = id_of(columns);
+    const auto by_id = by_id_.find(id);
+    const auto found = by_id != by_id_.end() ? by_id : by_text_.find(text_of(row));
+    if (by_id == by_id_.end() && found == by_text_.end()) {
+      if (flags.samples_max > 0) continue;  // beyond the rows that are compared
+      return bad("a response to a prompt that is not compared (--data)");
+    }
+    if (text_of(rows_[found->second]) != text_of(row)) {
+      return bad("prompt_id " + id + " is another prompt in " + rows_[found->second].where);
+    }
+    const auto tokens = columns.find("response_tokens");
+    const bool known = tokens != columns.end() && tokens->is_number();
+    all[found->second].push_back(
+        response_of(text->get<std::string>(), known ? tokens->get<double>() : -1));
+  }
+  return all;
+}
+
+}  // namespace troupe::app
