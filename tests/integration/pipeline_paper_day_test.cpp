@@ -10,7 +10,7 @@ TEST_F(PaperPipeline, RunsFromEndToEnd) {
   const Ended ended =
       run("paper.yaml",
           {"model=" + arithmetic_model("2", "question"), "seeds=1,2", "held_out=120", "valid=120",
-           "sft_rows=64", "asked=120", "samples=8", "sft_epochs=1", "rm_epochs=1",
+           "sft_rows=64", "asked=400", "samples=8", "sft_epochs=1", "rm_epochs=2",
            "search_updates=3", "search_steps=2", "budget_s=1", "eval_samples=2"});
   ASSERT_EQ(ended.status, 0) << ended.text;
   const auto summary = files_.summary();
