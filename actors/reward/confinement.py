@@ -231,8 +231,7 @@ class Confinement:
         os.dup2(read, 0)
         os.dup2(write, 1)
         os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
-        whole = max(1, int(seconds + 0.999))
-        for kind, value in ((resource.RLIMIT_AS, self.memory), (resource.RLIMIT_CPU, whole),
+        for kind, value in ((resource.RLIMIT_AS, self.memory), (resource.RLIMIT_CPU, cpu_limit(seconds)),
                             (resource.RLIMIT_FSIZE, FOLDER_MAX), (resource.RLIMIT_NOFILE, FILES_MAX),
                             (resource.RLIMIT_NPROC, PROCESSES_MAX), (resource.RLIMIT_CORE, 0)):
             resource.setrlimit(kind, (value, value))
@@ -282,9 +281,12 @@ class Confinement:
                     outcome.how = "too long"
                     break
             if not readable or not reading:
-                done, status = os.waitpid(child, os.WNOHANG)
+                done, status, used = os.wait4(child, os.WNOHANG)
                 if done:
                     outcome.status = status
+                    # The kernel may count to its limit before the clock gets to ours.
+                    if status != 0 and used.ru_utime + used.ru_stime > cpu_limit(seconds) - 0.1:
+                        outcome.how = "late"
         if outcome.status is None:
             os.kill(child, signal.SIGKILL)
             outcome.status = os.waitpid(child, 0)[1]
@@ -308,6 +310,11 @@ class Confinement:
             pass
         os.close(into)
         return False, b""
+
+
+def cpu_limit(seconds):
+    """Processor seconds of one process: the kernel takes whole ones."""
+    return max(1, int(seconds + 0.999))
 
 
 def rest_of(out, most):
