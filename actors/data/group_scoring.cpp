@@ -2,7 +2,6 @@
 
 #include "actors/data/step_places.hpp"
 #include "actors/limits.hpp"
-#include "actors/protocol/reward_formula.hpp"
 #include "runtime/core/find_value.hpp"
 
 #include <algorithm>
@@ -114,9 +113,8 @@ std::vector<std::vector<experience::StepReward>> GroupScoring::placed(const Book
 }
 
 // The columns that the formula of the group's set reads, as a JSON object; "" when it reads none.
-std::string GroupScoring::row_of_formula(const BookGroup& group) const {
-  if (group.rewards->formula.empty()) return {};
-  const auto formula = RewardFormula::parse(group.rewards->formula);
+std::string GroupScoring::row_of_formula(const BookGroup& group,
+                                         const core::Result<RewardFormula>& formula) const {
   if (!formula || formula->columns().empty()) return {};
   const auto prompt = prompt_of_(group);
   if (!prompt) return {};
@@ -127,9 +125,10 @@ std::string GroupScoring::row_of_formula(const BookGroup& group) const {
 
 // Rewards of other domains than the group's are not asked.
 void GroupScoring::leave_out_unneeded(TicketBook& book, const BookGroup& group) {
-  const std::string row = row_of_formula(group);
-  if (row.empty()) return;  // without columns every member is needed
+  if (group.rewards->formula.empty()) return;
   const auto formula = RewardFormula::parse(group.rewards->formula);
+  const std::string row = row_of_formula(group, formula);
+  if (row.empty()) return;  // without columns every member is needed
   const std::vector<bool> needed = formula->needed(group.rewards->members, row);
   const std::vector<std::optional<double>> none(group.samples.size());
   const std::vector<std::string> causes(group.samples.size(), kNotAsked);
@@ -193,7 +192,7 @@ async::task<void> GroupScoring::score(TicketBook* book,
                    std::to_string(samples) + " samples");
   } else if (book->waits_for(ticket, member)) {
     const BookGroup& group = *book->find(ticket);
-    const std::string row = row_of_formula(group);
+    const std::string row = row_of_formula(group, RewardFormula::parse(group.rewards->formula));
     const auto steps = placed(group, *reply);
     const bool taken =
         book->put_scores(ticket, member, reply->values, reply->causes, reply->extras, row, steps);

@@ -12,6 +12,7 @@
 #include "actors/data/ticket_book.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
+#include "actors/protocol/reward_formula.hpp"
 #include "actors/protocol/role_shell.hpp"
 
 #include <cstdint>
@@ -81,7 +82,8 @@ class GroupScoring {
   std::vector<std::vector<experience::StepReward>> placed(const BookGroup& group,
                                                           const Scores& scores) const;
   void leave_out_unneeded(TicketBook& book, const BookGroup& group);
-  std::string row_of_formula(const BookGroup& group) const;
+  std::string row_of_formula(const BookGroup& group,
+                             const core::Result<RewardFormula>& formula) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(TicketBook* book,
                                               experience::Ticket ticket,

@@ -157,20 +157,11 @@ class Tests:
         return len(self.assertions) + len(self.pairs)
 
 
-class Rule:
+class Rule(RuleOfTheProgram):
     def __init__(self, settings):
         self.seconds, self.all = settings["timeout_s"], settings["score"] == "all"
         self.confined = Confinement(settings["memory_mb"] << 20)
         self.confined.check()
-
-    def wishes(self):
-        return {"columns": [], "messages": False, "tokens": False}
-
-    def is_async(self):
-        return False
-
-    def finished(self, result):
-        return result
 
     def score(self, request, extras):
         values, stopped = [], []

@@ -114,7 +114,7 @@ class Helper:
         return "stuck"
 
 
-class Rule:
+class Rule(RuleOfTheProgram):
     def __init__(self, settings):
         sys.path.insert(0, settings["packages"])
         import logging
@@ -122,15 +122,6 @@ class Rule:
         from math_verify import parse, verify
         compared(parse, verify, "1/2", "$\\frac{1}{2}$")  # loads what it loads late
         self.helper = Helper(parse, verify, settings["seconds"])
-
-    def wishes(self):
-        return {"columns": [], "messages": False, "tokens": False}
-
-    def is_async(self):
-        return False
-
-    def finished(self, result):
-        return result
 
     def score(self, request, extras):
         values, unparsed, stuck = [], [], []

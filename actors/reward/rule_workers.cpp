@@ -7,6 +7,7 @@
 #include "runtime/core/child_process.hpp"
 #include "runtime/core/crc32c.hpp"
 #include "runtime/core/owned_fd.hpp"
+#include "runtime/store/troupe_home.hpp"
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -25,18 +25,6 @@ namespace fs = std::filesystem;
 using core::ErrorCode;
 
 constexpr std::chrono::minutes kInstall{10};
-
-core::Result<fs::path> troupe_home() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return fs::path(value == nullptr ? "" : value);
-  };
-  if (const fs::path home = variable("TROUPE_HOME"); !home.empty()) return home;
-  if (const fs::path home = variable("HOME"); !home.empty()) return home / ".cache" / "troupe";
-  return core::fail(ErrorCode::kConfig,
-                    "reward.rule math: neither TROUPE_HOME nor HOME names a folder for its "
-                    "packages; set TROUPE_HOME");
-}
 
 // Of a sample that may take so long: beside that, it is started and ended.
 core::Duration sample_time(double seconds) {
@@ -113,7 +101,12 @@ bool in_workers(const std::string& rule) {
 }
 
 core::Result<fs::path> math_packages(const std::function<void(const std::string&)>& say) {
-  TROUPE_TRY_ASSIGN(home, troupe_home());
+  const fs::path home = store::troupe_home();
+  if (home.empty()) {
+    return core::fail(ErrorCode::kConfig,
+                      "reward.rule math: neither TROUPE_HOME nor HOME names a folder for its "
+                      "packages; set TROUPE_HOME");
+  }
   const fs::path folder = home / "packages" / ("math-" + key_of_list());
   std::error_code error;
   if (fs::is_directory(folder, error)) return folder;

@@ -1,5 +1,7 @@
 #include "apps/bench/logged_process.hpp"
 
+#include "apps/cli/process_stat.hpp"
+
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,16 +94,7 @@ core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
 }
 
 double processor_seconds(pid_t pid) {
-  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  const auto name_end = text.rfind(')');
-  if (name_end == text.npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i)
-    fields >> skipped;
-  double user = 0, system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return seconds_of_ticks(process_stat(pid).value_or(ProcessStat()).own_ticks);
 }
 
 double memory_mb(pid_t pid, const std::string& field) {

@@ -7,7 +7,6 @@
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/roles/make_reward.hpp"
-#include "runtime/core/split.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -49,16 +48,7 @@ std::string boxed_answer(const std::string& response) {
 
 }  // namespace
 
-std::vector<std::string> split_urls(const std::vector<std::string>& given) {
-  std::vector<std::string> urls;
-  for (const std::string& text : given) {
-    for (const std::string_view url : core::split(text, ","))
-      urls.emplace_back(url);
-  }
-  return urls;
-}
-
-void RewardFlags::add_to(std::vector<Flag>& flags) {
+void RewardFlags::add_sources_to(std::vector<Flag>& flags) {
   flags.push_back(
       {"--rule", &rule, "score against the label: exact, last_number, regex, math or code"});
   flags.push_back({"--pattern", &pattern, "regular expression of --rule regex (ECMAScript)"});
@@ -69,9 +59,13 @@ void RewardFlags::add_to(std::vector<Flag>& flags) {
   flags.push_back({"--http", &http, "URL of a reward server; repeated, they share the requests"});
   flags.push_back({"--http-format", &http_format,
                    "of --http: openrlhf (lists), or sample ({prompt, response, label})"});
+  judge.add_to(flags);
+}
+
+void RewardFlags::add_to(std::vector<Flag>& flags) {
+  add_sources_to(flags);
   flags.push_back({"--deadline", &deadline_s, "longest wait for one batch of scores, seconds",
                    false, 0.001, 86400});
-  judge.add_to(flags);
 }
 
 void JudgeFlags::add_to(std::vector<Flag>& flags) {
@@ -98,7 +92,7 @@ core::Result<void> JudgeFlags::check() const {
 }
 
 void JudgeFlags::fill(config::TrainConfig& config) const {
-  config.reward.judge = split_urls(urls);
+  config.reward.judge = split_commas(urls);
   config.reward.judge_model = model;
   config.reward.judge_rubric = rubric;
   config.reward.judge_key = key;
@@ -115,11 +109,8 @@ core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const 
   return actors::make_blocking_reward(std::move(made));
 }
 
-core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
+core::Result<void> RewardFlags::check() const {
   TROUPE_TRY(judge.check());
-  if (!rule.empty() + !python.empty() + !http.empty() + judge.given() != 1) {
-    return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python, --http and --judge");
-  }
   TROUPE_TRY(check_rule(rule));
   TROUPE_TRY(code.check(rule));
   if (rule == "regex" && pattern.empty()) {
@@ -136,12 +127,20 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
     return core::fail(core::ErrorCode::kConfig, "--http-format: there is no format '" +
                                                     http_format + "'; expected openrlhf or sample");
   }
+  return {};
+}
+
+core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
+  TROUPE_TRY(check());
+  if (count() != 1) {
+    return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python, --http and --judge");
+  }
   config::TrainConfig config;
   config.reward.rule = rule;
   config.reward.rule_pattern = pattern;
   config.reward.python = python;
   config.reward.workers = workers;
-  config.reward.http = split_urls(http);
+  config.reward.http = split_commas(http);
   config.reward.http_format = http_format;
   code.fill(config);
   judge.fill(config);

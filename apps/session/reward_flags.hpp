@@ -1,6 +1,6 @@
-// The flags of `score` and `eval` that say what gives the scores: a rule, a Python file, a server
-// or a judge. Also scores items with it, and extracts answers for majority votes. A value type and
-// functions.
+// The flags of `score`, `eval` and `attach reward` that say what gives the scores: a rule, a Python
+// file, a server or a judge. Also scores items with it, and extracts answers for majority votes. A
+// value type and functions.
 #pragma once
 
 #include "actors/reward/reward_calls.hpp"
@@ -16,9 +16,6 @@
 #include <vector>
 
 namespace troupe::app {
-
-// The URLs of a flag that may be repeated, or hold several with commas between them.
-std::vector<std::string> split_urls(const std::vector<std::string>& given);
 
 // The flags of a judge.
 struct JudgeFlags {
@@ -40,14 +37,19 @@ struct RewardFlags {
   double deadline_s = 30;
   CodeFlags code;
 
-  // Appends flags that fill this object when they are parsed; it must live until then.
+  // Appends flags that fill this object when they are parsed; it must live until then. The first
+  // without --deadline.
+  void add_sources_to(std::vector<Flag>& flags);
   void add_to(std::vector<Flag>& flags);
 
-  bool given() const { return !rule.empty() || !python.empty() || !http.empty() || judge.given(); }
+  // How many of rule, file, servers and judge are given.
+  int count() const { return !rule.empty() + !python.empty() + !http.empty() + judge.given(); }
+  bool given() const { return count() > 0; }
+  // Error (kConfig): an unknown rule or format, or a flag that is read beside another alone.
+  core::Result<void> check() const;
   // Error (kConfig): the rule compares with a label, and `label_key` names no column for it.
   core::Result<void> check_label(const std::string& label_key) const;
-  // Errors (kConfig): several or none given, an unknown rule or format, a bad file, pattern or
-  // address.
+  // Errors (kConfig): those of `check`; several or none given; a bad file, pattern or address.
   core::Result<std::unique_ptr<actors::RewardCalls>> calls() const;
   // The same, for commands that score batch by batch.
   core::Result<std::unique_ptr<actors::RewardSource>> source() const;

@@ -7,7 +7,6 @@
 #include "runtime/core/split.hpp"
 
 namespace troupe::app {
-namespace {
 
 using core::ErrorCode;
 
@@ -19,8 +18,6 @@ std::vector<std::string> split_commas(const std::vector<std::string>& given) {
   }
   return words;
 }
-
-}  // namespace
 
 core::Result<void> check_rule(const std::string& rule) {
   if (rule.empty() || actors::rule_kind(rule) || actors::in_workers(rule)) return {};

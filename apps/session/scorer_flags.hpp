@@ -13,6 +13,9 @@
 
 namespace troupe::app {
 
+// The items of a flag that may be repeated, or hold several with commas between them.
+std::vector<std::string> split_commas(const std::vector<std::string>& given);
+
 // The rules by name, for help and errors.
 inline constexpr const char* kRuleNames = "exact, last_number, regex, math or code";
 

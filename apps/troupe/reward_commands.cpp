@@ -2,11 +2,9 @@
 // An attached reward runs in the command's process, or in a background one, until it is detached.
 #include "actors/protocol/reward_formula.hpp"
 #include "actors/reward/queued_reward.hpp"
-#include "actors/reward/rule_workers.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/reward_flags.hpp"
-#include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -33,15 +31,12 @@ using core::Result;
 
 struct AttachOptions {
   JoinFlags join;
-  std::string name, python, rule, pattern, http_format = "openrlhf", model;
-  std::vector<std::string> http;
-  JudgeFlags judge;
-  std::int64_t workers = 1;
+  std::string name, model;
+  RewardFlags source;
   std::string normalize = "none", input_key = "input", log, formula;
   std::string device = "cpu";  // where `model` computes
   bool chat = false, background = false;
-  double weight = 1, deadline_s = 30;
-  CodeFlags code;
+  double weight = 1;
   ProcessFlags process;
 
   bool computes() const { return !model.empty() || !process.model.empty(); }
@@ -84,9 +79,8 @@ Result<void> check_formula(const AttachOptions& options) {
 // The source of scores that the flags name. `team`: computes the scores of --model.
 Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& options,
                                                       core::TeamRunner& team) {
-  TROUPE_TRY(options.judge.check());
-  const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
-                    !options.model.empty() + !options.process.model.empty() + options.judge.given();
+  const int given =
+      options.source.count() + !options.model.empty() + !options.process.model.empty();
   if (given != 1) {
     return core::fail(
         ErrorCode::kConfig,
@@ -110,21 +104,7 @@ Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& optio
     TROUPE_TRY_ASSIGN(source, make_process_reward(config, team));
     return actors::make_queued_reward(std::move(source));
   }
-  config.reward.python = options.python;
-  config.reward.rule = options.rule;
-  config.reward.rule_pattern = options.pattern;
-  config.reward.workers = options.workers;
-  config.reward.http = split_urls(options.http);
-  config.reward.http_format = options.http_format;
-  options.judge.fill(config);
-  if (options.http_format != "openrlhf" && options.http_format != "sample") {
-    return core::fail(ErrorCode::kConfig, "--http-format: there is no format '" +
-                                              options.http_format +
-                                              "'; expected openrlhf or sample");
-  }
-  TROUPE_TRY(check_rule(options.rule));
-  options.code.fill(config);
-  return make_reward(config);
+  return options.source.calls();
 }
 
 std::string number_text(double value) {
@@ -152,7 +132,7 @@ Result<NodeEnd> stay(const AttachOptions& options,
   calls.note = say;
   calls.log = log;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
-    auto factory = reward_factory(std::move(reward), seconds_of(options.deadline_s));
+    auto factory = reward_factory(std::move(reward), options.source.deadline());
     const std::string name = "reward/" + options.name;
     TROUPE_TRY_SET(role, guest.host(name, std::move(factory), &thread));
     actors::AttachReward request{options.name, name, options.weight, options.formula};
@@ -253,14 +233,6 @@ Result<void> run_attach(Words words) {
       {"--name", &options.name, "name of the reward in the run"},
       {"--weight", &options.weight, "factor of its score"},
       {"--formula", &options.formula, "how the run's rewards become one score from then on"},
-      {"--python", &options.python, "file with reward_func"},
-      {"--rule", &options.rule, "exact, last_number, regex, math or code"},
-      {"--pattern", &options.pattern, "regular expression of --rule regex"},
-      {"--workers", &options.workers,
-       "of --python and the rules math and code: processes that run it", false, 1, 256},
-      {"--http", &options.http, "URL of a reward server; repeated, they share the requests"},
-      {"--http-format", &options.http_format,
-       "of --http: openrlhf (lists), or sample ({prompt, response, label})"},
       {"--model", &options.model, "folder of a learned reward model"},
       {"--device", &options.device,
        "of --model: where it computes, on all cores of the cpu, or on cuda or cuda:N (GPU N)"},
@@ -268,13 +240,12 @@ Result<void> run_attach(Words words) {
        "of --model: none, or stored (mean and deviation of its config.json)"},
       {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
       {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"},
-      {"--deadline-s", &options.deadline_s, "seconds for the scores of one group", false, 0.001,
-       86400},
+      {"--deadline-s", &options.source.deadline_s, "seconds for the scores of one group", false,
+       0.001, 86400},
       {"--background", &options.background,
        "return once the reward is attached; it scores on in a process of its own"},
       {"--log", &options.log, "of --background: its output; RUN/nodes/attach-NAME.log, else here"}};
-  options.code.add_to(own);
-  options.judge.add_to(own);
+  options.source.add_sources_to(own);
   options.process.add_to(own,
                          "of --process-model: steps (each score at its step's last token; the "
                          "default), or one score: last, min, mean, product");
@@ -294,15 +265,8 @@ Result<void> run_attach(Words words) {
     return core::fail(ErrorCode::kConfig,
                       "--device is read with --model and --process-model; leave it out");
   }
-  if (options.workers != 1 && options.python.empty() && !actors::in_workers(options.rule)) {
-    return core::fail(ErrorCode::kConfig,
-                      "--workers is read with --python and the rules math and code; leave it out");
-  }
-  TROUPE_TRY(options.code.check(options.rule));
+  TROUPE_TRY(options.source.check());
   TROUPE_TRY(options.process.check(true));
-  if (options.http_format != "openrlhf" && options.http.empty()) {
-    return core::fail(ErrorCode::kConfig, "--http-format is read with --http; leave it out");
-  }
   if (options.background) return attach_behind(options);
   if (!options.log.empty()) {
     return core::fail(ErrorCode::kConfig, "--log is read with --background; leave it out");

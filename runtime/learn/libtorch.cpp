@@ -1,6 +1,7 @@
 #include "runtime/learn/libtorch.hpp"
 
 #include "runtime/core/program_files.hpp"
+#include "runtime/store/troupe_home.hpp"
 
 #include <unistd.h>
 
@@ -27,9 +28,7 @@ std::vector<fs::path> places() {
   const auto own = core::program_folders();
   std::vector<fs::path> list(own.begin(), own.end());
   list.push_back(fs::path(TROUPE_TORCH_BUILT) / "lib");
-  fs::path home = variable("TROUPE_HOME");
-  if (home.empty() && !variable("HOME").empty())
-    home = fs::path(variable("HOME")) / ".cache/troupe";
+  const fs::path home = store::troupe_home();
   const fs::path there = home / TROUPE_TORCH_IN_HOME / "lib";
   if (!home.empty() && *TROUPE_TORCH_IN_HOME != '\0' && there != list.back()) list.push_back(there);
   return list;

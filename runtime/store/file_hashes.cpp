@@ -3,13 +3,13 @@
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/sha256.hpp"
+#include "runtime/store/troupe_home.hpp"
 
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <thread>
@@ -27,11 +27,8 @@ constexpr std::int64_t kWorthKeeping_bytes = 1 << 20;
 constexpr std::chrono::seconds kSettled{2};
 
 fs::path cache_folder() {
-  if (const char* home = std::getenv("TROUPE_HOME"); home != nullptr && *home != '\0') {
-    return fs::path(home) / "hashes";
-  }
-  const char* home = std::getenv("HOME");
-  return home == nullptr ? fs::path() : fs::path(home) / ".cache" / "troupe" / "hashes";
+  const fs::path home = troupe_home();
+  return home.empty() ? home : home / "hashes";
 }
 
 std::chrono::nanoseconds time_of(const timespec& time) {

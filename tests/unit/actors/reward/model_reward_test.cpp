@@ -9,6 +9,7 @@
 #include "runtime/model/score.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
 #include "tests/unit/actors/reward/calls_stage.hpp"
+#include "tests/unit/actors/reward/tiny_body.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 #include "tests/unit/runtime/text/byte_tokenizer.hpp"
 
@@ -17,24 +18,12 @@
 namespace troupe::actors {
 namespace {
 
-model::ModelSpec body() {
-  model::ModelSpec spec;
-  spec.architecture = "LlamaForCausalLM";
-  spec.layers = 2;
-  spec.hidden = 32;
-  spec.heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 8;
-  spec.ffn = 48;
-  spec.vocab = 257;
-  spec.context = 96;
-  return spec;
-}
+constexpr std::int64_t kModelContext = 96;
 
 class ModelReward : public testing::Test {
  protected:
   ModelReward() {
-    params_ = std::make_unique<model::ParamStore>(model::with_score_head(body()));
+    params_ = std::make_unique<model::ParamStore>(model::with_score_head(tiny_body(kModelContext)));
     model::randomise(*params_, 21, 0.2f);
     EXPECT_TRUE(model::save_model(*params_, folder(), model::StorageDtype::kF32, ""));
     troupe::test::write_byte_tokenizer(folder());
@@ -187,7 +176,7 @@ TEST_F(ModelReward, RendersChatsByItsOwnTemplate) {
 
 TEST_F(ModelReward, AFolderWithoutAScoreHeadIsRefusedByName) {
   const auto language = temp_ / "lm";
-  model::ParamStore params(body());
+  model::ParamStore params(tiny_body(kModelContext));
   model::randomise(params, 2, 0.2f);
   ASSERT_TRUE(model::save_model(params, language, model::StorageDtype::kF32, ""));
   troupe::test::write_byte_tokenizer(language);

@@ -8,6 +8,7 @@
 #include "runtime/model/score.hpp"
 #include "runtime/model/sequence_plan.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
+#include "tests/unit/actors/reward/tiny_body.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 #include "tests/unit/runtime/text/byte_tokenizer.hpp"
 
@@ -18,19 +19,7 @@
 namespace troupe::actors {
 namespace {
 
-model::ModelSpec language_body() {
-  model::ModelSpec spec;
-  spec.architecture = "LlamaForCausalLM";
-  spec.layers = 2;
-  spec.hidden = 32;
-  spec.heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 8;
-  spec.ffn = 48;
-  spec.vocab = 257;
-  spec.context = 48;
-  return spec;
-}
+constexpr std::int64_t kProcessContext = 48;
 
 class ProcessRewards : public testing::Test {
  protected:
@@ -38,7 +27,8 @@ class ProcessRewards : public testing::Test {
 
   void save(const std::optional<model::ProcessReward>& facts, bool score_head = false) {
     params_ = std::make_unique<model::ParamStore>(
-        score_head ? model::with_score_head(language_body()) : language_body());
+        score_head ? model::with_score_head(tiny_body(kProcessContext))
+                   : tiny_body(kProcessContext));
     model::randomise(*params_, 21, 0.2f);
     if (facts) {
       params_->set_config_json(

@@ -22,11 +22,11 @@ TEST(RewardWords, NothingIsSaidOfOthersAndBeforeCallsWereTimed) {
 }
 
 TEST(RewardFlags, UrlsStandInOneFlagOrInSeveral) {
-  EXPECT_EQ(split_urls({"http://a/,http://b/", "http://c/"}),
+  EXPECT_EQ(split_commas({"http://a/,http://b/", "http://c/"}),
             (std::vector<std::string>{"http://a/", "http://b/", "http://c/"}));
-  EXPECT_EQ(split_urls({"http://a/,"}), (std::vector<std::string>{"http://a/", ""}))
+  EXPECT_EQ(split_commas({"http://a/,"}), (std::vector<std::string>{"http://a/", ""}))
       << "an empty one is refused as a URL";
-  EXPECT_EQ(split_urls({}), std::vector<std::string>());
+  EXPECT_EQ(split_commas({}), std::vector<std::string>());
 }
 
 TEST(RewardWords, ServersThatAreAway) {
