@@ -97,9 +97,13 @@ bool WeightServer::hand_out_memory(Reader& reader, const Answer& reply) {
   reader.state = State::kHeld;
   // A frozen receiver costs nothing but its snapshot, until that is needed.
   reader.until = reader.keeps ? in(limits::kWeightKeep) : core::TimePoint::max();
+  ++served_;  // before it is sent: who has it may look at the counts
   const bool sent =
       net::send_with_fd(reader.socket, message.data(), message.size(), reader.lease->fd());
-  ++(sent ? served_ : cut_);
+  if (!sent) {
+    --served_;
+    ++cut_;
+  }
   return sent;
 }
 
@@ -118,10 +122,15 @@ bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
   std::copy(snapshot.handle().begin(), snapshot.handle().end(), message.place.handle);
   reader.state = State::kHeld;
   reader.until = reader.keeps ? in(limits::kWeightKeep) : core::TimePoint::max();
+  ++served_;  // before it is sent: who has it may look at the counts
+  ++served_on_device_;
   const bool sent =
       ::send(reader.socket.get(), &message, sizeof message, MSG_NOSIGNAL) == sizeof message;
-  if (sent) ++served_on_device_;
-  ++(sent ? served_ : cut_);
+  if (!sent) {
+    --served_on_device_;
+    --served_;
+    ++cut_;
+  }
   return sent;
 }
 
