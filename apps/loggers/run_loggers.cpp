@@ -63,7 +63,8 @@ void RunLoggers::watch() {
     const bool ending = ending_;
     for (Logger& logger : loggers_)
       look_after(logger);
-    const bool all = std::ranges::all_of(loggers_, &Logger::finished);
+    const bool all = std::ranges::all_of(
+        loggers_, [](const Logger& logger) { return logger.finished || logger.hopeless(); });
     const bool late = ending && now().time_since_epoch().count() >= deadline_;
     if (ending && (all || late)) break;
   }

@@ -37,6 +37,10 @@ class RunLoggers {
     std::uint64_t sent = 0, losses = 0;
     bool finished = false, told_end = false;
     std::set<std::string> noted;
+
+    // It failed more than once and never sent a row, as without its package: a run that has ended
+    // does not wait for it.
+    bool hopeless() const { return !process && losses > 1 && sent == 0; }
   };
 
   void watch();

@@ -1,4 +1,4 @@
-"""Loggers under faults: a run that is killed, side processes that are frozen or slow to start, no
+"""All three loggers, and loggers under faults: a run that is killed, side processes that are frozen or slow to start, no
 network, a full disk. The run ends well each time, and its rows are there once in the end."""
 
 import ctypes
@@ -9,8 +9,15 @@ import subprocess
 
 import pytest
 
-from loggers_test import (LOGGERS, PATIENCE_S, READ_BACK, TROUPE, caught_up, ended, environment, holds_all_once, lines,  # noqa: F401
-                          pytestmark, read_back, side_process_of, started, tiny, wait_for, words, written)
+from loggers_test import (LOGGERS, PATIENCE_S, READ_BACK, SERVICES, TROUPE, caught_up, ended, environment,  # noqa: F401
+                          holds_after_it_went_on, holds_all_once, lines, pytestmark, read_back, side_process_of,
+                          started, tiny, wait_for, words, written)
+
+
+def test_three_services_hold_what_the_run_wrote_also_after_it_went_on(tiny, tmp_path):
+    run = holds_after_it_went_on(tiny, tmp_path, SERVICES)
+    status, *_ = read_back(run, "mlflow")
+    assert status == {"status": "FINISHED", "name": "run", "seed": "5"}
 
 
 def test_a_killed_run_goes_on_without_gaps_and_doubles(tiny, tmp_path):
