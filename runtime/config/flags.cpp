@@ -88,10 +88,13 @@ class FlagReader {
       }
       values.push_back(words_[next_++]);
     }
+    // OpenRLHF's lists are words apart: --reward_tokens + -
+    while (row->is<Texts>() && !commas && next_ < words_.size() && is_loose_value(words_[next_]))
+      values.push_back(words_[next_++]);
     take(name, std::move(values));
   }
 
-  // Whether a word may be a value of an unknown flag.
+  // Whether a word may be a value of a list, or of an unknown flag.
   static bool is_loose_value(std::string_view word) {
     return !word.starts_with("--") && !is_setting(word) && !word.ends_with(".yaml") &&
            !word.ends_with(".yml");

@@ -60,6 +60,19 @@ TEST(Flags, BoolFlagMayStandAlone) {
   EXPECT_EQ(arguments.settings[0].values, std::vector<std::string>{"false"});
 }
 
+// OpenRLHF writes --reward_tokens + - and --target_modules q_proj v_proj.
+TEST(Flags, WordsThatFollowAListBelongToIt) {
+  const auto read = parse({"--reward_tokens", "+", "-", "--target_modules", "q_proj", "v_proj",
+                           "x.yaml", "--rollout.stop", "a", "data.max_len=9"});
+  EXPECT_TRUE(read.wrong.empty());
+  EXPECT_EQ(read.files, std::vector<std::string>{"x.yaml"});
+  ASSERT_EQ(read.settings.size(), 4u);
+  EXPECT_EQ(read.settings[0].values, (std::vector<std::string>{"+", "-"}));
+  EXPECT_EQ(read.settings[1].values, (std::vector<std::string>{"q_proj", "v_proj"}));
+  EXPECT_EQ(read.settings[2].values, std::vector<std::string>{"a"});
+  EXPECT_EQ(read.settings[3].name, "data.max_len");
+}
+
 TEST(Flags, TextListsGrowAndUnderstandEscapes) {
   auto arguments = parse({"--rollout.stop", "\\n", "--rollout.stop", "a\\\\n", "x.yaml"});
   ASSERT_TRUE(arguments.wrong.empty());
