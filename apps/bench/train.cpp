@@ -45,6 +45,7 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
           {"samples", job.samples},
           {"prompt_tokens", job.prompt_tokens},
           {"new_tokens", job.new_tokens},
+          {"shortest", job.shortest},
           {"micro_tokens_max", job.micro_tokens_max},
           {"lanes", job.lanes},
           {"micro_batches", figures.micro_batches},
@@ -274,6 +275,8 @@ core::Result<void> bench_train(Words words) {
            {"--prompt-tokens", &job.prompt_tokens, "of a prompt; 0 = as usual", false, 0, 1e6},
            {"--new-tokens", &job.new_tokens, "of a response or a whole sequence; 0 = as usual",
             false, 0, 1e6},
+           {"--shortest", &job.shortest,
+            "lengths go evenly from this to --new-tokens; 0 = all are equal", false, 0, 1e6},
            {"--micro-tokens-max", &job.micro_tokens_max,
             "rows of a micro-batch, as train.micro_tokens_max", false, 16, 1e6},
            {"--dtype", &job.dtype,
@@ -293,6 +296,11 @@ core::Result<void> bench_train(Words words) {
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   choose_sizes(job);
+  if (job.shortest > job.new_tokens) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe bench train: --shortest is " + std::to_string(job.shortest) +
+                          ", --new-tokens " + std::to_string(job.new_tokens));
+  }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
   job.model = folder.string();
   TROUPE_TRY_ASSIGN(team, make_team({job.device, job.threads}));

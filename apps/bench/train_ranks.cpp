@@ -49,6 +49,7 @@ core::Result<void> TrainRanks::start_others(const TrainJob& job) {
     number("--samples", job.samples);
     number("--prompt-tokens", job.prompt_tokens);
     number("--new-tokens", job.new_tokens);
+    number("--shortest", job.shortest);
     number("--micro-tokens-max", job.micro_tokens_max);
     number("--lora", job.lora_rank);
     number("--lanes", job.lanes);

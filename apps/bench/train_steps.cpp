@@ -67,6 +67,19 @@ core::Result<void> check_context(const TrainJob& job, const model::ModelSpec& sp
                         ", the model has a context of " + std::to_string(spec.context));
 }
 
+// Lengths of `count` responses or sequences: evenly from job.shortest to job.new_tokens, in random
+// order.
+std::vector<std::int64_t> lengths_of(const TrainJob& job, std::int64_t count, core::Rng& rng) {
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(count), job.new_tokens);
+  if (job.shortest == 0 || count < 2) return lengths;
+  for (std::int64_t i = 0; i < count; ++i) {
+    lengths[static_cast<std::size_t>(i)] =
+        job.shortest + (job.new_tokens - job.shortest) * i / (count - 1);
+  }
+  core::shuffle(lengths, rng);
+  return lengths;
+}
+
 // Multiply-adds of the matrix products of a forward pass over `rows` rows; the head computes only
 // `logit_rows` of them.
 double weights_by_rows(const model::ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows) {
@@ -83,10 +96,10 @@ std::vector<experience::Group> random_groups(const TrainJob& job, const model::M
     experience::Group group;
     group.ticket.slot = static_cast<std::uint32_t>(slot);
     group.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
-    for (std::int64_t i = 0; i < job.samples; ++i) {
+    for (const std::int64_t length : lengths_of(job, job.samples, rng)) {
       experience::Trajectory sample;
-      sample.tokens = random_tokens(rng, job.new_tokens, spec.vocab);
-      sample.score = i % 2 == 0 ? 1.0 : 0.0;
+      sample.tokens = random_tokens(rng, length, spec.vocab);
+      sample.score = group.samples.size() % 2 == 0 ? 1.0 : 0.0;
       group.samples.push_back(std::move(sample));
     }
     groups.push_back(std::move(group));
@@ -211,17 +224,20 @@ core::Result<TrainFigures> time_steps(const TrainJob& job,
 
 data::SupervisedDataset random_rows(const TrainJob& job, const model::ModelSpec& spec) {
   core::Rng rng(kSupervisedSeed);
-  std::vector<data::TokenRow> rows(static_cast<std::size_t>(job.prompts * (kTimedSteps + 1)));
-  for (data::TokenRow& row : rows) {
-    row.answer = random_tokens(rng, job.new_tokens, spec.vocab);
-    if (job.objective == "sft") continue;
-    row.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
-    row.rejected = random_tokens(rng, job.new_tokens, spec.vocab);
+  std::vector<data::TokenRow> rows;
+  for (int step = 0; step <= kTimedSteps; ++step) {
+    for (const std::int64_t length : lengths_of(job, job.prompts, rng)) {
+      data::TokenRow& row = rows.emplace_back();
+      row.answer = random_tokens(rng, length, spec.vocab);
+      if (job.objective == "sft") continue;
+      row.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
+      row.rejected = random_tokens(rng, length, spec.vocab);
+    }
   }
   return data::SupervisedDataset::of_tokens(rows);
 }
 
-// The plan of one row; all have the same sizes.
+// The plan of one row.
 core::Result<model::GroupPlan> plan_of(const TrainJob& job,
                                        const data::SupervisedRow& row,
                                        const model::ModelSpec& spec) {
@@ -316,7 +332,6 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   const model::ModelSpec spec = master->spec();
   TROUPE_TRY(check_context(job, spec));
   const data::SupervisedDataset rows = random_rows(job, spec);
-  TROUPE_TRY_ASSIGN(plan, plan_of(job, rows.row(0), spec));
   learn::SupervisedSettings settings;
   TROUPE_TRY_SET(settings.optim, train_optim(job));
   settings.loss.method = job.objective;
@@ -337,16 +352,19 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   TROUPE_TRY_ASSIGN(figures, time_steps(job, team, nothing, step));
   TROUPE_TRY_SET(figures.trained, trained_numbers(spec, settings.optim));
   figures.embedding = spec.vocab * spec.hidden;
-  const bool sequences = job.objective == "sft";  // of new_tokens, without a prompt
-  // With a reference, its forward pass is part of the step.
-  const std::int64_t row_count = plan.plan.rows();
-  const auto logit_rows = static_cast<std::int64_t>(plan.plan.logit_rows.size());
-  double flops = training_flops(spec, job.lora_rank, row_count, logit_rows);
-  if (settings.loss.method->reference) flops += 2.0 * weights_by_rows(spec, row_count, logit_rows);
-  figures.flops = static_cast<double>(job.prompts) * flops;
-  figures.tokens =
-      job.prompts * (sequences ? job.new_tokens : 2 * (job.prompt_tokens + job.new_tokens));
-  figures.rows = job.prompts * row_count;
+  for (std::int64_t i = 0; i < job.prompts; ++i) {  // every step has rows of the same sizes
+    const data::SupervisedRow row = rows.row(static_cast<std::uint64_t>(i));
+    TROUPE_TRY_ASSIGN(plan, plan_of(job, row, spec));
+    const std::int64_t count = plan.plan.rows();
+    const auto logit_rows = static_cast<std::int64_t>(plan.plan.logit_rows.size());
+    figures.flops += training_flops(spec, job.lora_rank, count, logit_rows);
+    // With a reference, its forward pass is part of the step.
+    if (settings.loss.method->reference)
+      figures.flops += 2.0 * weights_by_rows(spec, count, logit_rows);
+    figures.rows += count;
+    figures.tokens += std::ssize(row.answer) + std::ssize(row.rejected);
+    if (job.objective != "sft") figures.tokens += 2 * std::ssize(row.prompt);
+  }
   figures.micro_batches = micro_batches;
   return figures;
 }

@@ -18,6 +18,7 @@ struct TrainJob {
   std::string objective = "grpo";
   std::int64_t prompts = 0, samples = 0;  // 0: a default for the objective
   std::int64_t prompt_tokens = 0, new_tokens = 0;
+  std::int64_t shortest = 0;  // lengths go evenly from here to new_tokens; 0: all have new_tokens
   std::int64_t micro_tokens_max = 2048;
   std::string dtype = "f32";   // of the forward pass's weights
   std::int64_t lora_rank = 0;  // 0: all weights are trained

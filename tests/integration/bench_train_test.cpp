@@ -40,6 +40,26 @@ TEST(BenchTrain, CountsTokensOfSequencesAndPairsAsTrainersDo) {
   EXPECT_EQ(tokens("ppo"), 3 * 20);
 }
 
+// Of 5 sequences, from 4 to 20 tokens: 4 8 12 16 20. A row has its answer's rows but for the last.
+TEST(BenchTrain, LengthsGoEvenlyFromTheShortest) {
+  const ScratchFolder folder;
+  const std::string model = make_tiny_model(folder);
+  const auto line = [&](const std::string& objective, const std::string& shortest) {
+    return run_troupe({"bench", "train", "--model", model, "--objective", objective, "--prompts",
+                       "5", "--samples", "5", "--prompt-tokens", "7", "--new-tokens", "20",
+                       "--shortest", shortest, "--threads", "2", "--json"});
+  };
+  const ProgramRun sft = line("sft", "4"), dpo = line("dpo", "4"), grpo = line("grpo", "4");
+  ASSERT_TRUE(sft.line.is_object() && dpo.line.is_object() && grpo.line.is_object()) << sft.output;
+  EXPECT_EQ(sft.line["tokens"], 60);
+  EXPECT_EQ(sft.line["rows"], 55);
+  EXPECT_EQ(dpo.line["tokens"], 2 * (60 + 5 * 7));
+  EXPECT_EQ(dpo.line["rows"], 5 * 7 + 2 * 55);
+  EXPECT_EQ(grpo.line["tokens"], 5 * 60);
+  EXPECT_EQ(grpo.line["rows"], 5 * (7 + 55));
+  EXPECT_EQ(line("sft", "21").status, 2);
+}
+
 // The operations of a step with adapters, by hand: 4 for each weight and row, and 4 rank (rows +
 // columns) for each map and row. A layer of the model has maps of 64 x 64 (q, o), 32 x 64 (k, v)
 // and 160 x 64 (gate, up, down), 1120 rows and columns together.
