@@ -11,7 +11,7 @@ sys.path.insert(0, str(ROOT / "tests/record"))
 import runs  # noqa: E402
 import tiny  # noqa: E402
 
-METHODS = ("sft", "dpo", "rm", "kto", "grpo", "ppo")
+METHODS = ("sft", "dpo", "rm", "kto", "grpo", "ppo", "distill")
 KINDS = ("plain", "lora", "experts")
 RANKS = (2, 3, 4, 8)
 STAGES = (0, 1, 2, 3)
@@ -67,7 +67,7 @@ class Case:
 
 
 def pairs(steps=FEW_STEPS):
-    """24 cases that hold every pair of values of method, kind, ranks and stage."""
+    """28 cases that hold every pair of values of method, kind, ranks and stage."""
     return [Case(method, KINDS[(m + 2 * r) % 3], (Leg(RANKS[r], STAGES[(m + r) % 4]),), steps=steps)
             for m, method in enumerate(METHODS) for r in range(len(RANKS))]
 
@@ -84,9 +84,9 @@ def journeys():
 
 def offloads():
     """Runs on emulated devices, which are slow, whose master weights and moments are in the host's memory. A
-    device computes no experts."""
+    device computes no experts and no distillation."""
     return [Case(method, kind, (Leg(ranks, stage, "cuda"),), steps=FEW_STEPS)
-            for method in METHODS for kind in ("plain", "lora") for ranks, stage in ((1, 0), (2, 0), (2, 3))]
+            for method in METHODS if method != "distill" for kind in ("plain", "lora") for ranks, stage in ((1, 0), (2, 0), (2, 3))]
 
 
 def daily():
@@ -95,8 +95,8 @@ def daily():
 
 
 def matrix():
-    """All cases, those first that say most: the pairs, the journeys, the rest. 18 columns of 16 cases, 24
-    journeys, 36 on devices."""
+    """All cases, those first that say most: the pairs, the journeys, the rest. 21 columns of 16 cases, 27
+    journeys, 36 on devices (distillation has none)."""
     whole = [Case(method, kind, (Leg(ranks, stage),)) for ranks, stage, method, kind in
              itertools.product(RANKS, STAGES, METHODS, KINDS)]
     return list(dict.fromkeys(pairs(STEPS) + journeys() + whole + offloads()))
@@ -112,6 +112,7 @@ SUPERVISED = {**runs.SUPERVISED, **COMMON, "data.dataset": ROWS, "eval.dataset":
 PPO = {**runs.PPO, **COMMON, **runs.KL, "train.batch_size": 16, "rollout.max_new_tokens": 8}
 BY_METHOD = {
     "sft": SUPERVISED,
+    "distill": {**SUPERVISED, **runs.TEACHER},
     "kto": SUPERVISED,
     "dpo": {**SUPERVISED, "data.prompt_key": "input"},
     "rm": {**SUPERVISED, "data.prompt_key": "input"},
