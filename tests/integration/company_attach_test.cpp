@@ -71,6 +71,51 @@ TEST(CompanyAttach, InTheBackgroundUntilItIsDetached) {
   EXPECT_EQ(run.wait(30), 130) << run.output();
 }
 
+// The rule `code` joins a run that goes on: programs of a random model are no programs, which is a
+// score of 0, and not a missing one.
+TEST(CompanyAttach, TheRuleThatRunsProgramsScoresARunThatGoesOn) {
+  const TinyRun files;
+  {
+    std::ofstream rows(files / "programs.jsonl");
+    for (int i = 0; i < 24; ++i) {
+      rows << nlohmann::json{{"prompt", "write f" + std::to_string(i)},
+                             {"answer", R"(["assert f(1) == 2", "assert 1 + 1 == 2"])"}}
+                  .dump()
+           << "\n";
+    }
+  }
+  CompanyRun run(
+      files, "run",
+      {"--train.max_steps", "100000", "--train.num_episodes", "100000", "--ckpt.save_steps", "0",
+       "--data.prompt_dataset", (files / "programs.jsonl").string()});
+  ASSERT_TRUE(run.await_steps(1)) << run.output();
+  const std::string folder = run.folder().string();
+  const Ended attached =
+      troupe_ends({"attach", "reward", "--join", folder, "--name", "tests", "--rule", "code",
+                   "--workers", "2", "--code-timeout", "5", "--background"},
+                  files / "attached.out", 60);
+  ASSERT_EQ(attached.status, 0) << attached.text;
+  const EndedWithTheTest process{number_after(attached.text, "it scores in process ")};
+  const std::filesystem::path metrics = run.folder() / "metrics.jsonl";
+  EXPECT_TRUE(within(60, [&] {
+    return text_of(metrics).find("\"reward/extra/code_stopped\"") != std::string::npos;
+  })) << run.output();
+  const Ended detached = troupe_ends({"detach", "reward", "--join", folder, "--name", "tests"},
+                                     files / "detached.out", 60);
+  EXPECT_EQ(detached.status, 0) << detached.text;
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(30), 130) << run.output();
+  int scored = 0;
+  for (const auto& [step, row] : metrics_of(run.folder())) {
+    if (!row.contains("reward/tests")) continue;
+    ++scored;
+    EXPECT_EQ(row["reward/missing"], 0.0) << step;
+    const double score = row["reward/tests"].get<double>();
+    EXPECT_TRUE(score >= 0 && score <= 1) << score;
+  }
+  EXPECT_GT(scored, 0) << text_of(metrics);
+}
+
 // A run whose folder was removed cannot come back: nobody waits for it for ever.
 TEST(CompanyAttach, ItEndsWithTheFolderOfItsRun) {
   const TinyRun files;

@@ -51,7 +51,7 @@ struct Server {
 
 }  // namespace
 
-TEST(Distillation, ATeacherThatIsKilledIsReplacedAndChangesNoBit) {
+TEST(Distillation, ATeacherThatIsKilledOrFrozenIsReplacedAndChangesNoBit) {
   const OnPolicy on;
   CompanyRun whole(on.files, "whole", on.two());
   ASSERT_EQ(whole.wait(), 0) << whole.output();
@@ -59,15 +59,17 @@ TEST(Distillation, ATeacherThatIsKilledIsReplacedAndChangesNoBit) {
   ASSERT_TRUE(rows.contains(kUpdates));
   EXPECT_GT(rows.at(1).value("kl/teacher", -1.0), 0);
   EXPECT_LT(rows.at(kUpdates).value("kl/teacher", 99.0), rows.at(1).value("kl/teacher", -1.0));
-  CompanyRun run(on.files, "struck", on.two());
-  const pid_t pid = run.node_after("teacher-1", 2);
-  ASSERT_GT(pid, 0) << run.output();
-  ASSERT_EQ(::kill(pid, SIGKILL), 0);
-  ASSERT_EQ(run.wait(), 0) << run.output();
-  EXPECT_NE(run.log().find("node/teacher-1 is lost"), std::string::npos) << run.log();
   EXPECT_FALSE(on.saved("whole").empty());
-  EXPECT_EQ(on.saved("whole"), on.saved("struck"));
-  expect_clean_ledger(run.folder());
+  for (const auto& [name, signal_number] : {std::pair("killed", SIGKILL), {"frozen", SIGSTOP}}) {
+    CompanyRun run(on.files, name, on.two());
+    const pid_t pid = run.node_after("teacher-1", 2);
+    ASSERT_GT(pid, 0) << run.output();
+    ASSERT_EQ(::kill(pid, signal_number), 0);
+    ASSERT_EQ(run.wait(), 0) << run.output();
+    EXPECT_NE(run.log().find("node/teacher-1 is lost"), std::string::npos) << run.log();
+    EXPECT_EQ(on.saved("whole"), on.saved(name)) << name;
+    expect_clean_ledger(run.folder());
+  }
 }
 
 TEST(Distillation, KilledAndResumedEqualsAnUnbrokenRunInOneProcess) {

@@ -129,6 +129,29 @@ TEST_F(Judge, ALoveOfLengthIsUnmaskedAndBothOrdersAgree) {
       << table.text;
 }
 
+// The sides may be a model and a run's folder, which answer the prompts themselves.
+TEST_F(Judge, AModelAndARunAreSidesOfAComparison) {
+  const FakeJudge judge(files_, "longer");
+  const Ended trained_run =
+      run(files_.words("run") +
+          std::vector<std::string>{"--cluster.transport", "loopback", "--train.max_steps", "1"});
+  ASSERT_EQ(trained_run.status, 0) << trained_run.text;
+  const auto compared = [&](const std::string& one, const std::string& other) {
+    const Ended ended = run({"eval", "--compare", one, other, "--data", path("train.jsonl"),
+                             "--input-key", "prompt", "--max-new-tokens", "6", "--temperature", "1",
+                             "--seed", "3", "--judge", judge.url, "--rubric", pairs(), "--json"});
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    return json::parse(ended.text.substr(ended.text.find("{\"a\"")), nullptr, false);
+  };
+  const json same = compared(files_.model(), files_.model());
+  EXPECT_EQ(same["ties"], same["pairs"]) << "the same draws of the same model";
+  const json ab = compared(path("run"), files_.model()), ba = compared(files_.model(), path("run"));
+  EXPECT_EQ(ab["pairs"], 24) << ab;
+  EXPECT_LT(ab["ties"], ab["pairs"]) << "an update at this learning rate changes some answers";
+  EXPECT_EQ(ab["wins"], ba["losses"]);
+  EXPECT_EQ(ab["losses"], ba["wins"]);
+}
+
 TEST_F(Judge, OneThatNamesTheFirstAnswerGivesTies) {
   const FakeJudge judge(files_, "first");
   const Ended ended =
