@@ -362,8 +362,8 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
     if (settings.loss.method->reference)
       figures.flops += 2.0 * weights_by_rows(spec, count, logit_rows);
     figures.rows += count;
-    figures.tokens += std::ssize(row.answer) + std::ssize(row.rejected);
-    if (job.objective != "sft") figures.tokens += 2 * std::ssize(row.prompt);
+    // A pair's prompt counts for both answers; a sequence has none.
+    figures.tokens += row.tokens() + std::ssize(row.prompt);
   }
   figures.micro_batches = micro_batches;
   return figures;
