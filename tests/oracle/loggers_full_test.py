@@ -1,5 +1,5 @@
-"""All three loggers, and loggers under faults: a run that is killed, side processes that are frozen or slow to start, no
-network, a full disk. The run ends well each time, and its rows are there once in the end."""
+"""All three loggers, and loggers under faults: a run that is killed, side processes that are frozen or
+slow to start, no network, a full disk. The run ends well each time, and its rows are there once in the end."""
 
 import ctypes
 import json

@@ -86,7 +86,8 @@ def offloads():
     """Runs on emulated devices, which are slow, whose master weights and moments are in the host's memory. A
     device computes no experts and no distillation."""
     return [Case(method, kind, (Leg(ranks, stage, "cuda"),), steps=FEW_STEPS)
-            for method in METHODS if method != "distill" for kind in ("plain", "lora") for ranks, stage in ((1, 0), (2, 0), (2, 3))]
+            for method in METHODS if method != "distill"
+            for kind in ("plain", "lora") for ranks, stage in ((1, 0), (2, 0), (2, 3))]
 
 
 def daily():
