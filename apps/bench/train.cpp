@@ -75,15 +75,20 @@ void add_rank_figures(ordered_json& line, const TrainJob& job, const TrainFigure
   line["sent_share_of_least"] = figures.sent_bytes / least_bytes(job, figures);
 }
 
+bool is_of_pairs(const std::string& objective) {
+  return objective == "dpo" || objective == "rm";
+}
+
 // Whether the objective trains on given sequences or pairs and not on sampled groups.
 bool is_supervised(const std::string& objective) {
-  return objective == "sft" || objective == "dpo" || objective == "rm";
+  return objective == "sft" || is_of_pairs(objective);
 }
 
 // Fills in the sizes that are 0: 4 prompts with 8 samples each (ppo: 32 with 1), 32 tokens and 64
-// new ones; for sft 16 sequences of 256 tokens; for dpo and rm 8 pairs, 32 tokens and 96 new ones.
+// new ones; for sft 16 sequences of 256 tokens; for dpo and rm 8 prompts with a pair each, 32
+// tokens and 96 new ones.
 void choose_sizes(TrainJob& job) {
-  const bool pairs = job.objective == "dpo" || job.objective == "rm";
+  const bool pairs = is_of_pairs(job.objective);
   const bool alone = job.objective == "ppo" || is_supervised(job.objective);
   const auto choose = [](std::int64_t& size, std::int64_t value) {
     if (size == 0) size = value;
@@ -269,9 +274,14 @@ core::Result<void> bench_train(Words words) {
            {"--objective", &job.objective,
             "grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm"},
            {"--prompts", &job.prompts,
-            "groups, sequences or pairs of one update; 0 = as usual for the objective", false, 0,
-            4096},
-           {"--samples", &job.samples, "samples of one prompt; 0 = as usual", false, 0, 4096},
+            "groups, sequences, or prompts with pairs, of one update; 0 = as usual for the "
+            "objective",
+            false, 0, 4096},
+           {"--samples", &job.samples,
+            "samples of one prompt, of dpo and rm its answers, of which the first is better than "
+            "all others; "
+            "0 = as usual",
+            false, 0, 4096},
            {"--prompt-tokens", &job.prompt_tokens, "of a prompt; 0 = as usual", false, 0, 1e6},
            {"--new-tokens", &job.new_tokens, "of a response or a whole sequence; 0 = as usual",
             false, 0, 1e6},
@@ -296,6 +306,11 @@ core::Result<void> bench_train(Words words) {
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   choose_sizes(job);
+  if (job.samples < 2 && is_of_pairs(job.objective)) {
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "troupe bench train: --samples 1 with --objective " + job.objective + ": a pair needs 2");
+  }
   if (job.shortest > job.new_tokens) {
     return core::fail(core::ErrorCode::kConfig,
                       "troupe bench train: --shortest is " + std::to_string(job.shortest) +

@@ -8,6 +8,7 @@
 #include "runtime/collective/collectives.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/micro_batch.hpp"
+#include "runtime/learn/supervised/answer_groups.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/learn/update_context.hpp"
@@ -24,6 +25,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <utility>
 
 namespace troupe::app {
@@ -222,35 +224,41 @@ core::Result<TrainFigures> time_steps(const TrainJob& job,
   return figures;
 }
 
+// Rows of a step that have one prompt; a sequence is alone.
+std::int64_t rows_of_prompt(const TrainJob& job) {
+  return job.objective == "sft" ? 1 : job.samples - 1;
+}
+
 data::SupervisedDataset random_rows(const TrainJob& job, const model::ModelSpec& spec) {
   core::Rng rng(kSupervisedSeed);
   std::vector<data::TokenRow> rows;
   for (int step = 0; step <= kTimedSteps; ++step) {
     for (const std::int64_t length : lengths_of(job, job.prompts, rng)) {
-      data::TokenRow& row = rows.emplace_back();
+      data::TokenRow row;
       row.answer = random_tokens(rng, length, spec.vocab);
-      if (job.objective == "sft") continue;
-      row.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
-      row.rejected = random_tokens(rng, length, spec.vocab);
+      if (job.objective != "sft") row.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
+      for (std::int64_t i = 0; i < rows_of_prompt(job); ++i) {
+        if (job.objective != "sft") row.rejected = random_tokens(rng, length, spec.vocab);
+        rows.push_back(row);
+      }
     }
   }
   return data::SupervisedDataset::of_tokens(rows);
 }
 
-// The plan of one row.
+// The plan of rows that have one prompt.
 core::Result<model::GroupPlan> plan_of(const TrainJob& job,
-                                       const data::SupervisedRow& row,
+                                       std::span<const data::SupervisedRow> rows,
                                        const model::ModelSpec& spec) {
   model::GroupPlan plan;
   if (job.objective == "sft") {
-    const std::vector<model::Sequence> sequence{{row.answer, row.learn}};
+    const std::vector<model::Sequence> sequence{{rows.front().answer, rows.front().learn}};
     TROUPE_TRY(model::build_sequence_plan(sequence, spec, 1, plan));
     return plan;
   }
-  const std::vector<model::SampleGroup> pair{{row.prompt, {row.answer, row.rejected}}};
-  const bool scores = job.objective == "rm";
-  TROUPE_TRY(model::build_group_plan(
-      pair, spec, 1, plan, scores ? model::GroupRows::kLast : model::GroupRows::kPredicting));
+  const learn::Chosen<learn::Method> method(job.objective);
+  TROUPE_TRY(model::build_group_plan(learn::group_answers(rows).groups, spec, 1, plan,
+                                     learn::group_rows(*method)));
   return plan;
 }
 
@@ -343,8 +351,9 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   std::int64_t micro_batches = 0;
   const auto nothing = [](int) -> core::Result<void> { return {}; };
   const auto step = [&](int i) -> core::Result<void> {
-    std::vector<std::uint64_t> chosen(static_cast<std::size_t>(job.prompts));
-    std::iota(chosen.begin(), chosen.end(), static_cast<std::uint64_t>(i * job.prompts));
+    const std::int64_t count = job.prompts * rows_of_prompt(job);
+    std::vector<std::uint64_t> chosen(static_cast<std::size_t>(count));
+    std::iota(chosen.begin(), chosen.end(), static_cast<std::uint64_t>(i * count));
     TROUPE_TRY_ASSIGN(report, trainer->step(rows.rows(chosen)));
     micro_batches = report.micro_batches;
     return {};
@@ -353,8 +362,10 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   TROUPE_TRY_SET(figures.trained, trained_numbers(spec, settings.optim));
   figures.embedding = spec.vocab * spec.hidden;
   for (std::int64_t i = 0; i < job.prompts; ++i) {  // every step has rows of the same sizes
-    const data::SupervisedRow row = rows.row(static_cast<std::uint64_t>(i));
-    TROUPE_TRY_ASSIGN(plan, plan_of(job, row, spec));
+    std::vector<data::SupervisedRow> own;
+    for (std::int64_t j = 0; j < rows_of_prompt(job); ++j)
+      own.push_back(rows.row(static_cast<std::uint64_t>(i * rows_of_prompt(job) + j)));
+    TROUPE_TRY_ASSIGN(plan, plan_of(job, own, spec));
     const std::int64_t count = plan.plan.rows();
     const auto logit_rows = static_cast<std::int64_t>(plan.plan.logit_rows.size());
     figures.flops += training_flops(spec, job.lora_rank, count, logit_rows);
@@ -363,7 +374,8 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
       figures.flops += 2.0 * weights_by_rows(spec, count, logit_rows);
     figures.rows += count;
     // A pair's prompt counts for both answers; a sequence has none.
-    figures.tokens += row.tokens() + std::ssize(row.prompt);
+    for (const data::SupervisedRow& row : own)
+      figures.tokens += row.tokens() + std::ssize(row.prompt);
   }
   figures.micro_batches = micro_batches;
   return figures;

@@ -98,9 +98,12 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
     TROUPE_TRY_SET(inputs.evaluation,
                    load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
   }
-  TROUPE_TRY_SET(inputs.order,
-                 data::BlendOrder::create(inputs.train->file_rows(), config.data.probs,
-                                          static_cast<std::uint64_t>(config.train.seed)));
+  std::vector<std::uint64_t> runs;
+  if (const std::int64_t together = config.data.rows_together; together > 1)
+    runs = inputs.train->prompt_runs(static_cast<std::uint64_t>(together));
+  TROUPE_TRY_SET(inputs.order, data::BlendOrder::create(
+                                   inputs.train->file_rows(), config.data.probs,
+                                   static_cast<std::uint64_t>(config.train.seed), std::move(runs)));
   TROUPE_TRY_SET(inputs.steps, updates_of_run(config, inputs.train->size()));
   const learn::SupervisedSettings settings = supervised_settings(config, inputs.steps);
   TROUPE_TRY(learn::check_settings(settings));

@@ -39,13 +39,19 @@ std::vector<std::uint64_t> places_of(std::span<const double> shares, std::uint64
 
 core::Result<BlendOrder> BlendOrder::create(std::span<const std::uint64_t> sizes,
                                             std::span<const double> shares,
-                                            std::uint64_t seed) {
+                                            std::uint64_t seed,
+                                            std::vector<std::uint64_t> runs) {
   BlendOrder out;
   out.seed_ = seed;
   out.rows_ = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   if (shares.empty()) {
-    out.files_.push_back({0, out.rows_, PromptOrder(out.rows_, seed)});
+    out.files_.push_back({0, out.rows_, PromptOrder(out.rows_, seed, std::move(runs))});
     return out;
+  }
+  if (!runs.empty()) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "data.rows_together: files are blended by data.probs row by row; give one of "
+                      "the two");
   }
   if (shares.size() != sizes.size()) {
     return bad_shares(std::to_string(shares.size()) + " share(s) for " +

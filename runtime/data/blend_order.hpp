@@ -18,11 +18,14 @@ class BlendOrder {
  public:
   // `sizes`: the number of rows of each file; the dataset holds one file after the other. `shares`:
   // a weight for each file, of which only the proportions count, or empty to treat all files as
-  // one. Errors (kConfig, naming data.probs): another number of shares than of files, all shares 0,
-  // a share above 0 for a file without rows.
+  // one. `runs`: the first row of each run of neighbours that stay together (prompt_order.hpp)
+  // while all files are one; empty: each row is a run. Errors (kConfig, naming data.probs): another
+  // number of shares than of files, all shares 0, a share above 0 for a file without rows, runs
+  // with shares (naming data.rows_together).
   static core::Result<BlendOrder> create(std::span<const std::uint64_t> sizes,
                                          std::span<const double> shares,
-                                         std::uint64_t seed);
+                                         std::uint64_t seed,
+                                         std::vector<std::uint64_t> runs = {});
 
   // The row at `index` of the stream, counted from the first row of the first file.
   std::uint64_t row_at(std::uint64_t index);

@@ -227,6 +227,17 @@ std::vector<SupervisedRow> SupervisedDataset::all() const {
   return rows;
 }
 
+std::vector<std::uint64_t> SupervisedDataset::prompt_runs(std::uint64_t longest) const {
+  std::vector<std::uint64_t> runs;
+  for (std::uint64_t index = 0; index < size(); ++index) {
+    if (runs.empty() || index - runs.back() >= longest ||
+        !std::ranges::equal(row(index).prompt, row(index - 1).prompt)) {
+      runs.push_back(index);
+    }
+  }
+  return runs;
+}
+
 std::string SupervisedRow::where() const {
   return std::string(file) + (file.ends_with(".json") ? " item " : ":") + std::to_string(line);
 }

@@ -112,6 +112,8 @@ class SupervisedDataset {
   SupervisedRow row(std::uint64_t index) const;
   std::vector<SupervisedRow> rows(std::span<const std::uint64_t> indices) const;
   std::vector<SupervisedRow> all() const;
+  // The first row of each run of neighbours with one prompt; a run has at most `longest` rows.
+  std::vector<std::uint64_t> prompt_runs(std::uint64_t longest) const;
   std::string where(std::uint64_t index) const { return row(index).where(); }
   std::uint64_t dropped() const { return dropped_; }  // rows left out because they are too long
   // Notes for users about rows that were read by their format, not by the settings: one per format.

@@ -53,8 +53,9 @@ TEST(BenchTrain, LengthsGoEvenlyFromTheShortest) {
   ASSERT_TRUE(sft.line.is_object() && dpo.line.is_object() && grpo.line.is_object()) << sft.output;
   EXPECT_EQ(sft.line["tokens"], 60);
   EXPECT_EQ(sft.line["rows"], 55);
-  EXPECT_EQ(dpo.line["tokens"], 2 * (60 + 5 * 7));
-  EXPECT_EQ(dpo.line["rows"], 5 * 7 + 2 * 55);
+  // The first of five answers against each of the others; rows as if computed once.
+  EXPECT_EQ(dpo.line["tokens"], 4 * 2 * (60 + 5 * 7));
+  EXPECT_EQ(dpo.line["rows"], 5 * (7 + 55));
   EXPECT_EQ(grpo.line["tokens"], 5 * 60);
   EXPECT_EQ(grpo.line["rows"], 5 * (7 + 55));
   EXPECT_EQ(line("sft", "21").status, 2);
@@ -91,6 +92,16 @@ TEST(BenchTrain, CountsTheProductsOfAdapters) {
     const double expected = (reference ? 6 : 4) * of_weights + 4 * 5 * rows * 2 * 1120;
     EXPECT_NEAR(flops(adapters) / expected, 1, 1e-9) << objective;
   }
+}
+
+TEST(BenchTrain, APairNeedsTwoAnswers) {
+  const ScratchFolder folder;
+  const Ended ended = troupe_ends(
+      {"bench", "train", "--model", make_tiny_model(folder), "--objective", "rm", "--samples", "1"},
+      folder / "log.txt", 30);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_NE(ended.text.find("--samples 1 with --objective rm: a pair needs 2"), std::string::npos)
+      << ended.text;
 }
 
 TEST(BenchTrain, RefusesAnUnknownObjectiveAndDtypesThatDoNotTrain) {

@@ -368,19 +368,36 @@ def test_pretrain_is_transformers_loss_over_all_tokens(root):
             micro=30)
 
 
-def test_rm_is_trls_reward_loss_with_margins(root):
-    def loss_of(model, frozen):
-        batch = Batch([(p, c) for p, c, _, _ in PAIRS] + [(p, r) for p, _, r, _ in PAIRS])
-        last = batch.attention.sum(1) - 1
-        scores = model.score(model.model(input_ids=batch.input_ids,
-                                         attention_mask=batch.attention).last_hidden_state)
-        logits = scores[torch.arange(len(last)), last]
-        inputs = {"attention_mask": batch.attention, "margin": torch.tensor([m for *_, m in PAIRS])}
-        outputs = lambda **kwargs: types.SimpleNamespace(logits=logits)
-        trainer = stub()
-        return RewardTrainer.compute_loss(trainer, outputs, inputs), {}
+def trl_reward_loss(model, frozen):
+    batch = Batch([(p, c) for p, c, _, _ in PAIRS] + [(p, r) for p, _, r, _ in PAIRS])
+    last = batch.attention.sum(1) - 1
+    scores = model.score(model.model(input_ids=batch.input_ids,
+                                     attention_mask=batch.attention).last_hidden_state)
+    logits = scores[torch.arange(len(last)), last]
+    inputs = {"attention_mask": batch.attention, "margin": torch.tensor([m for *_, m in PAIRS])}
+    outputs = lambda **kwargs: types.SimpleNamespace(logits=logits)
+    trainer = stub()
+    return RewardTrainer.compute_loss(trainer, outputs, inputs), {}
 
-    compare(root, "rm", "rm", PAIR_ROWS, {**PAIR_KEYS, "data.margin_key": "m"}, loss_of, score=True)
+
+def test_rm_is_trls_reward_loss_with_margins(root):
+    compare(root, "rm", "rm", PAIR_ROWS, {**PAIR_KEYS, "data.margin_key": "m"}, trl_reward_loss, score=True)
+
+
+@pytest.fixture
+def shared_pairs(monkeypatch):
+    """Three of five pairs have one prompt and share answers, each as the better and as the worse one."""
+    pairs = PAIRS[:2] + [("9-4=", "5", "13", -0.25), ("9-4=", "six", "5", 1.0), ("9-4=", "5", "a cat", 0.25)]
+    monkeypatch.setitem(globals(), "PAIRS", pairs)
+    return [{"prompt": p, "chosen": c, "rejected": r, "m": m} for p, c, r, m in pairs]
+
+
+def test_pairs_that_share_prompt_and_answers_are_trls(root, shared_pairs):
+    """They are computed once here, and each by itself there."""
+    keys = {**PAIR_KEYS, "data.rows_together": 3}
+    compare(root, "shared_rm", "rm", shared_pairs, {**keys, "data.margin_key": "m"}, trl_reward_loss, score=True)
+    compare(root, "shared_dpo", "dpo", shared_pairs, {**keys, "dpo.beta": BETA},
+            lambda model, frozen: trl_dpo(model, frozen, ["sigmoid"], [1.0]))
 
 
 def test_dpo_is_trls_sigmoid(root):

@@ -1,5 +1,6 @@
 #include "runtime/learn/supervised/row_checks.hpp"
 
+#include "runtime/learn/supervised/answer_groups.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/sequence_plan.hpp"
 
@@ -12,9 +13,7 @@ std::int64_t row_cost(const Method& method, const data::SupervisedRow& row) {
   if (method.steps()) return model::rows_of_choice({row.answer, row.learn});
   model::SampleGroup group{row.prompt, {row.answer}};
   if (!row.rejected.empty()) group.responses.push_back(row.rejected);
-  // Scores are read at an answer's last token, log-probs wherever a token of it is predicted.
-  return model::rows_of(group,
-                        method.scores ? model::GroupRows::kLast : model::GroupRows::kPredicting);
+  return model::rows_of(group, group_rows(method));
 }
 
 core::Result<void> check_rows(const data::SupervisedDataset& data,

@@ -1,5 +1,5 @@
 // Runs the data rows of one micro-batch through a model. Builds the forward plan for their kind
-// (sequences, single answers, pairs of answers to a shared prompt, or choices at placeholders) and
+// (sequences, answers behind shared prompts, or choices at placeholders) and
 // computes either the loss and its gradient, or the log-probs or scores alone. Reuses its plan and
 // scratch. Part of supervised_trainer.cpp, on whose thread it runs; numeric work on the team.
 #pragma once
@@ -9,6 +9,7 @@
 #include "runtime/core/team.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/step_failure.hpp"
+#include "runtime/learn/supervised/answer_groups.hpp"
 #include "runtime/learn/supervised/choice_loss.hpp"
 #include "runtime/learn/supervised/loss.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
@@ -24,6 +25,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -41,11 +43,6 @@ class RowRunner {
         team_(team),
         forward_(forward),
         teacher_(settings_, std::move(teachers), team) {}
-
-  // Number of tokens of the data row that go through the model.
-  std::int64_t cost(const data::SupervisedRow& row) const {
-    return row_cost(*settings_.method, row);
-  }
 
   // The loss inputs that come from the rows alone; reference log-probs are left empty.
   RowFacts facts_of(std::span<const data::SupervisedRow> rows) const {
@@ -76,8 +73,7 @@ class RowRunner {
         if (std::isfinite(figures.loss)) loss.backward();
         return figures;
       }
-      const auto count = static_cast<std::int64_t>(rows.size());
-      at::Tensor values, divergences;  // [2 rows]
+      at::Tensor values, divergences;  // [answers]
       if (settings_.method->scores) {
         values = forward_.values(weights, plan_.plan).to(at::kDouble);
       } else {
@@ -86,18 +82,22 @@ class RowRunner {
                                            teacher ? &*teacher : nullptr);
         const auto slots = at::from_blob(slots_.data(), {std::ssize(slots_)}, at::kLong).clone();
         const auto by_slot = [&](const at::Tensor& tokens) {
-          return at::zeros({2 * count}, at::kDouble).index_add(0, slots, tokens.to(at::kDouble));
+          return at::zeros({answers_.answers}, at::kDouble)
+              .index_add(0, slots, tokens.to(at::kDouble));
         };
         values = by_slot(out.logprobs);
         if (teacher) divergences = by_slot(out.divergences);
       }
-      const at::Tensor by_row = values.view({count, 2});
+      const auto of = [](const at::Tensor& answers, std::vector<std::int64_t>& places) {
+        return answers.index_select(
+            0, at::from_blob(places.data(), {std::ssize(places)}, at::kLong).clone());
+      };
       at::Tensor second, divergence;
-      if (settings_.method->pairs()) second = by_row.select(1, 1);
-      if (divergences.defined()) divergence = divergences.view({count, 2}).select(1, 0);
+      if (settings_.method->pairs()) second = of(values, answers_.second);
+      if (divergences.defined()) divergence = of(divergences, answers_.first);
       RowFigures figures;
-      const at::Tensor loss = supervised_loss(settings_, facts, totals, by_row.select(1, 0), second,
-                                              divergence, figures);
+      const at::Tensor loss = supervised_loss(settings_, facts, totals, of(values, answers_.first),
+                                              second, divergence, figures);
       if (std::isfinite(figures.loss)) loss.backward();
       return figures;
     } catch (const std::exception& error) {
@@ -119,43 +119,50 @@ class RowRunner {
   core::Result<RowValues> score(const model::PackedWeights& weights,
                                 std::span<const data::SupervisedRow> rows) {
     TROUPE_TRY(build(weights.spec(), rows, {}));
-    RowValues out;
-    out.resize(*settings_.method, rows.size());
+    const auto count = static_cast<std::size_t>(answers_.answers);
+    RowValues answers{std::vector<double>(count, 0)};  // `first` has one entry per answer
     if (settings_.method->scores) {
       std::vector<float> values(plan_.plan.logit_rows.size());
       model::score_values(team_, weights, plan_.plan, scratch_, values);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        out.first[i] = values[2 * i];
-        out.second[i] = values[2 * i + 1];
-      }
-      return out;
+      answers.first.assign(values.begin(), values.end());
+      return by_row(answers);
     }
     std::vector<float> logprobs(slots_.size());
     TROUPE_TRY_ASSIGN(teacher, teacher_.run(rows));
     if (teacher) {
+      answers.divergence.assign(count, 0);
+      answers.agreed.assign(count, 0);
       std::vector<model::DivergenceRow> divergences;
       model::score_divergences(team_, weights, plan_.plan, plan_.targets, *teacher, scratch_,
                                logprobs, divergences);
       for (std::size_t t = 0; t < slots_.size(); ++t) {
-        const auto row = static_cast<std::size_t>(slots_[t] / 2);
-        out.divergence[row] += divergences[t].divergence;
-        out.agreed[row] += divergences[t].agrees ? 1 : 0;
+        const auto answer = static_cast<std::size_t>(slots_[t]);
+        answers.divergence[answer] += divergences[t].divergence;
+        answers.agreed[answer] += divergences[t].agrees ? 1 : 0;
       }
     } else {
       model::score_logprobs(team_, weights, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
     }
-    for (std::size_t t = 0; t < slots_.size(); ++t) {
-      const auto row = static_cast<std::size_t>(slots_[t] / 2);
-      (slots_[t] % 2 == 0 ? out.first : out.second)[row] += logprobs[t];
-    }
-    return out;
+    for (std::size_t t = 0; t < slots_.size(); ++t)
+      answers.first[static_cast<std::size_t>(slots_[t])] += logprobs[t];
+    return by_row(answers);
   }
 
  private:
-  static model::SampleGroup group_of(const data::SupervisedRow& row) {
-    model::SampleGroup group{row.prompt, {row.answer}};
-    if (!row.rejected.empty()) group.responses.push_back(row.rejected);
-    return group;
+  // The values of the rows whose answers have the values `answers`.
+  RowValues by_row(const RowValues& answers) const {
+    const auto of = [](const std::vector<double>& from, const std::vector<std::int64_t>& places) {
+      std::vector<double> out;
+      for (const std::int64_t place : places)
+        out.push_back(from[static_cast<std::size_t>(place)]);
+      return out;
+    };
+    RowValues out{of(answers.first, answers_.first), of(answers.first, answers_.second)};
+    if (!answers.divergence.empty()) {
+      out.divergence = of(answers.divergence, answers_.first);
+      out.agreed = of(answers.agreed, answers_.first);
+    }
+    return out;
   }
 
   // Number of tokens of the first answer that the loss reads.
@@ -165,41 +172,42 @@ class RowRunner {
            static_cast<double>(std::count(row.learn.begin(), row.learn.end(), std::uint8_t{0}));
   }
 
-  // Scores are read at an answer's last token, log-probs wherever an answer's token is predicted.
-  model::GroupRows group_rows() const {
-    return settings_.method->scores ? model::GroupRows::kLast : model::GroupRows::kPredicting;
-  }
-
   core::Result<void> build(const model::ModelSpec& spec,
                            std::span<const data::SupervisedRow> rows,
                            std::span<const std::int32_t> choices) {
     const Method& method = *settings_.method;
+    answers_ = {};
     if (method.sequences() || method.steps()) {
       TROUPE_TRY(
           method.steps()
               ? model::build_choice_plan(sequences_of(rows), choices, spec, team_.size(), plan_)
               : model::build_sequence_plan(sequences_of(rows), spec, team_.size(), plan_));
+      answers_.answers = std::ssize(rows);
+      answers_.first.resize(rows.size());
+      std::iota(answers_.first.begin(), answers_.first.end(), std::int64_t{0});
     } else {
-      std::vector<model::SampleGroup> groups;
-      for (const data::SupervisedRow& row : rows)
-        groups.push_back(group_of(row));
-      TROUPE_TRY(model::build_group_plan(groups, spec, team_.size(), plan_, group_rows()));
+      answers_ = group_answers(rows);
+      TROUPE_TRY(
+          model::build_group_plan(answers_.groups, spec, team_.size(), plan_, group_rows(method)));
     }
     plan_.plan.place(team_.memory());
     find_slots(rows);
     return {};
   }
 
-  // Fills slots_, which says to which sum each target's log-prob belongs: 2 i for the first answer
-  // of data row i, 2 i + 1 for its second.
+  // Fills slots_, which says to which answer's sum each target's log-prob belongs.
   void find_slots(std::span<const data::SupervisedRow> rows) {
     slots_.clear();
     if (settings_.method->scores || settings_.method->steps()) return;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto slot = static_cast<std::int64_t>(2 * i);
-      const auto first = static_cast<std::size_t>(targets_of(rows[i]));
-      slots_.insert(slots_.end(), first, slot);
-      slots_.insert(slots_.end(), rows[i].rejected.size(), slot + 1);
+    std::int64_t answer = 0;
+    const auto add = [&](std::size_t targets) { slots_.insert(slots_.end(), targets, answer++); };
+    if (answers_.groups.empty()) {
+      for (const data::SupervisedRow& row : rows)
+        add(static_cast<std::size_t>(targets_of(row)));
+    }
+    for (const model::SampleGroup& group : answers_.groups) {
+      for (const auto response : group.responses)
+        add(response.size());
     }
     TROUPE_CHECK(std::ssize(slots_) == plan_.targets.size(), "the plan has the rows' targets");
   }
@@ -210,6 +218,7 @@ class RowRunner {
   TeacherPass teacher_;
   model::GroupPlan plan_;
   model::ScoreScratch scratch_;
+  AnswerGroups answers_;             // of the rows of plan_; without groups: the rows are sequences
   std::vector<std::int64_t> slots_;  // one per target of plan_; empty for scores and choices
 };
 

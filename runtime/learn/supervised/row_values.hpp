@@ -12,7 +12,7 @@ namespace troupe::learn {
 // empty for single answers. With a teacher: the sums over the answer's tokens of the divergence
 // from it, and of 1 where both find the same token likeliest; else empty.
 struct RowValues {
-  std::vector<double> first, second, divergence, agreed;
+  std::vector<double> first = {}, second = {}, divergence = {}, agreed = {};
 
   void resize(const Method& method, std::size_t rows) {
     first.assign(rows, 0);

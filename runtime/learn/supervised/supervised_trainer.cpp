@@ -4,6 +4,7 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/ranks/input_crc.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
+#include "runtime/learn/supervised/answer_groups.hpp"
 #include "runtime/learn/supervised/choice_loss.hpp"
 #include "runtime/learn/supervised/evaluation_figures.hpp"
 #include "runtime/learn/supervised/packing.hpp"
@@ -72,10 +73,12 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     const auto micro_batches = pack(rows, model_->lanes());
     RowFigures figures;
     double aux = 0;
-    const double plan_rows = plan_rows_of(rows);
-    std::vector<StepPart> parts;
+    std::vector<double> costs;
     for (const auto& micro : micro_batches)
-      parts.push_back({plan_rows_of(picked(rows, micro)) / plan_rows});
+      costs.push_back(static_cast<double>(cost_of(picked(rows, micro))));
+    std::vector<StepPart> parts;
+    for (const double cost : costs)
+      parts.push_back({cost / sum_of(costs)});
     const auto accumulate = [&](const model::PackedWeights& weights) -> Result<double> {
       const auto run_part = [&](std::size_t part) -> Result<SupervisedFigures> {
         const auto& micro = micro_batches[part];
@@ -312,28 +315,31 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     return mean < 0 ? 0 : mean;  // a NaN stays one
   }
 
-  // The rows of a micro-batch have the same teacher.
+  // The rows of a micro-batch have the same teacher; those of a prompt share a micro-batch.
   std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows,
                                              std::int64_t lanes) const {
     std::map<std::uint32_t, std::vector<std::size_t>> by_teacher;
     for (std::size_t i = 0; i < rows.size(); ++i)
       by_teacher[rows[i].teacher].push_back(i);
+    const std::int64_t most = settings_.micro_tokens_max;
     std::vector<std::vector<std::size_t>> all;
     for (const auto& [teacher, own] : by_teacher) {
+      const auto units = units_of(*settings_.loss.method, rows, own, most, lanes);
       std::vector<std::int64_t> costs;
-      for (const std::size_t row : own)
-        costs.push_back(runner_.cost(rows[row]));
-      for (const auto& micro : pack_for_lanes(costs, settings_.micro_tokens_max, lanes))
-        all.push_back(picked(own, micro));
+      for (const auto& unit : units)
+        costs.push_back(cost_of(picked(rows, unit)));
+      for (const auto& micro : pack_for_lanes(costs, most, lanes)) {
+        all.emplace_back();
+        for (const std::size_t unit : micro)
+          all.back().insert(all.back().end(), units[unit].begin(), units[unit].end());
+      }
     }
     return all;
   }
 
-  double plan_rows_of(std::span<const data::SupervisedRow> rows) const {
-    std::int64_t sum = 0;
-    for (const data::SupervisedRow& row : rows)
-      sum += runner_.cost(row);
-    return static_cast<double>(sum);
+  // Number of tokens of the data rows that go through the model.
+  std::int64_t cost_of(std::span<const data::SupervisedRow> rows) const {
+    return rows_cost(*settings_.loss.method, rows);
   }
 
   const SupervisedSettings settings_;

@@ -54,6 +54,16 @@ TEST(BlendOrder, AnyPlaceIsAFunctionOfItsIndex) {
   EXPECT_GT(differing, 100);
 }
 
+TEST(BlendOrder, RunsGoWithoutShares) {
+  auto blend = BlendOrder::create(kSizes, {}, 7, {0, 2});
+  ASSERT_TRUE(blend);
+  const std::uint64_t first = blend->row_at(0);
+  EXPECT_EQ(first == 0 ? blend->row_at(1) : blend->row_at(blend->rows() - 1), 1u);
+  const std::vector<double> both = {1, 1};
+  EXPECT_EQ(BlendOrder::create(kSizes, both, 1, {0, 2}).error().message,
+            "data.rows_together: files are blended by data.probs row by row; give one of the two");
+}
+
 TEST(BlendOrder, RefusesSharesThatDoNotFit) {
   const double one[] = {1}, none[] = {0, 0}, both[] = {1, 1};
   const std::uint64_t empty[] = {5, 0};

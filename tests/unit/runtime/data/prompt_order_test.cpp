@@ -49,6 +49,24 @@ TEST(PromptOrder, SeedDecides) {
   EXPECT_NE(take(a, 0, 50), take(c, 0, 50));
 }
 
+TEST(PromptOrder, RunsStayTogether) {
+  // Rows 0 and 1, 2, 3 to 5, 6.
+  PromptOrder order(7, 3, {0, 2, 3, 6});
+  const auto first = take(order, 0, 7), second = take(order, 7, 7);
+  EXPECT_NE(first, second);
+  for (auto pass : {first, second}) {
+    const auto place = [&](std::uint64_t row) { return std::ranges::find(pass, row); };
+    EXPECT_EQ(place(1), place(0) + 1);
+    EXPECT_EQ(place(4), place(3) + 1);
+    EXPECT_EQ(place(5), place(3) + 2);
+    std::ranges::sort(pass);
+    EXPECT_EQ(pass, (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5, 6}));
+  }
+  PromptOrder resumed(7, 3, {0, 2, 3, 6}), single(7, 3, {0, 1, 2, 3, 4, 5, 6}), plain(7, 3);
+  EXPECT_EQ(resumed.row_at(9), second[2]);
+  EXPECT_EQ(take(single, 0, 14), take(plain, 0, 14));
+}
+
 TEST(PromptOrder, OneRowIsAlwaysItself) {
   PromptOrder order(1, 9);
   EXPECT_EQ(take(order, 0, 3), (std::vector<std::uint64_t>{0, 0, 0}));

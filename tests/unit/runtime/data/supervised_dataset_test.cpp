@@ -140,6 +140,15 @@ TEST_F(SupervisedDatasetTest, PairsShareTheirPrompt) {
   EXPECT_EQ(shown(rows->row(0).rejected), "33$");
 }
 
+TEST_F(SupervisedDatasetTest, NeighboursWithOnePromptAreARun) {
+  const auto rows = SupervisedDataset::of_tokens(std::vector<TokenRow>{
+      {{1}, {2}, {3}}, {{1}, {2}, {4}}, {{1}, {5}, {6}}, {{1, 2}, {2}, {3}}, {{1}, {2}, {7}}});
+  using Runs = std::vector<std::uint64_t>;
+  EXPECT_EQ(rows.prompt_runs(8), (Runs{0, 3, 4}));
+  EXPECT_EQ(rows.prompt_runs(2), (Runs{0, 2, 3, 4}));
+  EXPECT_EQ(rows.prompt_runs(1), (Runs{0, 1, 2, 3, 4}));
+}
+
 TEST_F(SupervisedDatasetTest, DialoguePairsDifferInTheLastTurn) {
   const std::string user = R"([{"role": "user", "content": "a"}, )";
   const std::string row = R"({"chosen": )" + user + R"({"role": "assistant", "content": "b"}], )" +

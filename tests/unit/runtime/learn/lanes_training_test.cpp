@@ -317,7 +317,7 @@ TEST_F(LanesInTraining, ASupervisedGradientIsTheTreeOverItsMicroBatches) {
       std::vector<std::int64_t> costs;
       for (const std::uint64_t index : indices) {
         chosen.push_back(data.row(index));
-        costs.push_back(runner.cost(chosen.back()));
+        costs.push_back(row_cost(*settings.loss.method, chosen.back()));
       }
       StepTotals totals;
       totals.rows = static_cast<double>(chosen.size());

@@ -16,6 +16,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 namespace troupe::learn {
 namespace {
@@ -161,6 +162,40 @@ TEST_P(SupervisedTrainerTest, PackingDoesNotChangeWhatIsLearned) {
   const auto a = weights(*whole), b = weights(*cut);
   for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_NEAR(a[i], b[i], 1e-5) << i;
+}
+
+// Rows of one prompt, some with equal answers, in one pass over it and each by itself.
+TEST_P(SupervisedTrainerTest, RowsThatShareAPromptLearnWhatTheyLearnAlone) {
+  if (GetParam()->steps() || GetParam()->teacher) GTEST_SKIP() << "rows are sequences";
+  const data::Tokens p = {1, 2, 3, 4, 5, 6}, q = {1, 2, 3}, a = {7, 8, 66}, b = {9, 66},
+                     c = {7, 66};
+  const bool pairs = GetParam()->pairs(), answers = pairs || GetParam()->rated();
+  std::vector<data::TokenRow> made;
+  for (const auto& [prompt, first, second] :
+       {std::tuple{p, a, b}, {q, a, b}, {p, a, c}, {q, c, a}, {p, b, c}}) {
+    made.push_back({answers ? prompt : data::Tokens(), first, pairs ? second : data::Tokens()});
+  }
+  const auto data = data::SupervisedDataset::of_tokens(made);
+  std::int64_t longest = 0;
+  for (const auto& row : data.all())
+    longest = std::max(longest, row_cost(*GetParam().method, row));
+  core::SerialTeam team;
+  const auto together = trainer(GetParam(), team), alone = trainer(GetParam(), team, longest);
+  for (int step = 0; step < 3; ++step) {
+    const auto x = together->step(data.all()), y = alone->step(data.all());
+    ASSERT_TRUE(x && y);
+    EXPECT_EQ(x->micro_batches, 1);
+    EXPECT_GT(y->micro_batches, 2);
+    EXPECT_NEAR(x->metrics[0].second, y->metrics[0].second, 1e-5) << x->metrics[0].first;
+    const auto of_all = together->evaluate(data.all()), of_each = alone->evaluate(data.all());
+    ASSERT_TRUE(of_all && of_each);
+    for (std::size_t i = 0; i < of_all->metrics.size(); ++i)
+      EXPECT_NEAR(of_all->metrics[i].second, of_each->metrics[i].second, 1e-4)
+          << of_all->metrics[i].first;
+  }
+  const auto x = weights(*together), y = weights(*alone);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(x[i], y[i], 1e-5) << i;
 }
 
 // The figures of a category are those of its rows alone.
