@@ -17,9 +17,11 @@ struct Shape {
   float rms_eps;
 };
 
-// Those of the published models' config.json, and a tiny one.
-constexpr std::array<Shape, 4> kShapes = {
+// Those of the published models' config.json, and two small ones: for tests, and for tasks that are
+// learned from nothing on a CPU (configs/pipelines/paper.yaml).
+constexpr std::array<Shape, 5> kShapes = {
     {{"tiny", "LlamaForCausalLM", 2, 64, 4, 2, 16, 160, 512, 512, true, false, 1e4, 1e-5f},
+     {"small", "LlamaForCausalLM", 4, 128, 4, 4, 32, 512, 512, 512, true, false, 1e4, 1e-5f},
      {"smollm2-135m", "LlamaForCausalLM", 30, 576, 9, 3, 64, 1536, 49152, 8192, true, false, 1e5,
       1e-5f},
      {"qwen2.5-0.5b", "Qwen2ForCausalLM", 24, 896, 14, 2, 64, 4864, 151936, 32768, true, true, 1e6,

@@ -18,8 +18,9 @@ TEST(ModelShapes, HaveAsManyParametersAsThePublishedModels) {
 TEST(ModelShapes, AnotherNameIsRefusedWithThoseThatThereAre) {
   const auto spec = spec_of_shape("llama4");
   ASSERT_FALSE(spec);
-  EXPECT_EQ(spec.error().message,
-            "--shape llama4 is not known; choose tiny, smollm2-135m, qwen2.5-0.5b or llama3-8b");
+  EXPECT_EQ(
+      spec.error().message,
+      "--shape llama4 is not known; choose tiny, small, smollm2-135m, qwen2.5-0.5b or llama3-8b");
 }
 
 }  // namespace
