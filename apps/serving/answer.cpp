@@ -1,8 +1,8 @@
 #include "apps/serving/answer.hpp"
 
+#include "apps/serving/logprob_json.hpp"
 #include "apps/serving/npy_text.hpp"
-#include "apps/serving/stop_filter.hpp"
-#include "runtime/text/stream_decoder.hpp"
+#include "apps/serving/sample_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -30,84 +30,6 @@ const char* finish_word(FinishReason reason) {
   }
 }
 
-// Decodes one response while its tokens arrive: whole characters only, without special tokens, cut
-// before a stop string.
-class SampleText {
- public:
-  // Without a tokenizer the text stays empty, and tokens are only counted.
-  SampleText(const std::optional<text::Tokenizer>& tokenizer,
-             const engine::SamplingParams& params,
-             bool skip_special,
-             bool include_stop);
-
-  // Takes the next tokens of an unfinished response; returns the new text that can no longer
-  // change.
-  core::Result<std::string> go_on(std::span<const std::int32_t> tokens);
-  // Takes the last tokens; returns the rest of the text. An end token adds no text, unless
-  // `include_stop` is set.
-  core::Result<std::string> end(std::span<const std::int32_t> tokens, engine::FinishReason reason);
-
-  std::size_t taken() const noexcept { return taken_; }  // tokens so far
-  const std::optional<std::string>& stop() const noexcept { return filter_.matched(); }
-
- private:
-  core::Result<std::string> push(std::int32_t token);
-
-  std::optional<text::StreamDecoder> decoder_;
-  StopFilter filter_;
-  const std::vector<std::int32_t> stop_tokens_;
-  const bool include_stop_;
-  const std::size_t
-      stops_from_;  // the first token, counted from 1, that may complete a stop string
-  std::size_t taken_ = 0;
-};
-
-SampleText::SampleText(const std::optional<text::Tokenizer>& tokenizer,
-                       const engine::SamplingParams& params,
-                       bool skip_special,
-                       bool include_stop)
-    : filter_(params.stop_strings, include_stop),
-      stop_tokens_(params.stop_tokens),
-      include_stop_(include_stop),
-      stops_from_(static_cast<std::size_t>(params.min_new_tokens)) {
-  if (tokenizer) decoder_.emplace(*tokenizer, skip_special);
-}
-
-core::Result<std::string> SampleText::push(std::int32_t token) {
-  ++taken_;
-  if (!decoder_) return std::string();
-  TROUPE_TRY_ASSIGN(piece, decoder_->push(token));
-  return filter_.push(piece, taken_ >= stops_from_);
-}
-
-core::Result<std::string> SampleText::go_on(std::span<const std::int32_t> tokens) {
-  std::string out;
-  for (const std::int32_t token : tokens) {
-    TROUPE_TRY_ASSIGN(piece, push(token));
-    out += piece;
-  }
-  return out;
-}
-
-core::Result<std::string> SampleText::end(std::span<const std::int32_t> tokens,
-                                          FinishReason reason) {
-  std::string out;
-  const bool by_token =
-      !tokens.empty() &&
-      (reason == FinishReason::kEos ||
-       (reason == FinishReason::kStop &&
-        std::find(stop_tokens_.begin(), stop_tokens_.end(), tokens.back()) != stop_tokens_.end()));
-  const bool leave_out = by_token && !include_stop_;
-  TROUPE_TRY_ASSIGN(text, go_on(tokens.first(tokens.size() - (leave_out ? 1 : 0))));
-  if (leave_out) ++taken_;
-  out += text;
-  if (!decoder_) return out;
-  TROUPE_TRY_ASSIGN(last, decoder_->finish());
-  out += filter_.push(last, taken_ >= stops_from_);
-  out += filter_.finish();
-  return out;
-}
-
 // vLLM's field "stop_reason": the stop string or stop token that ended the sample, else null.
 Json stop_reason(const SampleText& text,
                  const engine::Sample& sample,
@@ -121,100 +43,13 @@ Json stop_reason(const SampleText& text,
   return nullptr;
 }
 
-// One token of a sequence with its log-prob at temperature 1, over the whole vocabulary. The first
-// token of a prompt has none.
-struct ScoredToken {
-  std::int32_t token = 0;
-  std::optional<float> logprob{};
-  std::span<const engine::TokenLogprob> top{};  // most likely tokens there; empty if not asked for
-};
-
-// What is shown instead of minus infinity, which JSON does not have.
-constexpr float kLeast = -9999.0f;
-
-double shown(float logprob) {
-  return static_cast<double>(std::max(logprob, kLeast));
-}
-
-// Without a tokenizer a token's text is "token_id:5".
-std::string text_of(const std::optional<text::Tokenizer>& tokenizer, std::int32_t token) {
-  if (!tokenizer) return "token_id:" + std::to_string(token);
-  auto text = tokenizer->decode(std::span(&token, 1), false);
-  return text ? std::move(*text) : std::string();
-}
-
-std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0u) != 0x80u; }));
-}
-
-// A token as a chat shows it: {"token", "logprob", "bytes"}.
-Json chat_entry(const std::optional<text::Tokenizer>& tokenizer,
-                std::int32_t token,
-                float logprob) {
-  const std::string text = text_of(tokenizer, token);
-  Json bytes = Json::array();
-  for (const char c : text)
-    bytes.push_back(static_cast<unsigned char>(c));
-  return {{"token", text}, {"logprob", shown(logprob)}, {"bytes", std::move(bytes)}};
-}
-
-// The log-probs of a completion: {"text_offset": [], "tokens": [], "token_logprobs": [],
-// "top_logprobs": []}. `offset` is the position of the first token in the text, in characters; it
-// becomes the position after the last token. "top_logprobs" is null for a token without
-// alternatives.
-Json completion_logprobs(const std::optional<text::Tokenizer>& tokenizer,
-                         std::span<const ScoredToken> tokens,
-                         std::size_t& offset) {
-  Json texts = Json::array(), values = Json::array(), tops = Json::array(), offsets = Json::array();
-  for (const ScoredToken& one : tokens) {
-    const std::string text = text_of(tokenizer, one.token);
-    offsets.push_back(offset);
-    offset += characters(text);
-    texts.push_back(text);
-    values.push_back(one.logprob ? Json(shown(*one.logprob)) : Json());
-    if (one.top.empty()) {
-      tops.push_back(nullptr);
-      continue;
-    }
-    // Tokens with the same text share a key; it shows the most likely of them.
-    Json best = Json::object();
-    const auto put = [&best](const std::string& key, double value) {
-      if (!best.contains(key) || best[key].get<double>() < value) best[key] = value;
-    };
-    for (const engine::TokenLogprob& other : one.top) {
-      if (other.token != one.token) put(text_of(tokenizer, other.token), shown(other.logprob));
-      if (other.token == one.token) put(text, shown(*one.logprob));
-    }
-    put(text, shown(*one.logprob));
-    tops.push_back(std::move(best));
-  }
-  return {{"text_offset", std::move(offsets)},
-          {"token_logprobs", std::move(values)},
-          {"tokens", std::move(texts)},
-          {"top_logprobs", std::move(tops)}};
-}
-
-// The log-probs of a chat:
-// {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}.
-Json chat_logprobs(const std::optional<text::Tokenizer>& tokenizer,
-                   std::span<const ScoredToken> tokens) {
-  Json content = Json::array();
-  for (const ScoredToken& one : tokens) {
-    Json& made = content.emplace_back(chat_entry(tokenizer, one.token, *one.logprob));
-    made["top_logprobs"] = Json::array();
-    for (const engine::TokenLogprob& other : one.top)
-      made["top_logprobs"].push_back(chat_entry(tokenizer, other.token, other.logprob));
-  }
-  return {{"content", std::move(content)}, {"refusal", nullptr}};
-}
-
 }  // namespace
 
 struct Answer::State {
   SampleText text;
-  std::size_t offset = 0;  // characters of the tokens whose log-probs were sent
-  bool opened = false;     // the first event was sent
+  std::size_t offset = 0;    // characters of the tokens whose log-probs were sent
+  bool opened = false;       // the first event was sent
+  bool told_prompt = false;  // an event had the prompt's ids, if they are wanted
   std::size_t tokens = 0;
   Json whole{};  // the finished choice, if the answer is not streamed
 };
@@ -239,7 +74,13 @@ Answer::Answer(const ServedModel& model,
 
 Answer::~Answer() = default;
 
-Json Answer::head(const char* object) const {
+Json Answer::head(bool part) const {
+  if (request_.dialect == Dialect::kTokens) {
+    return {{"request_id", name_.id}, {"system_fingerprint", "v" + std::to_string(version_)}};
+  }
+  const char* const object = request_.dialect == Dialect::kCompletion ? "text_completion"
+                             : part                                   ? "chat.completion.chunk"
+                                                                      : "chat.completion";
   return {{"id", name_.id},
           {"object", object},
           {"created", name_.created_s},
@@ -281,8 +122,9 @@ Json Answer::logprobs(State& state,
   }
   for (std::size_t i = from; i < sample.tokens.size() && !request_.scores_only(); ++i)
     tokens.push_back({sample.tokens[i], sample.raw_logprobs[i], tops_at(sample.top_logprobs, i)});
-  return request_.chat ? chat_logprobs(model_.tokenizer, tokens)
-                       : completion_logprobs(model_.tokenizer, tokens, state.offset);
+  const LogprobJson json(model_.tokenizer, request_.tokens_as_ids);
+  return request_.dialect == Dialect::kCompletion ? json.completion(tokens, state.offset)
+                                                  : json.chat(tokens);
 }
 
 void Answer::add_end(Json& choice, const State& state, const engine::Sample& sample) const {
@@ -301,8 +143,18 @@ const EncodedPrompt& Answer::prompt_of(const State& state) const {
   return prompts_[choice / static_cast<std::size_t>(request_.n)];
 }
 
+bool Answer::shows_ids() const {
+  return !model_.tokenizer || request_.return_token_ids || request_.dialect == Dialect::kTokens;
+}
+
 void Answer::add_ids(Json& choice, std::span<const std::int32_t> ids) const {
-  if (!model_.tokenizer) choice["token_ids"] = ids;
+  if (shows_ids()) choice["token_ids"] = ids;
+}
+
+void Answer::add_prompt_ids(Json& object, Json& choice, const State& state) const {
+  if (!request_.return_token_ids) return;
+  Json& to = request_.dialect == Dialect::kCompletion ? choice : object;
+  to["prompt_token_ids"] = prompt_of(state).tokens;
 }
 
 // The part of a finished sample's text that has not been sent.
@@ -323,9 +175,9 @@ core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& samp
   TROUPE_TRY_ASSIGN(text, end_text(state, sample));
   if (request_.echo) text = prompt_of(state).text + text;
   Json out = {{"index", choice}};
-  if (request_.chat) {
+  if (request_.dialect == Dialect::kChat) {
     out["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
-  } else {
+  } else if (request_.dialect == Dialect::kCompletion) {
     out["text"] = text;
   }
   add_ids(out, std::span(sample.tokens).first(state.tokens));
@@ -336,21 +188,23 @@ core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& samp
 }
 
 std::string Answer::body() const {
-  Json out = head(request_.chat ? "chat.completion" : "text_completion");
+  Json out = head(false);
   out["choices"] = Json::array();
-  for (const State& state : states_)
-    out["choices"].push_back(state.whole);
+  for (const State& state : states_) {
+    Json& choice = out["choices"].emplace_back(state.whole);
+    add_prompt_ids(out, choice, state);
+  }
   out["usage"] = usage();
   return dump(out);
 }
 
 Json Answer::chunk(std::size_t choice, const std::string& text, Json logprobs, bool first) const {
   Json out = {{"index", choice}};
-  if (request_.chat) {
+  if (request_.dialect == Dialect::kChat) {
     out["delta"] = Json::object();
     if (first) out["delta"]["role"] = "assistant";
     if (first || !text.empty()) out["delta"]["content"] = text;
-  } else {
+  } else if (request_.dialect == Dialect::kCompletion) {
     out["text"] = text;
   }
   out["logprobs"] = std::move(logprobs);
@@ -358,8 +212,9 @@ Json Answer::chunk(std::size_t choice, const std::string& text, Json logprobs, b
   return out;
 }
 
-std::string Answer::event(Json choice) const {
-  Json out = head(request_.chat ? "chat.completion.chunk" : "text_completion");
+std::string Answer::event(State& state, Json choice) const {
+  Json out = head(true);
+  if (!std::exchange(state.told_prompt, true)) add_prompt_ids(out, choice, state);
   out["choices"] = Json::array({std::move(choice)});
   if (request_.include_usage) out["usage"] = nullptr;
   return "data: " + dump(out) + "\n\n";
@@ -368,10 +223,11 @@ std::string Answer::event(Json choice) const {
 // The event that precedes a choice's first text: the role (chat) or the echoed prompt. Empty if
 // there is none or it was sent.
 std::string Answer::opening(std::size_t choice) {
-  if (std::exchange(states_[choice].opened, true)) return {};
-  if (request_.chat) return event(chunk(choice, "", nullptr, true));
+  State& state = states_[choice];
+  if (std::exchange(state.opened, true)) return {};
+  if (request_.dialect == Dialect::kChat) return event(state, chunk(choice, "", nullptr, true));
   if (!request_.echo) return {};
-  return event(chunk(choice, prompt_of(states_[choice]).text, nullptr, false));
+  return event(state, chunk(choice, prompt_of(state).text, nullptr, false));
 }
 
 core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::Sample& part) {
@@ -381,10 +237,10 @@ core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::S
   TROUPE_TRY_ASSIGN(text, state.text.go_on(part.tokens));
   state.tokens = state.text.taken();
   note_version(part);
-  if (text.empty() && !request_.logprobs && model_.tokenizer) return out;
+  if (text.empty() && !request_.logprobs && !shows_ids()) return out;
   Json grown = chunk(choice, text, logprobs(state, part, 0, false), false);
   add_ids(grown, part.tokens);
-  return out + event(std::move(grown));
+  return out + event(state, std::move(grown));
 }
 
 core::Result<std::string> Answer::finish_event(std::size_t choice, const engine::Sample& sample) {
@@ -395,13 +251,13 @@ core::Result<std::string> Answer::finish_event(std::size_t choice, const engine:
   Json last = chunk(choice, text, logprobs(state, sample, told, false), false);
   if (!request_.scores_only()) add_ids(last, std::span(sample.tokens).subspan(told));
   add_end(last, state, sample);
-  return out + event(std::move(last));
+  return out + event(state, std::move(last));
 }
 
 std::string Answer::last_events() const {
   std::string out;
   if (request_.include_usage) {
-    Json object = head(request_.chat ? "chat.completion.chunk" : "text_completion");
+    Json object = head(true);
     object["choices"] = Json::array();
     object["usage"] = usage();
     out = "data: " + dump(object) + "\n\n";

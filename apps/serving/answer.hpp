@@ -1,6 +1,7 @@
 // Builds the HTTP answer to one request from its samples, in OpenAI's formats of completions and
-// chats: one JSON object at the end, or server-sent events while samples grow. A choice is one
-// sample: sample s of prompt i is choice i*n + s. Owned by one request, on its strand.
+// chats or vLLM's of token ids: one JSON object at the end, or server-sent events while samples
+// grow. A choice is one sample: sample s of prompt i is choice i*n + s. Owned by one request, on
+// its strand.
 #pragma once
 
 #include "apps/serving/served_model.hpp"
@@ -16,7 +17,7 @@ namespace troupe::app {
 
 // The fields "id" and "created" of every JSON object of an answer.
 struct AnswerName {
-  std::string id;  // "cmpl-..." or "chatcmpl-..."
+  std::string id;  // "cmpl-..." or "chatcmpl-..."; the field "request_id" of token ids
   std::int64_t created_s = 0;
 };
 
@@ -50,7 +51,7 @@ class Answer {
   const EncodedPrompt& prompt_of(const State& state) const;
   void note_version(const engine::Sample& sample);
   core::Result<std::string> end_text(State& state, const engine::Sample& sample);
-  nlohmann::ordered_json head(const char* object) const;
+  nlohmann::ordered_json head(bool part) const;
   nlohmann::ordered_json usage() const;
   // The log-probs of the tokens [from, end) that `sample` holds. Before them, if `with_prompt` and
   // the request echoes its prompt, those of the prompt. Null if the request wants none.
@@ -62,13 +63,18 @@ class Answer {
   void add_end(nlohmann::ordered_json& choice,
                const State& state,
                const engine::Sample& sample) const;
-  // Adds "token_ids" to a choice or a part of one, if the server has no tokenizer.
+  bool shows_ids() const;
+  // Adds "token_ids" to a choice or a part of one, if the answer shows them.
   void add_ids(nlohmann::ordered_json& choice, std::span<const std::int32_t> ids) const;
+  // Adds "prompt_token_ids", if they are wanted, to the choice (completions) or to the object.
+  void add_prompt_ids(nlohmann::ordered_json& object,
+                      nlohmann::ordered_json& choice,
+                      const State& state) const;
   nlohmann::ordered_json chunk(std::size_t choice,
                                const std::string& text,
                                nlohmann::ordered_json logprobs,
                                bool first) const;
-  std::string event(nlohmann::ordered_json object) const;
+  std::string event(State& state, nlohmann::ordered_json choice) const;
   std::string opening(std::size_t choice);
 
   const ServedModel& model_;

@@ -36,16 +36,27 @@ struct Path {
   std::string_view path, method;
 };
 constexpr std::string_view kModels = "/v1/models/";  // followed by a name
-constexpr std::array kPaths = {
-    Path{"/v1/models", "GET"},       Path{kModels, "GET"},
-    Path{"/v1/completions", "POST"}, Path{"/v1/chat/completions", "POST"},
-    Path{"/tokenize", "POST"},       Path{"/detokenize", "POST"},
-    Path{"/tokenizer_info", "GET"},  Path{"/health", "GET"},
-    Path{"/healthz", "GET"},         Path{"/ping", "GET"},
-    Path{"/metrics", "GET"},         Path{"/version", "GET"},
-    Path{"/pause", "POST"},          Path{"/resume", "POST"},
-    Path{"/is_paused", "GET"},       Path{"/sleep", "POST"},
-    Path{"/wake_up", "POST"},        Path{"/is_sleeping", "GET"}};
+constexpr std::array kPaths = {Path{"/v1/models", "GET"},
+                               Path{kModels, "GET"},
+                               Path{"/v1/completions", "POST"},
+                               Path{"/v1/chat/completions", "POST"},
+                               Path{"/inference/v1/generate", "POST"},
+                               Path{"/tokenize", "POST"},
+                               Path{"/detokenize", "POST"},
+                               Path{"/tokenizer_info", "GET"},
+                               Path{"/health", "GET"},
+                               Path{"/server_info", "GET"},
+                               Path{"/get_world_size", "GET"},
+                               Path{"/healthz", "GET"},
+                               Path{"/ping", "GET"},
+                               Path{"/metrics", "GET"},
+                               Path{"/version", "GET"},
+                               Path{"/pause", "POST"},
+                               Path{"/resume", "POST"},
+                               Path{"/is_paused", "GET"},
+                               Path{"/sleep", "POST"},
+                               Path{"/wake_up", "POST"},
+                               Path{"/is_sleeping", "GET"}};
 
 bool is_index(const std::string& path) {
   return path == "/" || path == "/v1" || path == "/v1/";
@@ -132,8 +143,9 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
     co_return wrong;
   }
   if (is_index(path)) co_return index_page();
-  if (path == "/v1/completions" || path == "/v1/chat/completions") {
-    auto answering = generate(self, std::move(request), path == "/v1/chat/completions");
+  if (path == "/v1/completions" || path == "/v1/chat/completions" ||
+      path == "/inference/v1/generate") {
+    auto answering = generate(self, std::move(request));
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
@@ -159,6 +171,8 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
     const bool is = path == "/is_paused" ? state.paused : !state.awake();
     co_return json_response({{path.substr(1), is}});
   }
+  if (path == "/get_world_size") co_return json_response({{"world_size", 1}});
+  if (path == "/server_info") co_return self->server_info();
   if (path == "/version") co_return json_response({{"version", build_version()}});
   if (path == "/tokenizer_info") {
     if (!self->parts_.model.tokenizer) co_return no_tokenizer();
@@ -197,15 +211,37 @@ HttpResponse ApiService::models(const std::string& path) const {
   return json_response(list);
 }
 
-async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest request, bool chat) {
+// What clients of vLLM read of its configuration. There is no weight transfer into this server.
+HttpResponse ApiService::server_info() const {
+  const ServedModel& model = parts_.model;
+  Json about = {{"model", model.root},
+                {"served_model_name", model.names},
+                {"max_model_len", model.context},
+                {"max_logprobs", parts_.bounds.logprobs_max},
+                {"logprobs_mode", "raw_logprobs"},
+                {"skip_tokenizer_init", !model.tokenizer}};
+  Json parallel = {{"world_size", 1},
+                   {"tensor_parallel_size", 1},
+                   {"pipeline_parallel_size", 1},
+                   {"data_parallel_size", 1}};
+  return json_response({{"vllm_config",
+                         {{"model_config", std::move(about)},
+                          {"parallel_config", std::move(parallel)},
+                          {"weight_transfer_config", nullptr}}},
+                        {"version", build_version()}});
+}
+
+async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest request) {
   const core::TimePoint began = self->timers_.now();
   if (!self->parts_.pump.counters().ready) {
     co_return refuse(503, "there are no weights yet", "unavailable");
   }
   auto client = request.client;
-  auto job = [self, chat](const std::string& body) -> core::Result<Prepared> {
+  auto job = [self, path = request.path](const std::string& body) -> core::Result<Prepared> {
     const ServeBounds& bounds = self->parts_.bounds;
-    Read read = chat ? read_chat(body, bounds) : read_completion(body, bounds);
+    Read read = path == "/v1/completions"        ? read_completion(body, bounds)
+                : path == "/v1/chat/completions" ? read_chat(body, bounds)
+                                                 : read_token_generate(body, bounds);
     if (auto* error = std::get_if<ApiError>(&read)) return Prepared(*error);
     auto& wanted = std::get<GenerateRequest>(read);
     if (auto error = self->check_wanted(wanted.model)) return Prepared(*error);

@@ -45,10 +45,11 @@ class ApiService {
  private:
   using Response = net::HttpResponse;
   static async::task<Response> route(ApiService* self, net::HttpRequest request);
-  static async::task<Response> generate(ApiService* self, net::HttpRequest request, bool chat);
+  static async::task<Response> generate(ApiService* self, net::HttpRequest request);
   static async::task<Response> tokenize(ApiService* self, net::HttpRequest request, bool back);
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
   Response models(const std::string& path) const;
+  Response server_info() const;
   // The error if the server has no model of this name.
   std::optional<ApiError> check_model(const std::string& name) const;
   // The same for a request's model, which may be empty.

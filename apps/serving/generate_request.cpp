@@ -2,6 +2,7 @@
 #include "apps/serving/generate_request.hpp"
 
 #include "apps/serving/json_fields.hpp"
+#include "apps/serving/sampling_fields.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -31,81 +32,6 @@ std::variant<Out, ApiError> read_body(const std::string& body,
   fields.end();
   if (fields.error()) return *fields.error();
   return out;
-}
-
-// Reads a list of token ids; complains about anything else in it.
-std::vector<std::int32_t> read_tokens(JsonFields& fields, std::string_view name, const json& list) {
-  std::vector<std::int32_t> tokens;
-  tokens.reserve(list.size());
-  for (const json& one : list) {
-    if (!one.is_number_integer() || one.get<double>() < 0 || one.get<double>() > INT32_MAX) {
-      fields.complain(name, "holds something that is no token id");
-      return {};
-    }
-    tokens.push_back(one.get<std::int32_t>());
-  }
-  return tokens;
-}
-
-void read_stops(JsonFields& fields, engine::SamplingParams& out) {
-  if (const json* stop = fields.find("stop")) {
-    const json list = stop->is_array() ? *stop : json::array({*stop});
-    for (const json& one : list) {
-      if (!one.is_string()) return fields.complain("stop", "must be a string or a list of strings");
-      // Skip empty strings: clients send them to mean "none".
-      if (!one.get_ref<const std::string&>().empty()) out.stop_strings.push_back(one);
-    }
-  }
-  if (const json* tokens = fields.find("stop_token_ids")) {
-    if (tokens->is_array()) {
-      out.stop_tokens = read_tokens(fields, "stop_token_ids", *tokens);
-    } else {
-      fields.complain("stop_token_ids", "must be a list of token ids");
-    }
-  }
-}
-
-// Reads logit_bias in OpenAI's format, with token ids as keys: {"50256": -100}.
-void read_bias(JsonFields& fields, engine::SamplingParams& out) {
-  const json* bias = fields.find("logit_bias");
-  if (bias == nullptr) return;
-  if (!bias->is_object()) {
-    return fields.complain("logit_bias", "must be an object of token ids and numbers");
-  }
-  std::map<std::int32_t, float> sorted;
-  for (const auto& [key, value] : bias->items()) {
-    const bool digits =
-        !key.empty() && key.size() < 10 &&
-        std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!digits || !value.is_number()) {
-      return fields.complain("logit_bias", "must be an object of token ids and numbers");
-    }
-    const double amount = value.get<double>();
-    if (!(amount >= -100 && amount <= 100)) {
-      return fields.complain("logit_bias", "of token " + key + " must be between -100 and 100");
-    }
-    sorted[std::stoi(key)] = static_cast<float>(amount);
-  }
-  for (const auto& [token, amount] : sorted)
-    out.logit_bias.push_back({token, amount});
-}
-
-void read_sampling(JsonFields& fields, engine::SamplingParams& out) {
-  out.temperature = fields.number("temperature", 1, 0, 1000);
-  if (out.temperature > 0 && out.temperature < 1e-3f) {
-    fields.complain("temperature", "must be 0 (greedy) or at least 0.001");
-  }
-  out.top_p = fields.number("top_p", 1, 1e-6, 1);
-  out.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(
-      0, fields.integer("top_k", 0, -1, INT32_MAX)));  // vLLM's -1 turns it off, too
-  out.min_p = fields.number("min_p", 0, 0, 1);
-  out.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
-  out.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
-  out.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
-  out.min_new_tokens = static_cast<std::int32_t>(fields.integer("min_tokens", 0, 0, INT32_MAX));
-  out.ignore_eos = fields.boolean("ignore_eos", false);
-  read_stops(fields, out);
-  read_bias(fields, out);
 }
 
 void read_stream(JsonFields& fields, GenerateRequest& out) {
@@ -155,23 +81,17 @@ void refuse_others(JsonFields& fields) {
     fields.complain("tool_choice", "is not supported by this server");
   }
   fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
-                 "prompt_cache_key", "prompt_cache_retention", "parallel_tool_calls", "priority",
-                 "request_id", "spaces_between_special_tokens"});
+                 "prompt_cache_key", "prompt_cache_retention", "parallel_tool_calls", "request_id",
+                 "spaces_between_special_tokens"});
 }
 
 // Reads the fields that completions and chats share: sampling, limits, streaming.
 void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
-  out.n = static_cast<std::int32_t>(fields.integer("n", 1, 1, bounds.n_max));
-  if (fields.integer("best_of", out.n, 1, INT32_MAX) != out.n) {
-    fields.complain("best_of", "is not supported other than equal to n");
-  }
-  if (fields.find("seed") != nullptr) {
-    out.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, INT64_MIN, INT64_MAX));
-  }
-  out.skip_special_tokens = fields.boolean("skip_special_tokens", true);
-  out.include_stop = fields.boolean("include_stop_str_in_output", false);
+  read_sampling(fields, bounds, out);
+  read_cache(fields, out);
+  out.return_token_ids = fields.boolean("return_token_ids", false);
+  out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids", false);
   out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);
-  read_sampling(fields, out.sampling);
   read_stream(fields, out);
   refuse_others(fields);
 }
@@ -327,7 +247,7 @@ Read read_completion(const std::string& body, const ServeBounds& bounds) {
 
 Read read_chat(const std::string& body, const ServeBounds& bounds) {
   return read_body<GenerateRequest>(body, bounds, [&](JsonFields& fields, GenerateRequest& out) {
-    out.chat = true;
+    out.dialect = Dialect::kChat;
     read_common(fields, bounds, out);
     if (const json* messages = fields.find("messages")) {
       out.messages_json = read_messages(fields, *messages);
@@ -350,6 +270,32 @@ Read read_chat(const std::string& body, const ServeBounds& bounds) {
       fields.complain("top_logprobs", "goes with \"logprobs\": true");
     }
     if (fields.boolean("echo", false)) fields.complain("echo", "is for completions alone");
+  });
+}
+
+Read read_token_generate(const std::string& body, const ServeBounds& bounds) {
+  return read_body<GenerateRequest>(body, bounds, [&](JsonFields& fields, GenerateRequest& out) {
+    out.dialect = Dialect::kTokens;
+    out.return_token_ids = fields.boolean("return_token_ids", false);
+    out.tokens_as_ids = true;
+    out.request_id = fields.text("request_id");
+    out.max_tokens = 16;
+    const json* tokens = fields.find("token_ids");
+    if (tokens == nullptr || !tokens->is_array()) {
+      fields.complain("token_ids", "must be a list of token ids");
+    } else {
+      out.prompts.emplace_back(read_tokens(fields, "token_ids", *tokens));
+    }
+    if (const json* params = fields.find("sampling_params")) {
+      read_sampling_params(fields, *params, bounds, out);
+    }
+    read_cache(fields, out);
+    read_stream(fields, out);
+    for (const char* name : {"features", "content_parts", "kv_transfer_params"}) {
+      const json* value = fields.find(name);
+      if (value != nullptr && !value->empty())
+        fields.complain(name, "is not supported by this server");
+    }
   });
 }
 

@@ -1,7 +1,8 @@
-// Parses the JSON bodies of POST /v1/completions, /v1/chat/completions, /tokenize and /detokenize,
-// and checks everything that needs no tokenizer. Field names and meanings are OpenAI's, or vLLM's
-// for fields that OpenAI does not have. Values and pure functions; any thread. Bounds:
-// kJsonDepth_max, ServeBounds, and those of engine/request_check.hpp.
+// Parses the JSON bodies of POST /v1/completions, /v1/chat/completions, /inference/v1/generate,
+// /tokenize and /detokenize, and checks everything that needs no tokenizer. Field names and
+// meanings are OpenAI's, or vLLM's for fields and paths that OpenAI does not have. Values and pure
+// functions; any thread. Bounds: kJsonDepth_max, ServeBounds, and those of
+// engine/request_check.hpp.
 #pragma once
 
 #include "apps/serving/api_error.hpp"
@@ -19,8 +20,12 @@ namespace troupe::app {
 // One prompt: a text, or token ids.
 using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
 
+// How a request is written and answered: /v1/completions, /v1/chat/completions, or
+// /inference/v1/generate, which takes and returns token ids alone.
+enum class Dialect { kCompletion, kChat, kTokens };
+
 struct GenerateRequest {
-  bool chat = false;
+  Dialect dialect = Dialect::kCompletion;
   std::string model;                    // empty: the served one
   std::vector<Prompt> prompts;          // of a completion
   std::string messages_json;            // of a chat, content parts joined
@@ -35,7 +40,12 @@ struct GenerateRequest {
   bool logprobs = false;  // sampling.top_logprobs says with how many alternatives
   bool stream = false, include_usage = false;
   bool add_special_tokens = true, skip_special_tokens = true;
-  bool include_stop = false;  // keep the matched stop string in the text
+  bool include_stop = false;      // keep the matched stop string in the text
+  bool return_token_ids = false;  // those of prompt and response, beside the text
+  bool tokens_as_ids = false;     // log-probs call a token "token_id:5"
+  std::string cache_salt;         // the prefix cache serves requests of the same salt alone
+  std::int32_t priority = 0;      // requests with a smaller one go first
+  std::string request_id;         // of kTokens; empty: the server makes one
 
   // True if the answer holds only the prompt (echo), without sampled tokens.
   bool scores_only() const { return max_tokens == 0; }
@@ -56,6 +66,7 @@ using Read = std::variant<GenerateRequest, ApiError>;
 // Errors name the field at fault.
 Read read_completion(const std::string& body, const ServeBounds& bounds);
 Read read_chat(const std::string& body, const ServeBounds& bounds);
+Read read_token_generate(const std::string& body, const ServeBounds& bounds);
 
 // The body of POST /tokenize (a prompt or messages) or /detokenize (tokens).
 struct TokenizeRequest {

@@ -1,6 +1,7 @@
 #include "apps/serving/generation.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "runtime/store/sha256.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -16,12 +17,27 @@ std::uint64_t random_word() {
   return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
-AnswerName new_name(bool chat) {
+AnswerName new_name(const GenerateRequest& request) {
   char text[40];
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(random_word()),
                 static_cast<unsigned long long>(random_word()));
-  return {(chat ? "chatcmpl-" : "cmpl-") + std::string(text),
-          static_cast<std::int64_t>(std::time(nullptr))};
+  const auto now = static_cast<std::int64_t>(std::time(nullptr));
+  if (!request.request_id.empty()) return {request.request_id, now};
+  switch (request.dialect) {
+    case Dialect::kChat:
+      return {"chatcmpl-" + std::string(text), now};
+    case Dialect::kCompletion:
+      return {"cmpl-" + std::string(text), now};
+    case Dialect::kTokens:
+      break;
+  }
+  return {text, now};
+}
+
+// The engine's salt for a text; 0 for none.
+std::uint64_t salt_of(const std::string& text) {
+  if (text.empty()) return 0;
+  return std::stoull(store::sha256_text(text).substr(0, 16), nullptr, 16) | 1;
 }
 
 double seconds(core::Duration span) {
@@ -69,7 +85,7 @@ Generation::Generation(const GenerationParts& parts,
       answer_(parts.model,
               request_,
               encoded_.prompts,
-              new_name(request_.chat),
+              new_name(request_),
               parts.pump.counters().version),
       mail_(std::make_shared<Mail>(parts.timers)) {}
 
@@ -87,6 +103,8 @@ void Generation::submit(async::Executor executor) {
     group.id = parts_.pump.next_id();
     group.prompt = encoded_.prompts[i].tokens;
     group.samples = request_.n;
+    group.priority = request_.priority;
+    group.cache_salt = salt_of(request_.cache_salt);
     group.seed = request_.seed ? seed : core::derive_seed(seed, i);
     group.sampling = request_.sampling;
     group.sampling.max_new_tokens = encoded_.max_new_tokens[i];

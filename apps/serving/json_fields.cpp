@@ -40,7 +40,7 @@ class BodyWatch final : public parse::JsonWatch {
     if (depth == 0) return true;
     const std::size_t now = ++counts_.back();
     const bool ids = is_number && ((field_ == "prompt" && (depth == 2 || depth == 3)) ||
-                                   (field_ == "tokens" && depth == 2));
+                                   ((field_ == "tokens" || field_ == "token_ids") && depth == 2));
     if (ids) return now <= bounds_.tokens_max || too_many_ids();
     for (const ListBound& list : list_bounds_) {
       if (depth != 2 || field_ != list.field || now <= list.most) continue;
@@ -68,7 +68,7 @@ class BodyWatch final : public parse::JsonWatch {
   bool too_many_ids() {
     refuse("'" + field_ + "' holds a list of more than " + std::to_string(bounds_.tokens_max) +
            " token ids, the most that are taken");
-    if (field_ == "prompt") error_->code = "context_length_exceeded";
+    if (field_ != "tokens") error_->code = "context_length_exceeded";
     return false;
   }
 

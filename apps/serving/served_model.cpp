@@ -113,7 +113,7 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
     return bad("return_routed_experts", "this model has no experts");
   }
   Encoded out;
-  if (request.chat) {
+  if (request.dialect == Dialect::kChat) {
     auto tokens = encode_chat(model, request.messages_json, request.template_variables_json,
                               request.add_generation_prompt, request.add_special_tokens);
     if (auto* error = std::get_if<ApiError>(&tokens)) return *error;

@@ -99,7 +99,6 @@ struct SampleState {
 
 struct Group {
   GroupRequest request;
-  std::uint64_t order = 0;  // place in the queue: smaller is older
   std::vector<SampleState> samples;
   std::vector<std::int32_t> end_tokens;  // ascending: a sample that draws one is finished
   // Distinct tokens of the prompt, ascending, if the repetition penalty needs them.

@@ -6,6 +6,17 @@
 #include <algorithm>
 
 namespace troupe::engine {
+namespace {
+
+// Whether the group goes before those of the priority, and the other way round.
+constexpr auto kGoesBefore = [](const std::unique_ptr<Group>& group, std::int32_t priority) {
+  return group->request.priority < priority;
+};
+constexpr auto kGoesAfter = [](std::int32_t priority, const std::unique_ptr<Group>& group) {
+  return priority < group->request.priority;
+};
+
+}  // namespace
 
 Scheduler::Scheduler(std::int32_t blocks,
                      std::int32_t sequences_max,
@@ -20,9 +31,10 @@ Scheduler::Scheduler(std::int32_t blocks,
 }
 
 void Scheduler::submit(std::unique_ptr<Group> group) {
-  group->order = next_order_++;
   unfinished_ += group->request.samples;
-  waiting_.push_back(std::move(group));
+  const auto place =
+      std::upper_bound(waiting_.begin(), waiting_.end(), group->request.priority, kGoesAfter);
+  waiting_.insert(place, std::move(group));
 }
 
 bool Scheduler::queue_full() const {
@@ -70,18 +82,30 @@ void Scheduler::schedule_running(std::int32_t& rest) {
   }
 }
 
-// Resumes preempted samples before it admits new groups, each in order of submission.
+// Resumes preempted samples before it admits groups that are not more urgent, each in order of
+// submission.
 void Scheduler::schedule_entering(std::int32_t& rest) {
-  for (const auto& group : active_) {
+  const auto admit = [&] {
+    Group* const group = rest > 0 ? admit_next() : nullptr;
+    if (group != nullptr) add_slice(*group, 0, rest);
+    return group != nullptr;
+  };
+  entering_.clear();
+  for (const auto& group : active_)
+    entering_.push_back(group.get());
+  for (Group* const group : entering_) {
     for (std::int32_t i = 0; i < group->request.samples; ++i) {
       SampleState& sample = group->at(i);
       if (sample.status != SampleStatus::kPreempted) continue;
+      while (more_urgent_waits(*group)) {
+        if (!admit()) return;
+      }
       if (rest <= 0 || !resume(*group, sample)) return;
       add_slice(*group, i, rest);
     }
   }
-  while (rest > 0 && admit_next())
-    add_slice(*active_.back(), 0, rest);
+  while (admit()) {
+  }
 }
 
 void Scheduler::add_slice(Group& group, std::int32_t index, std::int32_t& rest) {
@@ -95,8 +119,8 @@ void Scheduler::add_slice(Group& group, std::int32_t index, std::int32_t& rest) 
   rest -= count;
 }
 
-// Gives every running sample its blocks for this step, oldest first. Preempts the youngest sample
-// if no block is free.
+// Gives every running sample its blocks for this step, in the order of active_. Preempts the last
+// sample in that order if no block is free.
 void Scheduler::grow_tables() {
   for (std::size_t g = 0; g < active_.size(); ++g) {
     Group& group = *active_[g];
@@ -108,7 +132,7 @@ void Scheduler::grow_tables() {
   }
 }
 
-// Preempts the last running sample of the youngest group that has one. If the prompt of that group
+// Preempts the last running sample of the last group that has one. If the prompt of that group
 // is not computed yet, the whole group returns to the queue.
 void Scheduler::preempt_youngest() {
   for (std::size_t g = active_.size(); g-- > 0;) {
@@ -129,7 +153,7 @@ void Scheduler::preempt_youngest() {
   TROUPE_CHECK(false, "no block is free and nothing runs");
 }
 
-// Returns an active group whose prompt is not computed yet to the front of the queue.
+// Returns an active group whose prompt is not computed yet to the front of its part of the queue.
 void Scheduler::requeue(std::size_t active) {
   std::unique_ptr<Group> group = std::move(active_[active]);
   active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(active));
@@ -137,7 +161,9 @@ void Scheduler::requeue(std::size_t active) {
     set_back(*group, sample);
     sample.status = SampleStatus::kWaiting;
   }
-  waiting_.push_front(std::move(group));
+  const auto place =
+      std::lower_bound(waiting_.begin(), waiting_.end(), group->request.priority, kGoesBefore);
+  waiting_.insert(place, std::move(group));
 }
 
 // Takes the sample's blocks; it must be computed again.
@@ -166,17 +192,24 @@ bool Scheduler::resume(Group& group, SampleState& sample) {
   return true;
 }
 
-bool Scheduler::admit_next() {
-  if (waiting_.empty()) return false;
+bool Scheduler::more_urgent_waits(const Group& than) const {
+  return !waiting_.empty() && waiting_.front()->request.priority < than.request.priority;
+}
+
+// The group that it admits, or null.
+Group* Scheduler::admit_next() {
+  if (waiting_.empty()) return nullptr;
   Group& group = *waiting_.front();
-  if (group.request.samples > sequences_max_ - running_) return false;
-  if (!tables_.admit(group, spare_blocks())) return false;
+  if (group.request.samples > sequences_max_ - running_) return nullptr;
+  if (!tables_.admit(group, spare_blocks())) return nullptr;
   for (SampleState& sample : group.samples)
     sample.status = SampleStatus::kRunning;
   running_ += group.request.samples;
-  active_.push_back(std::move(waiting_.front()));
+  const auto place =
+      std::upper_bound(active_.begin(), active_.end(), group.request.priority, kGoesAfter);
+  active_.insert(place, std::move(waiting_.front()));
   waiting_.pop_front();
-  return true;
+  return &group;
 }
 
 void Scheduler::finish(Group& group, std::int32_t sample) {

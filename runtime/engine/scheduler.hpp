@@ -2,15 +2,16 @@
 // first the newest token of each running sample, then, with the rest, chunks of prompts and of
 // samples that are computed again.
 //
-//   waiting (whole groups, first come first served) -> running -> finished
-//                                                      running <-> preempted
+//   waiting (whole groups, by priority, then first come first served) -> running -> finished
+//                                                                        running <-> preempted
 //
 // A group is admitted when there are free blocks for its prompt, one more for each sample, and a
 // few to spare for samples that already run. Its prompt is computed once, by sample 0. When a
-// running sample needs a block and none is free, the youngest running sample loses its blocks; it
-// is computed again later, from its tokens and from blocks that are still cached
-// (block_tables.hpp). The oldest sample is never preempted for another, so the engine always makes
-// progress.
+// running sample needs a block and none is free, the youngest running sample of the groups that are
+// least urgent loses its blocks; it is computed again later, from its tokens and from blocks that
+// are still cached (block_tables.hpp), but after more urgent groups that wait. The oldest sample of
+// the most urgent groups is never preempted for another, so the engine always makes progress. A
+// group may wait for ever behind more urgent ones.
 //
 // Decisions depend only on the requests and their order. Owned by the engine, on its thread.
 // Bounds: `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting
@@ -67,7 +68,7 @@ class Scheduler {
   // Removes a group, frees the blocks of its samples, and returns it. Null if there is no such
   // group.
   std::unique_ptr<Group> remove(core::GroupId id);
-  // All groups, oldest first.
+  // All groups, those that were admitted first.
   std::vector<core::GroupId> groups() const;
   // Frees the blocks of all samples; the samples keep their tokens.
   void release_all();
@@ -96,22 +97,23 @@ class Scheduler {
   void schedule_entering(std::int32_t& rest);
   void add_slice(Group& group, std::int32_t sample, std::int32_t& rest);
   bool resume(Group& group, SampleState& sample);
-  bool admit_next();
+  bool more_urgent_waits(const Group& than) const;
+  Group* admit_next();
   // Blocks that running samples will need within about four steps; admission leaves them free.
   std::int32_t spare_blocks() const { return (running_ + 3) / 4; }
 
   BlockTables tables_;
   const std::int32_t sequences_max_;
   const std::int32_t step_tokens_max_;
-  std::deque<std::unique_ptr<Group>> waiting_;
-  std::vector<std::unique_ptr<Group>> active_;  // oldest first
+  std::deque<std::unique_ptr<Group>> waiting_;  // in the order in which they are admitted
+  std::vector<std::unique_ptr<Group>> active_;  // by priority, then oldest first
   std::vector<Slice> slices_;
   std::vector<std::pair<Group*, std::int32_t>> decode_;  // scratch of schedule_decode
+  std::vector<Group*> entering_;                         // scratch of schedule_entering
   std::size_t decode_turn_ = 0;  // where in `decode_` to start if not all of it fits into a step
   std::int32_t running_ = 0;
   std::int64_t unfinished_ = 0;  // samples
   std::uint64_t preempted_ = 0;
-  std::uint64_t next_order_ = 0;
 };
 
 }  // namespace troupe::engine

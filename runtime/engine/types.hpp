@@ -58,6 +58,7 @@ struct GroupRequest {
   std::int32_t samples = 1;
   std::uint64_t seed = 0;
   std::uint64_t cache_salt = 0;  // keys and values are shared only with groups of the same salt
+  std::int32_t priority = 0;     // groups with a smaller one go first
   SamplingParams sampling;
 };
 

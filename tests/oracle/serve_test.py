@@ -6,11 +6,14 @@ log-likelihoods are those that transformers computes from the same folder.
 import base64
 import contextlib
 import io
+import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
+import urllib.error
+import urllib.request
 
 import numpy
 import openai
@@ -184,6 +187,75 @@ def test_streams_add_up_to_the_whole(client):
         model="tiny", prompt="tell", max_tokens=30, temperature=0, stream=True)]
     assert "".join(pieces) == client.completions.create(
         model="tiny", prompt="tell", max_tokens=30, temperature=0).choices[0].text
+
+
+def test_ids_are_those_that_were_prompted_and_drawn(client, model, tokenizer):
+    """return_token_ids, where vLLM has them. Their log-probs by transformers are those of the answer, which
+    they would not be if a text were tokenised again."""
+    messages = [{"role": "user", "content": "tell"}]
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    prompt = tokenizer(text, add_special_tokens=False)["input_ids"]
+    asked = dict(model="tiny", seed=5, max_tokens=30, n=2,
+                 extra_body={"return_token_ids": True, "ignore_eos": True, "return_tokens_as_token_ids": True})
+    chat = client.chat.completions.create(messages=messages, logprobs=True, **asked)
+    completion = client.completions.create(prompt=[prompt], logprobs=0, **asked)
+    assert chat.prompt_token_ids == prompt
+    for a, b in zip(chat.choices, completion.choices):
+        assert b.prompt_token_ids == prompt and a.token_ids == b.token_ids and len(a.token_ids) == 30
+        names = [f"token_id:{i}" for i in a.token_ids]
+        assert [one.token for one in a.logprobs.content] == names == b.logprobs.tokens
+        found = [one.logprob for one in a.logprobs.content]
+        assert found == b.logprobs.token_logprobs
+        table = logprobs_of(model, prompt + a.token_ids)
+        for i, one in enumerate(found):
+            assert one == pytest.approx(table[len(prompt) - 1 + i, a.token_ids[i]].item(), abs=1e-4)
+    assert chat.choices[0].token_ids != chat.choices[1].token_ids
+    streamed, prompts = [[], []], []
+    for chunk in client.chat.completions.create(messages=messages, stream=True, **asked):
+        prompts += [chunk.prompt_token_ids] if "prompt_token_ids" in chunk.model_extra else []
+        for choice in chunk.choices:
+            streamed[choice.index] += (choice.model_extra or {}).get("token_ids", [])
+    assert streamed == [choice.token_ids for choice in chat.choices]
+    assert prompts == [prompt, prompt], "once for each choice"
+
+
+def test_tokens_come_and_go_as_the_package_renderers_wants_them(client, address, model):
+    """POST /inference/v1/generate, as renderers 0.1.12 sends it and reads the answer (client.py)."""
+    ids = [50, 43, 50, 61]
+    body = {"model": "tiny", "token_ids": ids, "cache_salt": "a", "priority": 2, "sampling_params": {
+        "stop_token_ids": [END], "logprobs": 1, "skip_special_tokens": False, "temperature": 0, "max_tokens": 12}}
+    got = client.post(address + "/inference/v1/generate", cast_to=dict, body=body)
+    assert got["request_id"]
+    choice, = got["choices"]
+    drawn = choice["token_ids"]
+    expected = greedy(model, ids, 12)
+    assert drawn == expected[:len(drawn)] and (len(drawn) == 12 or drawn[-1] == END)
+    assert choice["finish_reason"] == ("stop" if drawn[-1] == END else "length")
+    table = logprobs_of(model, ids + drawn)
+    assert len(choice["logprobs"]["content"]) == len(drawn)
+    for i, entry in enumerate(choice["logprobs"]["content"]):
+        assert entry["token"] == f"token_id:{drawn[i]}"
+        assert entry["logprob"] == pytest.approx(table[len(ids) - 1 + i, drawn[i]].item(), abs=1e-4)
+    card, = client.get("/models", cast_to=dict)["data"]
+    assert card["id"] == "tiny" and card["max_model_len"] == 512
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.post(address + "/inference/v1/generate", cast_to=dict, body={"token_ids": [1, 999]})
+    assert "outside the vocabulary" in str(bad.value)
+
+
+def test_vllms_clients_find_the_server(address):
+    """What TRL 1.16 asks a vLLM server before it starts (generation/vllm_client.py)."""
+    def get(path, **headers):
+        with urllib.request.urlopen(urllib.request.Request(address + path, headers=headers)) as answer:
+            return json.load(answer)
+
+    config = get("/server_info?config_format=json", Authorization=f"Bearer {KEY}")["vllm_config"]
+    assert config["model_config"]["logprobs_mode"] == "raw_logprobs"
+    assert config["weight_transfer_config"] is None
+    assert get("/get_world_size", Authorization=f"Bearer {KEY}") == {"world_size": 1}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get("/server_info")
+    assert refused.value.code == 401
 
 
 def test_the_client_sees_openais_errors(client, address):

@@ -137,7 +137,8 @@ TEST_F(Answers, WithoutATokenizerThereAreIdsAndNoText) {
 
 TEST_F(Answers, EventsOfAChat) {
   GenerateRequest request;
-  request.chat = request.stream = request.include_usage = request.logprobs = true;
+  request.dialect = Dialect::kChat;
+  request.stream = request.include_usage = request.logprobs = true;
   Answer made = answer(request, prompts_);
   auto grown = made.grow_event(0, sample("h", FinishReason::kLength));
   ASSERT_TRUE(grown);
@@ -157,6 +158,68 @@ TEST_F(Answers, EventsOfAChat) {
   EXPECT_TRUE(events[3]["choices"].empty());
   EXPECT_EQ(events[3]["usage"]["completion_tokens"], 3);
   EXPECT_EQ(events[4], "[DONE]");
+}
+
+// vLLM's places: with the choice of a completion, with the object of a chat; in streams once.
+TEST_F(Answers, IdsOfPromptAndResponseBesideTheText) {
+  GenerateRequest request;
+  request.max_tokens = 9;
+  request.return_token_ids = true;
+  Answer whole = answer(request, prompts_);
+  ASSERT_TRUE(whole.finish(0, sample("hi", FinishReason::kEos)));
+  json body = json::parse(whole.body());
+  EXPECT_EQ(body["choices"][0]["text"], "hi");
+  EXPECT_EQ(body["choices"][0]["prompt_token_ids"], json({'a', 'b'}));
+  EXPECT_EQ(body["choices"][0]["token_ids"], json({'h', 'i', kEnd}));
+  EXPECT_FALSE(body.contains("prompt_token_ids"));
+  for (const Dialect dialect : {Dialect::kCompletion, Dialect::kChat}) {
+    request.dialect = dialect;
+    request.stream = true;
+    Answer made = answer(request, prompts_);
+    auto grown = made.grow_event(0, sample("\xc3", FinishReason::kLength));
+    auto ended = made.finish_event(0, sample("\xc3\xbc", FinishReason::kEos));
+    ASSERT_TRUE(grown && ended);
+    const auto events = read(*grown + *ended);
+    std::vector<std::int32_t> ids;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const json& place = dialect == Dialect::kChat ? events[i] : events[i]["choices"][0];
+      EXPECT_EQ(place.contains("prompt_token_ids"), i == 0);
+      for (const json& id : events[i]["choices"][0].value("token_ids", json::array()))
+        ids.push_back(id);
+    }
+    EXPECT_EQ(ids, (std::vector<std::int32_t>{0xc3, 0xbc, kEnd}))
+        << "half a character is sent, too";
+  }
+}
+
+TEST_F(Answers, LogprobsMayNameTokensByTheirIds) {
+  GenerateRequest request;
+  request.max_tokens = 9;
+  request.logprobs = request.tokens_as_ids = true;
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, sample("hi", FinishReason::kLength)));
+  const json logprobs = json::parse(made.body())["choices"][0]["logprobs"];
+  EXPECT_EQ(logprobs["tokens"], json({"token_id:104", "token_id:105"}));
+  EXPECT_EQ(logprobs["text_offset"], json({0, 1})) << "in the text, not in the names";
+}
+
+// The whole of what vLLM's clients of /inference/v1/generate read.
+TEST_F(Answers, TokensAlone) {
+  GenerateRequest request;
+  request.dialect = Dialect::kTokens;
+  request.max_tokens = 9;
+  request.logprobs = request.tokens_as_ids = request.return_token_ids = true;
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, sample("h", FinishReason::kEos)));
+  EXPECT_EQ(json::parse(made.body()), json::parse(R"({"request_id":"cmpl-1",
+      "system_fingerprint":"v12","choices":[{"index":0,"token_ids":[104,256],"logprobs":{
+      "refusal":null,"content":[
+      {"token":"token_id:104","logprob":-0.5,"bytes":[116,111,107,101,110,95,105,100,58,49,48,52],
+       "top_logprobs":[]},
+      {"token":"token_id:256","logprob":-1.0,"bytes":[116,111,107,101,110,95,105,100,58,50,53,54],
+       "top_logprobs":[]}]},
+      "finish_reason":"stop","stop_reason":null}],"prompt_token_ids":[97,98],
+      "usage":{"prompt_tokens":2,"completion_tokens":2,"total_tokens":4}})"));
 }
 
 // A character of two tokens comes out whole, in the event of its second one.

@@ -102,6 +102,37 @@ TEST(GenerateRequest, ReadsDialogues) {
   EXPECT_EQ(request.template_variables_json, R"({"enable_thinking":false})");
 }
 
+TEST(GenerateRequest, ReadsWhatIsTrueToTokens) {
+  const GenerateRequest request = completion(
+      R"({"prompt":[5,6],"return_token_ids":true,"return_tokens_as_token_ids":true,
+          "priority":-3,"cache_salt":"a"})");
+  EXPECT_TRUE(request.return_token_ids && request.tokens_as_ids);
+  EXPECT_EQ(request.priority, -3);
+  EXPECT_EQ(request.cache_salt, "a");
+  EXPECT_FALSE(completion(R"({"prompt":"a"})").return_token_ids);
+}
+
+// What the package renderers sends.
+TEST(GenerateRequest, ReadsTokensWithTheirSamplingParams) {
+  const Read read = read_token_generate(
+      R"({"model":"m","token_ids":[1,2],"sampling_params":{"stop_token_ids":[9],"logprobs":1,
+          "skip_special_tokens":false,"temperature":0.5,"max_tokens":7,"n":2,"seed":4},
+          "cache_salt":"x","priority":1})",
+      {});
+  ASSERT_TRUE(std::holds_alternative<GenerateRequest>(read)) << std::get<ApiError>(read).message;
+  const auto& request = std::get<GenerateRequest>(read);
+  EXPECT_EQ(request.dialect, Dialect::kTokens);
+  EXPECT_EQ(request.prompts, std::vector<Prompt>{Ids({1, 2})});
+  EXPECT_EQ(request.sampling.stop_tokens, Ids{9});
+  EXPECT_EQ(request.sampling.temperature, 0.5f);
+  EXPECT_TRUE(request.logprobs && request.sampling.raw_logprobs && request.tokens_as_ids);
+  EXPECT_EQ(request.sampling.top_logprobs, 1);
+  EXPECT_EQ(request.max_tokens, 7);
+  EXPECT_EQ(request.n, 2);
+  EXPECT_EQ(request.seed, 4u);
+  EXPECT_EQ(request.priority, 1);
+}
+
 struct Bad {
   const char* body;
   const char* param;
@@ -168,6 +199,34 @@ TEST(GenerateRequest, RefusesBadCompletionsByName) {
   }
   const Read deep = read_completion(nested(1000), {});
   EXPECT_NE(std::get<ApiError>(deep).message.find("nested"), std::string::npos);
+}
+
+TEST(GenerateRequest, RefusesBadTokensByName) {
+  const Bad table[] = {
+      {"{}", "token_ids", "list of token ids"},
+      {R"({"token_ids":"a"})", "token_ids", "list of token ids"},
+      {R"({"token_ids":[1,-1]})", "token_ids", "no token id"},
+      {R"({"token_ids":[1],"sampling_params":[]})", "sampling_params", "object"},
+      {R"({"token_ids":[1],"sampling_params":{"max_tokens":0}})", "sampling_params.max_tokens",
+       "between"},
+      {R"({"token_ids":[1],"sampling_params":{"logprobs":99}})", "sampling_params.logprobs",
+       "between"},
+      {R"({"token_ids":[1],"sampling_params":{"bad_words":["x"]}})", "sampling_params.bad_words",
+       "not supported"},
+      {R"({"token_ids":[1],"sampling_params":{"temprature":1}})", "sampling_params.temprature",
+       "did you mean 'sampling_params.temperature'?"},
+      {R"({"token_ids":[1],"features":{"a":1}})", "features", "not supported"},
+      {R"({"token_ids":[1],"prompt":"a"})", "prompt", "knows"},
+      {R"({"token_ids":[1],"priority":1.5})", "priority", "whole number"},
+      {R"({"token_ids":[1],"cache_salt":""})", "cache_salt", "not empty"},
+  };
+  for (const Bad& bad : table) {
+    const Read read = read_token_generate(bad.body, {});
+    const auto* error = std::get_if<ApiError>(&read);
+    ASSERT_NE(error, nullptr) << bad.body;
+    EXPECT_EQ(error->param, bad.param) << bad.body << ": " << error->message;
+    EXPECT_NE(error->message.find(bad.says), std::string::npos) << error->message;
+  }
 }
 
 TEST(GenerateRequest, RefusesBadChatsByName) {

@@ -68,7 +68,8 @@ Drawn naive(const std::vector<GroupRequest>& requests, double finish_chance) {
 // pools that a whole one often does not fit into.
 Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = false) {
   core::Rng rng(seed);
-  core::Rng sizes(seed + (1u << 20));
+  core::Rng sizes(seed + (1u << 20)), urgency(seed + (1u << 21));
+  const std::uint64_t priorities = 1 + urgency.next_below(2) * 2;  // 1: all are equal
   const auto blocks =
       static_cast<std::int32_t>(windowed ? 3 + sizes.next_below(14) : 6 + rng.next_below(30));
   const auto running_max = static_cast<std::int32_t>(1 + rng.next_below(12));
@@ -95,6 +96,7 @@ Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = 
       if (blocks_wanted(size, samples, max_new, window) > blocks) continue;
       auto group = make_group(next_id, prompt, samples, max_new);
       group->request.cache_salt = rng.next_below(8) == 0 ? 1 : 0;
+      group->request.priority = static_cast<std::int32_t>(urgency.next_below(priorities));
       submitted.push_back(group->request);
       prompts.remember(next_id++, prompt);
       wanted += samples;

@@ -92,6 +92,54 @@ TEST(Scheduler, PreemptsTheYoungestAndBringsItBack) {
   EXPECT_EQ(scheduler.tables().pool().free_count(), 4);
 }
 
+std::unique_ptr<Group> with_priority(std::unique_ptr<Group> group, std::int32_t priority) {
+  group->request.priority = priority;
+  return group;
+}
+
+TEST(Scheduler, AdmitsByPriorityAndThenInOrder) {
+  Scheduler scheduler(64, 1, 64);
+  ShadowKv kv(scheduler, 64, 64);
+  kv.submit(make_group(1, 8, 1, 3));
+  ASSERT_TRUE(kv.step(0.0));
+  kv.submit(make_group(2, 8, 1, 3));
+  kv.submit(with_priority(make_group(3, 8, 1, 3), -1));
+  kv.submit(with_priority(make_group(4, 8, 1, 3), 7));
+  kv.submit(make_group(5, 8, 1, 3));
+  kv.submit(with_priority(make_group(6, 8, 1, 3), -1));
+  while (kv.step(0.0)) {
+  }
+  std::vector<std::uint64_t> prompts;
+  for (const Event& event : kv.log()) {
+    if (std::get<2>(event) == 0) prompts.push_back(std::get<0>(event));
+  }
+  EXPECT_EQ(prompts, (std::vector<std::uint64_t>{1, 3, 6, 2, 5, 4}));
+}
+
+// As above, but the older group is the less urgent one; then a third that is more urgent than the
+// sample that lost its blocks.
+TEST(Scheduler, PreemptsTheLeastUrgentAndLetsMoreUrgentGroupsGoBeforeIt) {
+  Scheduler scheduler(4, 4, 64);
+  ShadowKv kv(scheduler, 4, 64);
+  kv.submit(with_priority(make_group(1, 16, 1, 40), 2));
+  kv.submit(make_group(2, 8, 1, 40));
+  while (scheduler.preempted() == 0)
+    ASSERT_TRUE(kv.step(0.0));
+  EXPECT_EQ(scheduler.find({1})->at(0).status, SampleStatus::kPreempted);
+  EXPECT_EQ(scheduler.find({2})->at(0).status, SampleStatus::kRunning);
+  const std::size_t before = kv.log().size();
+  kv.submit(with_priority(make_group(3, 8, 1, 4), 1));
+  while (kv.step(0.0)) {
+  }
+  std::vector<std::uint64_t> chunks;  // the groups of all that is not a newest token
+  for (std::size_t i = before; i < kv.log().size(); ++i) {
+    if (std::get<3>(kv.log()[i]) > 1) chunks.push_back(std::get<0>(kv.log()[i]));
+  }
+  EXPECT_EQ(chunks, (std::vector<std::uint64_t>{3, 1}));
+  EXPECT_EQ(kv.finished(), 3);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), 4);
+}
+
 TEST(Scheduler, GivesEveryDecodeRowItsTurnWhenTheBudgetIsSmall) {
   Scheduler scheduler(64, 8, 3);
   ShadowKv kv(scheduler, 64, 3);
