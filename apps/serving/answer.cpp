@@ -3,10 +3,15 @@
 #include "apps/serving/logprob_json.hpp"
 #include "apps/serving/npy_text.hpp"
 #include "apps/serving/sample_text.hpp"
+#include "apps/serving/tools/tool_reader.hpp"
+#include "runtime/store/sha256.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 namespace troupe::app {
 
@@ -47,9 +52,11 @@ Json stop_reason(const SampleText& text,
 
 struct Answer::State {
   SampleText text;
-  std::size_t offset = 0;    // characters of the tokens whose log-probs were sent
-  bool opened = false;       // the first event was sent
-  bool told_prompt = false;  // an event had the prompt's ids, if they are wanted
+  std::optional<ToolReader> reader{};  // none: the response is text alone
+  std::size_t calls = 0;               // that were found in it
+  std::size_t offset = 0;              // characters of the tokens whose log-probs were sent
+  bool opened = false;                 // the first event was sent
+  bool told_prompt = false;            // an event had the prompt's ids, if they are wanted
   std::size_t tokens = 0;
   Json whole{};  // the finished choice, if the answer is not streamed
 };
@@ -66,9 +73,14 @@ Answer::Answer(const ServedModel& model,
       version_(version) {
   const std::size_t count = prompts.size() * static_cast<std::size_t>(request.n);
   states_.reserve(count);
+  // The marks of these formats are special tokens.
+  const bool marks = request.tools && (model.tool_format == ToolFormat::kLlama3 ||
+                                       model.tool_format == ToolFormat::kMistral);
   for (std::size_t i = 0; i < count; ++i) {
-    states_.push_back({SampleText(model.tokenizer, request.sampling, request.skip_special_tokens,
-                                  request.include_stop)});
+    State& state = states_.emplace_back(
+        State{SampleText(model.tokenizer, request.sampling, request.skip_special_tokens && !marks,
+                         request.include_stop)});
+    if (request.tools) state.reader.emplace(model.tool_format, request.tool_names);
   }
 }
 
@@ -127,8 +139,40 @@ Json Answer::logprobs(State& state,
                                                   : json.chat(tokens);
 }
 
+ToolText Answer::split(State& state, const std::string& text, bool at_end) const {
+  if (!state.reader) return {text, {}};
+  ToolText out = state.reader->push(text);
+  if (at_end) {
+    ToolText rest = state.reader->finish();
+    out.content += rest.content;
+    std::move(rest.calls.begin(), rest.calls.end(), std::back_inserter(out.calls));
+  }
+  if (request_.one_call && !out.calls.empty()) out.calls.resize(state.calls > 0 ? 0 : 1);
+  return out;
+}
+
+Json Answer::calls_json(State& state, const std::vector<ToolCall>& calls, bool part) const {
+  const std::string choice = std::to_string(&state - states_.data());
+  Json out = Json::array();
+  for (const ToolCall& call : calls) {
+    const std::size_t index = state.calls++;
+    const std::string digest =
+        store::sha256_text(name_.id + "/" + choice + "/" + std::to_string(index));
+    Json made = Json::object();
+    if (part) made["index"] = index;
+    // Mistral's templates want nine letters and digits.
+    made["id"] = model_.tool_format == ToolFormat::kMistral ? digest.substr(0, 9)
+                                                            : "call_" + digest.substr(0, 24);
+    made["type"] = "function";
+    made["function"] = {{"name", call.name}, {"arguments", call.arguments}};
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
 void Answer::add_end(Json& choice, const State& state, const engine::Sample& sample) const {
-  choice["finish_reason"] = finish_word(sample.finish);
+  const std::string finish = finish_word(sample.finish);
+  choice["finish_reason"] = state.calls > 0 && finish == "stop" ? "tool_calls" : finish;
   choice["stop_reason"] = stop_reason(state.text, sample, request_.sampling);
   if (!request_.sampling.routed_experts) return;
   const auto layers = static_cast<std::size_t>(model_.moe_layers);
@@ -176,7 +220,13 @@ core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& samp
   if (request_.echo) text = prompt_of(state).text + text;
   Json out = {{"index", choice}};
   if (request_.dialect == Dialect::kChat) {
-    out["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
+    const ToolText parts = split(state, text, true);
+    const bool blank = parts.content.find_first_not_of(" \t\r\n") == std::string::npos;
+    out["message"] = {{"role", "assistant"}, {"content", parts.content}, {"refusal", nullptr}};
+    if (!parts.calls.empty()) {
+      if (blank) out["message"]["content"] = nullptr;
+      out["message"]["tool_calls"] = calls_json(state, parts.calls, false);
+    }
   } else if (request_.dialect == Dialect::kCompletion) {
     out["text"] = text;
   }
@@ -198,12 +248,15 @@ std::string Answer::body() const {
   return dump(out);
 }
 
-Json Answer::chunk(std::size_t choice, const std::string& text, Json logprobs, bool first) const {
+Json Answer::chunk(std::size_t choice, const ToolText& parts, Json logprobs, bool first) {
+  const std::string& text = parts.content;
   Json out = {{"index", choice}};
   if (request_.dialect == Dialect::kChat) {
     out["delta"] = Json::object();
     if (first) out["delta"]["role"] = "assistant";
     if (first || !text.empty()) out["delta"]["content"] = text;
+    if (!parts.calls.empty())
+      out["delta"]["tool_calls"] = calls_json(states_[choice], parts.calls, true);
   } else if (request_.dialect == Dialect::kCompletion) {
     out["text"] = text;
   }
@@ -225,9 +278,9 @@ std::string Answer::event(State& state, Json choice) const {
 std::string Answer::opening(std::size_t choice) {
   State& state = states_[choice];
   if (std::exchange(state.opened, true)) return {};
-  if (request_.dialect == Dialect::kChat) return event(state, chunk(choice, "", nullptr, true));
+  if (request_.dialect == Dialect::kChat) return event(state, chunk(choice, {}, nullptr, true));
   if (!request_.echo) return {};
-  return event(state, chunk(choice, prompt_of(state).text, nullptr, false));
+  return event(state, chunk(choice, {prompt_of(state).text, {}}, nullptr, false));
 }
 
 core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::Sample& part) {
@@ -237,8 +290,10 @@ core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::S
   TROUPE_TRY_ASSIGN(text, state.text.go_on(part.tokens));
   state.tokens = state.text.taken();
   note_version(part);
-  if (text.empty() && !request_.logprobs && !shows_ids()) return out;
-  Json grown = chunk(choice, text, logprobs(state, part, 0, false), false);
+  const ToolText parts = split(state, text, false);
+  const bool silent = parts.content.empty() && parts.calls.empty();
+  if (silent && !request_.logprobs && !shows_ids()) return out;
+  Json grown = chunk(choice, parts, logprobs(state, part, 0, false), false);
   add_ids(grown, part.tokens);
   return out + event(state, std::move(grown));
 }
@@ -248,7 +303,8 @@ core::Result<std::string> Answer::finish_event(std::size_t choice, const engine:
   std::string out = opening(choice);
   const std::size_t told = std::min(state.text.taken(), sample.tokens.size());
   TROUPE_TRY_ASSIGN(text, end_text(state, sample));
-  Json last = chunk(choice, text, logprobs(state, sample, told, false), false);
+  const ToolText parts = split(state, text, true);
+  Json last = chunk(choice, parts, logprobs(state, sample, told, false), false);
   if (!request_.scores_only()) add_ids(last, std::span(sample.tokens).subspan(told));
   add_end(last, state, sample);
   return out + event(state, std::move(last));

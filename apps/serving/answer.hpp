@@ -5,6 +5,7 @@
 #pragma once
 
 #include "apps/serving/served_model.hpp"
+#include "apps/serving/tools/tool_reader.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -70,10 +71,16 @@ class Answer {
   void add_prompt_ids(nlohmann::ordered_json& object,
                       nlohmann::ordered_json& choice,
                       const State& state) const;
+  // Text and calls of new text; all of a response's if it is `at_end`.
+  ToolText split(State& state, const std::string& text, bool at_end) const;
+  // `part`: of a stream, whose calls have an index.
+  nlohmann::ordered_json calls_json(State& state,
+                                    const std::vector<ToolCall>& calls,
+                                    bool part) const;
   nlohmann::ordered_json chunk(std::size_t choice,
-                               const std::string& text,
+                               const ToolText& parts,
                                nlohmann::ordered_json logprobs,
-                               bool first) const;
+                               bool first);
   std::string event(State& state, nlohmann::ordered_json choice) const;
   std::string opening(std::size_t choice);
 

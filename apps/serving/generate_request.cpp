@@ -3,6 +3,7 @@
 
 #include "apps/serving/json_fields.hpp"
 #include "apps/serving/sampling_fields.hpp"
+#include "apps/serving/tools/tool_fields.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@
 
 namespace troupe::app {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 namespace {
 
@@ -50,38 +51,19 @@ void read_stream(JsonFields& fields, GenerateRequest& out) {
 // Refuses fields of OpenAI or vLLM that would change the answer and that this server lacks. Values
 // without effect are accepted.
 void refuse_others(JsonFields& fields) {
-  for (const char* name : {"tools",
-                           "functions",
-                           "function_call",
-                           "response_format",
-                           "guided_json",
-                           "guided_regex",
-                           "guided_choice",
-                           "guided_grammar",
-                           "structured_outputs",
-                           "suffix",
-                           "use_beam_search",
-                           "prompt_embeds",
-                           "bad_words",
-                           "audio",
-                           "modalities",
-                           "allowed_token_ids",
-                           "truncate_prompt_tokens",
-                           "prompt_logprobs",
-                           "logits_processors",
-                           "reasoning_effort"}) {
+  for (const char* name :
+       {"functions", "function_call", "response_format", "guided_json", "guided_regex",
+        "guided_choice", "guided_grammar", "structured_outputs", "suffix", "use_beam_search",
+        "prompt_embeds", "bad_words", "audio", "modalities", "allowed_token_ids",
+        "truncate_prompt_tokens", "prompt_logprobs", "logits_processors", "reasoning_effort"}) {
     const json* value = fields.find(name);
     if (value == nullptr || value->empty() || *value == json(false)) continue;
     const bool text_format = std::string_view(name) == "response_format" && value->is_object() &&
                              value->value("type", json()) == json("text");
     if (!text_format) fields.complain(name, "is not supported by this server");
   }
-  const json* choice = fields.find("tool_choice");
-  if (choice != nullptr && *choice != json("none") && *choice != json("auto")) {
-    fields.complain("tool_choice", "is not supported by this server");
-  }
   fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
-                 "prompt_cache_key", "prompt_cache_retention", "parallel_tool_calls", "request_id",
+                 "prompt_cache_key", "prompt_cache_retention", "request_id",
                  "spaces_between_special_tokens"});
 }
 
@@ -156,6 +138,8 @@ std::string read_messages(JsonFields& fields, const json& messages) {
     if (!content) return "";
     json plain = message;
     plain["content"] = std::move(*content);
+    read_calls(fields, name, plain);
+    if (fields.error()) return "";
     out.push_back(std::move(plain));
   }
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -254,6 +238,7 @@ Read read_chat(const std::string& body, const ServeBounds& bounds) {
     } else {
       fields.complain("messages", "is missing");
     }
+    read_tools(fields, out);
     read_template(fields, out);
     out.add_special_tokens = fields.boolean("add_special_tokens", false);
     if (fields.find("max_tokens") != nullptr) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -30,6 +31,10 @@ struct GenerateRequest {
   std::vector<Prompt> prompts;          // of a completion
   std::string messages_json;            // of a chat, content parts joined
   std::string template_variables_json;  // chat_template_kwargs
+  std::string tools_json;               // the tools of a chat, as its template gets them
+  std::set<std::string> tool_names;
+  bool tools = false;     // the response may call them
+  bool one_call = false;  // of several calls the first alone counts (parallel_tool_calls: false)
   bool add_generation_prompt = true;
 
   engine::SamplingParams sampling;         // max_new_tokens is set later, from max_tokens

@@ -12,9 +12,12 @@
 
 namespace troupe::app {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 namespace {
+
+// In one object, whose names are looked for one by one; above what any list's own bound allows.
+constexpr std::size_t kNames_max = 2048;
 
 std::string number_text(double value) {
   char text[40];
@@ -88,8 +91,10 @@ class BodyWatch final : public parse::JsonWatch {
 
 std::variant<json, ApiError> read_object(const std::string& body, const ServeBounds& bounds) {
   BodyWatch watch(bounds);
-  auto value = parse::bounded_json<json>(
-      body, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max), .watch = &watch});
+  auto value =
+      parse::bounded_json<json>(body, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max),
+                                       .watch = &watch,
+                                       .names_max = kNames_max});
   if (watch.error()) return *watch.error();
   if (value && value->is_object()) return std::move(*value);
   return ApiError{.message =

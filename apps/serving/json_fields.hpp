@@ -16,8 +16,8 @@
 namespace troupe::app {
 
 // Parses a body that must be a JSON object, at most kJsonDepth_max deep and within `bounds`.
-std::variant<nlohmann::json, ApiError> read_object(const std::string& body,
-                                                   const ServeBounds& bounds);
+std::variant<nlohmann::ordered_json, ApiError> read_object(const std::string& body,
+                                                           const ServeBounds& bounds);
 
 // Reads the fields of one JSON object, which must outlive the reader. Each read checks type and
 // range, and treats null as absent; `end` refuses fields that were not read. Keeps the first error,
@@ -25,11 +25,11 @@ std::variant<nlohmann::json, ApiError> read_object(const std::string& body,
 class JsonFields {
  public:
   // `where` precedes field names in errors, such as "stream_options.".
-  explicit JsonFields(const nlohmann::json& object, std::string where = "")
+  explicit JsonFields(const nlohmann::ordered_json& object, std::string where = "")
       : object_(object), where_(std::move(where)) {}
 
   // The value of any type; a null pointer if it is absent or JSON null.
-  const nlohmann::json* find(std::string_view name);
+  const nlohmann::ordered_json* find(std::string_view name);
 
   bool boolean(std::string_view name, bool fallback);
   std::int64_t integer(std::string_view name,
@@ -52,7 +52,7 @@ class JsonFields {
   const std::optional<ApiError>& error() const noexcept { return error_; }
 
  private:
-  const nlohmann::json& object_;
+  const nlohmann::ordered_json& object_;
   const std::string where_;
   std::set<std::string, std::less<>> read_;
   std::optional<ApiError> error_;

@@ -7,7 +7,7 @@
 
 namespace troupe::app {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 std::vector<std::int32_t> read_tokens(JsonFields& fields, std::string_view name, const json& list) {
   std::vector<std::int32_t> tokens;

@@ -16,7 +16,7 @@ namespace troupe::app {
 // A list of token ids; complains about anything else in it.
 std::vector<std::int32_t> read_tokens(JsonFields& fields,
                                       std::string_view name,
-                                      const nlohmann::json& list);
+                                      const nlohmann::ordered_json& list);
 
 // temperature, top_p, stop, n, seed, skip_special_tokens, ...; not max_tokens and logprobs, which
 // mean something else in each dialect.
@@ -27,7 +27,7 @@ void read_cache(JsonFields& fields, GenerateRequest& out);
 
 // The object `sampling_params` of /inference/v1/generate, with the names of vLLM's SamplingParams.
 void read_sampling_params(JsonFields& fields,
-                          const nlohmann::json& params,
+                          const nlohmann::ordered_json& params,
                           const ServeBounds& bounds,
                           GenerateRequest& out);
 

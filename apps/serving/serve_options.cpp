@@ -26,6 +26,9 @@ std::vector<Flag> ServeOptions::flags() {
       {"--served-model-name", &names,
        "name in the API (default: the folder's, or org/name); may be repeated"},
       {"--chat-template", &chat_template, "a Jinja file instead of the model's own"},
+      {"--tool-call-parser", &tool_parser,
+       "how the model writes calls of tools: hermes, llama3_json, mistral or json (default: as its "
+       "chat template shows)"},
       {"--max-model-len", &context, "longest prompt and response; 0 = the model's", false, 0, 1e9},
       {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
       {"--max-num-batched-tokens", &step_tokens, "tokens of one step", false, 1, 1e6},
@@ -73,6 +76,10 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
   if (prefix_cache && no_prefix_cache) {
     return fail(ErrorCode::kConfig,
                 "--enable-prefix-caching and --no-enable-prefix-caching exclude each other");
+  }
+  if (!tool_parser.empty() && !tool_format_of(tool_parser)) {
+    return fail(ErrorCode::kConfig, "--tool-call-parser " + tool_parser +
+                                        " is not known; use hermes, llama3_json, mistral or json");
   }
   if (context > spec.context) {
     return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +
@@ -167,14 +174,16 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   made.experts_per_token = spec.moe.experts_per_token;
   made.created_s = static_cast<std::int64_t>(std::time(nullptr));
   if (made.tokenizer) made.token_bytes_max = longest_token_bytes(*made.tokenizer);
-  if (chat_template.empty()) return made;
-  std::ifstream in(chat_template);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) return fail(ErrorCode::kConfig, "--chat-template: cannot read " + chat_template);
-  TROUPE_TRY_ASSIGN(
-      parsed, text::ChatTemplate::parse(text.str(), made.tokenizer->special(), chat_template));
-  made.chat = std::move(parsed);
+  if (!chat_template.empty()) {
+    std::ifstream in(chat_template);
+    std::ostringstream text;
+    text << in.rdbuf();
+    if (!in) return fail(ErrorCode::kConfig, "--chat-template: cannot read " + chat_template);
+    TROUPE_TRY_SET(made.chat,
+                   text::ChatTemplate::parse(text.str(), made.tokenizer->special(), chat_template));
+  }
+  if (made.chat) made.tool_format = tool_format_of_template(made.chat->source());
+  if (const auto given = tool_format_of(tool_parser)) made.tool_format = *given;
   return made;
 }
 

@@ -43,6 +43,7 @@ std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
 
 std::variant<Tokens, ApiError> encode_chat(const ServedModel& model,
                                            const std::string& messages_json,
+                                           const std::string& tools_json,
                                            const std::string& variables_json,
                                            bool add_generation_prompt,
                                            bool add_special) {
@@ -54,6 +55,7 @@ std::variant<Tokens, ApiError> encode_chat(const ServedModel& model,
   text::RenderOptions options;
   options.now_unix_s = static_cast<std::int64_t>(std::time(nullptr));
   options.add_generation_prompt = add_generation_prompt;
+  options.tools_json = tools_json;
   options.variables_json = variables_json;
   auto rendered = model.chat->render_json(messages_json, options);
   if (!rendered) return bad("messages", rendered.error().message);
@@ -114,8 +116,9 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
   }
   Encoded out;
   if (request.dialect == Dialect::kChat) {
-    auto tokens = encode_chat(model, request.messages_json, request.template_variables_json,
-                              request.add_generation_prompt, request.add_special_tokens);
+    auto tokens = encode_chat(model, request.messages_json, request.tools_json,
+                              request.template_variables_json, request.add_generation_prompt,
+                              request.add_special_tokens);
     if (auto* error = std::get_if<ApiError>(&tokens)) return *error;
     out.prompts.push_back({std::move(std::get<Tokens>(tokens)), ""});
   }
@@ -148,7 +151,7 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
 std::variant<std::vector<std::int32_t>, ApiError> encode_tokenize(const ServedModel& model,
                                                                   const TokenizeRequest& request) {
   if (request.prompt) return encode_text(model, *request.prompt, request.add_special_tokens);
-  return encode_chat(model, request.messages_json, "", request.add_generation_prompt,
+  return encode_chat(model, request.messages_json, "", "", request.add_generation_prompt,
                      request.add_special_tokens);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "apps/serving/generate_request.hpp"
+#include "apps/serving/tools/tool_format.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
@@ -19,7 +20,8 @@ struct ServedModel {
   std::string root{};                          // --model as given
   std::optional<text::Tokenizer> tokenizer{};  // none: the server takes and returns token ids
   std::optional<text::ChatTemplate> chat{};
-  std::string no_chat{};           // why there is no template
+  std::string no_chat{};  // why there is no template
+  ToolFormat tool_format = ToolFormat::kJson;
   std::int64_t context = 0;        // tokens of prompt and response
   std::int64_t positions_max = 0;  // how many tokens fit into the KV blocks
   std::int64_t vocab = 0;

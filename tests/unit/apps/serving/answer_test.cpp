@@ -160,6 +160,70 @@ TEST_F(Answers, EventsOfAChat) {
   EXPECT_EQ(events[4], "[DONE]");
 }
 
+constexpr const char* kCall =
+    "So:<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":1}}</tool_call>";
+
+TEST_F(Answers, CallsOfTools) {
+  model_->tool_format = ToolFormat::kHermes;
+  GenerateRequest request;
+  request.dialect = Dialect::kChat;
+  request.tools = true;
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, sample(kCall, FinishReason::kEos)));
+  const json choice = json::parse(made.body())["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "tool_calls");
+  EXPECT_EQ(choice["message"]["content"], "So:");
+  const json call = choice["message"]["tool_calls"][0];
+  EXPECT_EQ(call["type"], "function");
+  EXPECT_EQ(call["function"], (json{{"name", "add"}, {"arguments", "{\"a\":1}"}}));
+  EXPECT_EQ(call["id"].get<std::string>().size(), 29u);
+  EXPECT_FALSE(call.contains("index"));
+
+  Answer cut = answer(request, prompts_);
+  ASSERT_TRUE(cut.finish(0, sample(std::string(kCall).substr(0, 30), FinishReason::kLength)));
+  const json part = json::parse(cut.body())["choices"][0];
+  EXPECT_EQ(part["finish_reason"], "length");
+  EXPECT_EQ(part["message"]["content"], std::string(kCall).substr(0, 30)) << "nothing is lost";
+
+  request.tools = false;
+  Answer text = answer(request, prompts_);
+  ASSERT_TRUE(text.finish(0, sample(kCall, FinishReason::kEos)));
+  EXPECT_EQ(json::parse(text.body())["choices"][0]["message"]["content"], kCall);
+}
+
+TEST_F(Answers, CallsInEvents) {
+  model_->tool_format = ToolFormat::kHermes;
+  GenerateRequest request;
+  request.dialect = Dialect::kChat;
+  request.tools = request.stream = true;
+  for (const bool one : {false, true}) {
+    request.one_call = one;
+    Answer made = answer(request, prompts_);
+    const std::string whole = std::string(kCall) + std::string(kCall).substr(3) + " ";
+    std::string events;
+    for (const char c : whole)
+      events += *made.grow_event(0, sample(std::string(1, c), FinishReason::kLength));
+    events += *made.finish_event(0, sample(whole, FinishReason::kEos));
+    std::string content, finish;
+    std::vector<json> calls;
+    for (const json& event : read(events)) {
+      const json& choice = event["choices"][0];
+      content += choice["delta"].value("content", "");
+      for (const json& call : choice["delta"].value("tool_calls", json::array()))
+        calls.push_back(call);
+      if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
+    }
+    EXPECT_EQ(content, "So:");
+    EXPECT_EQ(finish, "tool_calls");
+    ASSERT_EQ(calls.size(), one ? 1u : 2u);
+    EXPECT_EQ(calls[0]["index"], 0);
+    EXPECT_EQ(calls[0]["function"]["arguments"], "{\"a\":1}");
+    if (one) continue;
+    EXPECT_EQ(calls[1]["index"], 1);
+    EXPECT_NE(calls[0]["id"], calls[1]["id"]);
+  }
+}
+
 // vLLM's places: with the choice of a completion, with the object of a chat; in streams once.
 TEST_F(Answers, IdsOfPromptAndResponseBesideTheText) {
   GenerateRequest request;

@@ -94,7 +94,8 @@ TEST(GenerateRequest, ReadsDialogues) {
           "max_tokens":5,"max_completion_tokens":7,"logprobs":true,"top_logprobs":2,
           "chat_template_kwargs":{"enable_thinking":false},"n":2})");
   EXPECT_EQ(request.messages_json,
-            R"([{"content":"s","role":"system"},{"content":"ab","role":"user"}])");
+            R"([{"role":"system","content":"s"},{"role":"user","content":"ab"}])")
+      << "names keep their order, which a template may show";
   EXPECT_EQ(request.max_tokens, 7);
   EXPECT_EQ(request.n, 2);
   EXPECT_TRUE(request.logprobs && request.sampling.raw_logprobs);
@@ -110,6 +111,26 @@ TEST(GenerateRequest, ReadsWhatIsTrueToTokens) {
   EXPECT_EQ(request.priority, -3);
   EXPECT_EQ(request.cache_salt, "a");
   EXPECT_FALSE(completion(R"({"prompt":"a"})").return_token_ids);
+}
+
+TEST(GenerateRequest, ReadsToolsAndTheirCalls) {
+  const std::string tools =
+      R"([{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}])";
+  const std::string dialogue =
+      R"({"messages":[{"role":"user","content":"1+1?"},{"role":"assistant","content":null,"tool_calls":[
+          {"id":"c","type":"function","function":{"name":"add","arguments":"{\"b\": 1, \"a\": 1}"}}]},
+          {"role":"tool","tool_call_id":"c","content":"2"}],"tools":)" +
+      tools;
+  const GenerateRequest request = chat(dialogue + R"(,"parallel_tool_calls":false})");
+  EXPECT_TRUE(request.tools && request.one_call);
+  EXPECT_EQ(request.tools_json, tools);
+  EXPECT_EQ(request.tool_names, std::set<std::string>{"add"});
+  EXPECT_NE(request.messages_json.find(R"("arguments":{"b":1,"a":1})"), std::string::npos)
+      << request.messages_json;
+  const GenerateRequest none = chat(dialogue + R"(,"tool_choice":"none"})");
+  EXPECT_FALSE(none.tools);
+  EXPECT_EQ(none.tools_json, "") << "the model is not told of them";
+  EXPECT_FALSE(chat(R"({"messages":[{"role":"user","content":"a"}],"tools":[]})").tools);
 }
 
 // What the package renderers sends.
@@ -250,8 +271,29 @@ TEST(GenerateRequest, RefusesBadChatsByName) {
        "text"},
       {R"({"messages":[{"role":"user","content":"a"}],"top_logprobs":2})", "top_logprobs",
        "logprobs"},
-      {R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})", "tools",
-       "not supported"},
+      {R"({"messages":[{"role":"user","content":"a"}],"tools":{}})", "tools", "a list"},
+      {R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})", "tools[0]",
+       "a function"},
+      {R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"web_search"}]})",
+       "tools[0]", "\"type\": \"function\""},
+      {R"({"messages":[{"role":"user","content":"a"}],
+          "tools":[{"type":"function","function":{"name":""}}]})",
+       "tools[0].function.name", "not empty"},
+      {R"({"messages":[{"role":"user","content":"a"}],
+          "tools":[{"type":"function","function":{"name":"f","parameters":[]}}]})",
+       "tools[0].function.parameters", "an object"},
+      {R"({"messages":[{"role":"user","content":"a"}],
+          "tools":[{"type":"function","function":{"name":"f"}},
+                   {"type":"function","function":{"name":"f"}}]})",
+       "tools", "two tools of the name 'f'"},
+      {R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"required"})", "tool_choice",
+       "forces no call"},
+      {R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"any"})", "tool_choice",
+       "\"auto\" or \"none\""},
+      {R"({"messages":[{"role":"assistant","tool_calls":[{}]}]})", "messages[0].tool_calls[0]",
+       "a function that has a name"},
+      {R"({"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"["}}]}]})",
+       "messages[0].tool_calls[0].function.arguments", "JSON object"},
       {R"({"messages":[{"role":"user","content":"a"}],"chat_template":"x"})", "chat_template",
        "server's"},
       {R"({"messages":[{"role":"user","content":"a"}],"chat_template_kwargs":{"messages":[]}})",
@@ -269,13 +311,14 @@ TEST(GenerateRequest, RefusesBadChatsByName) {
 }
 
 TEST(GenerateRequest, AnswersThatCallToolsNeedNoContentAndEveryRoleIsTaken) {
-  EXPECT_EQ(chat(R"({"messages":[{"role":"developer","content":"d"},{"role":"user","content":""},
-                    {"role":"assistant","content":null,"tool_calls":[{"id":"1"}]},
+  EXPECT_EQ(
+      chat(R"({"messages":[{"role":"developer","content":"d"},{"role":"user","content":""},
+                    {"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f"}}]},
                     {"role":"tool","content":"t","tool_call_id":"1"}]})")
-                .messages_json,
-            R"([{"content":"d","role":"developer"},{"content":"","role":"user"},)"
-            R"({"content":"","role":"assistant","tool_calls":[{"id":"1"}]},)"
-            R"({"content":"t","role":"tool","tool_call_id":"1"}])");
+          .messages_json,
+      R"([{"role":"developer","content":"d"},{"role":"user","content":""},)"
+      R"({"role":"assistant","content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":{}}}]},)"
+      R"({"role":"tool","content":"t","tool_call_id":"1"}])");
 }
 
 std::string list_of(std::size_t count, const std::string& one) {
