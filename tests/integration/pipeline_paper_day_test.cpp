@@ -8,10 +8,9 @@ class PaperPipeline : public PipelineRecipes {};
 // The whole of it, with two seeds: searched once, equal steps for equal seconds, two rounds.
 TEST_F(PaperPipeline, RunsFromEndToEnd) {
   const Ended ended =
-      run("paper.yaml",
-          {"model=" + arithmetic_model("2", "question"), "seeds=1,2", "held_out=120", "valid=120",
-           "sft_rows=64", "asked=400", "samples=8", "sft_epochs=1", "rm_epochs=2",
-           "search_updates=3", "search_steps=2", "budget_s=1", "eval_samples=2"});
+      run("paper.yaml", {"shape=tiny", "seeds=1,2", "held_out=120", "valid=120", "sft_epochs=4",
+                         "sft_lr=1e-2", "asked=400", "samples=8", "rm_epochs=1", "rm2_epochs=1",
+                         "search_updates=3", "search_steps=2", "budget_s=5", "eval_samples=2"});
   ASSERT_EQ(ended.status, 0) << ended.text;
   const auto summary = files_.summary();
   EXPECT_EQ(summary["searches"].size(), 2u) << "searched on the first seed alone";
