@@ -75,6 +75,12 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                       "train.batch_size: kto compares each answer with those of other rows of its "
                       "step; give at least 2");
   }
+  if (config.method == config::kKto && config.data.rows_together > 1) {
+    return core::fail(
+        ErrorCode::kConfig,
+        "data.rows_together: kto compares each answer with that of the next row of its "
+        "step, which should be of another prompt; leave it at 1");
+  }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));

@@ -215,6 +215,10 @@ TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
   EXPECT_NE(refusal(sft, R"({"input": "a", "output": "b"})", 2, {"--data.probs", "0.5,0.5"})
                 .find("data.probs: 2 share(s) for 1 file(s)"),
             std::string::npos);
+  EXPECT_NE(refusal(kto, R"({"input": "a", "output": "b", "label": true})", 2,
+                    {"--data.rows_together", "4"})
+                .find("data.rows_together: kto compares each answer with that of the next row"),
+            std::string::npos);
   EXPECT_NE(refusal(sft, R"({"input": "a", "output": "bbbbbbbbbb"})", 4, {"--data.max_len", "5"})
                 .find("more than --data.max_len 5"),
             std::string::npos);
