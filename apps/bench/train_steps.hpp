@@ -65,10 +65,10 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
                                        core::TeamRunner& team);
 
 // Times steps of learn::SupervisedTrainer over random sequences (sft) or pairs (dpo, rm): of each
-// prompt's `samples` answers the first against every other. Every
-// step takes new rows, because the trainer caches the reference's log-probs of a row and each step
-// must include that cost. `tokens` counts all sequences and answers, and a prompt once for each
-// answer, as trainers that do not share prompts do.
+// prompt's `samples` answers the first against every other. Every step takes new rows, because the
+// trainer caches the reference's log-probs of a row and each step must include that cost. `tokens`
+// counts all sequences and answers, and a prompt once for each answer, as trainers that do not
+// share prompts do.
 core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner& team);
 
 }  // namespace troupe::app

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -73,9 +72,7 @@ Answer::Answer(const ServedModel& model,
       version_(version) {
   const std::size_t count = prompts.size() * static_cast<std::size_t>(request.n);
   states_.reserve(count);
-  // The marks of these formats are special tokens.
-  const bool marks = request.tools && (model.tool_format == ToolFormat::kLlama3 ||
-                                       model.tool_format == ToolFormat::kMistral);
+  const bool marks = request.tools && marks_are_special(model.tool_format);
   for (std::size_t i = 0; i < count; ++i) {
     State& state = states_.emplace_back(
         State{SampleText(model.tokenizer, request.sampling, request.skip_special_tokens && !marks,
@@ -141,12 +138,7 @@ Json Answer::logprobs(State& state,
 
 ToolText Answer::split(State& state, const std::string& text, bool at_end) const {
   if (!state.reader) return {text, {}};
-  ToolText out = state.reader->push(text);
-  if (at_end) {
-    ToolText rest = state.reader->finish();
-    out.content += rest.content;
-    std::move(rest.calls.begin(), rest.calls.end(), std::back_inserter(out.calls));
-  }
+  ToolText out = at_end ? state.reader->finish(text) : state.reader->push(text);
   if (request_.one_call && !out.calls.empty()) out.calls.resize(state.calls > 0 ? 0 : 1);
   return out;
 }

@@ -276,11 +276,7 @@ Read read_token_generate(const std::string& body, const ServeBounds& bounds) {
     }
     read_cache(fields, out);
     read_stream(fields, out);
-    for (const char* name : {"features", "content_parts", "kv_transfer_params"}) {
-      const json* value = fields.find(name);
-      if (value != nullptr && !value->empty())
-        fields.complain(name, "is not supported by this server");
-    }
+    fields.unsupported({"features", "content_parts", "kv_transfer_params"});
   });
 }
 

@@ -162,6 +162,13 @@ void JsonFields::ignore(std::initializer_list<std::string_view> names) {
     read_.emplace(name);
 }
 
+void JsonFields::unsupported(std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const json* value = find(name);
+    if (value != nullptr && !value->empty()) complain(name, "is not supported by this server");
+  }
+}
+
 void JsonFields::complain(std::string_view name, const std::string& why) {
   if (error_) return;
   const std::string whole = where_ + std::string(name);

@@ -42,6 +42,9 @@ class JsonFields {
   // Accepts these fields without reading them: they have no effect here.
   void ignore(std::initializer_list<std::string_view> names);
 
+  // Complains about those of these fields that hold something.
+  void unsupported(std::initializer_list<std::string_view> names);
+
   // Sets the error "'name' why", unless there is one.
   void complain(std::string_view name, const std::string& why);
   void take_over(const JsonFields& inner);  // takes the error of `inner`, unless there is one

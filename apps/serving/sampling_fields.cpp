@@ -121,12 +121,8 @@ void read_sampling_params(JsonFields& fields,
     out.sampling.top_logprobs =
         static_cast<std::int32_t>(inner.integer("logprobs", 0, 0, bounds.logprobs_max));
   }
-  for (const char* name : {"bad_words", "allowed_token_ids", "structured_outputs", "extra_args",
-                           "prompt_logprobs", "truncate_prompt_tokens", "logits_processors"}) {
-    const json* value = inner.find(name);
-    if (value != nullptr && !value->empty())
-      inner.complain(name, "is not supported by this server");
-  }
+  inner.unsupported({"bad_words", "allowed_token_ids", "structured_outputs", "extra_args",
+                     "prompt_logprobs", "truncate_prompt_tokens", "logits_processors"});
   inner.ignore({"detokenize", "spaces_between_special_tokens", "output_kind", "flat_logprobs"});
   inner.end();
   fields.take_over(inner);

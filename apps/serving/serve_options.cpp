@@ -27,8 +27,8 @@ std::vector<Flag> ServeOptions::flags() {
        "name in the API (default: the folder's, or org/name); may be repeated"},
       {"--chat-template", &chat_template, "a Jinja file instead of the model's own"},
       {"--tool-call-parser", &tool_parser,
-       "how the model writes calls of tools: hermes, llama3_json, mistral or json (default: as its "
-       "chat template shows)"},
+       std::string("how the model writes calls of tools: ") + kToolFormat_names +
+           " (default: as its chat template shows)"},
       {"--max-model-len", &context, "longest prompt and response; 0 = the model's", false, 0, 1e9},
       {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
       {"--max-num-batched-tokens", &step_tokens, "tokens of one step", false, 1, 1e6},
@@ -78,8 +78,8 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
                 "--enable-prefix-caching and --no-enable-prefix-caching exclude each other");
   }
   if (!tool_parser.empty() && !tool_format_of(tool_parser)) {
-    return fail(ErrorCode::kConfig, "--tool-call-parser " + tool_parser +
-                                        " is not known; use hermes, llama3_json, mistral or json");
+    return fail(ErrorCode::kConfig,
+                "--tool-call-parser " + tool_parser + " is not known; use " + kToolFormat_names);
   }
   if (context > spec.context) {
     return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +

@@ -30,6 +30,10 @@ KEY = "sesame"
 TEMPLATE = ("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
             "{% if add_generation_prompt %}assistant: {% endif %}")
 
+SHAPE = dict(vocab_size=257, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=512, eos_token_id=END, bos_token_id=None,
+             pad_token_id=END, tie_word_embeddings=False)
+
 
 @contextlib.contextmanager
 def serve(folder, *flags):
@@ -51,10 +55,7 @@ def serve(folder, *flags):
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("serve") / "tiny"
     torch.manual_seed(3)
-    config = LlamaConfig(vocab_size=257, hidden_size=64, intermediate_size=160, num_hidden_layers=2,
-                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=512,
-                         eos_token_id=END, bos_token_id=None, pad_token_id=END, tie_word_embeddings=False)
-    model = LlamaForCausalLM(config)
+    model = LlamaForCausalLM(LlamaConfig(**SHAPE))
     with torch.no_grad():
         for weight in model.parameters():
             if weight.dim() > 1:

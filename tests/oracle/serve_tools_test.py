@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from serve_test import PATIENCE_S, serve
+from serve_test import PATIENCE_S, SHAPE, serve
 from supervised_test import END, byte_tokenizer
 
 TEMPLATE = ("{% if tools %}tools: {{ tools | tojson }}\n{% endif %}{% for m in messages %}{{ m['role'] }}: "
@@ -30,10 +30,7 @@ def folder(tmp_path_factory):
     """A model that answers QUESTION with SAID, whatever is drawn."""
     path = tmp_path_factory.mktemp("serve_tools") / "tiny"
     torch.manual_seed(3)
-    config = LlamaConfig(vocab_size=257, hidden_size=64, intermediate_size=128, num_hidden_layers=1,
-                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=1024,
-                         eos_token_id=END, bos_token_id=None, pad_token_id=END, tie_word_embeddings=False)
-    model = LlamaForCausalLM(config)
+    model = LlamaForCausalLM(LlamaConfig(**{**SHAPE, "num_hidden_layers": 1, "max_position_embeddings": 1024}))
     model.save_pretrained(path)
     byte_tokenizer(path)
     (path / "chat_template.jinja").write_text(TEMPLATE)
@@ -41,10 +38,10 @@ def folder(tmp_path_factory):
     ids = torch.tensor([prompt + list(SAID.encode()) + [END]])
     labels = ids.clone()
     labels[0, :len(prompt)] = -100
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(200):
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(2000):  # some 500 are enough
         loss = model(input_ids=ids, labels=labels).loss
-        if loss.item() < 1e-5:
+        if loss.item() < 5e-4:
             break
         optimizer.zero_grad()
         loss.backward()

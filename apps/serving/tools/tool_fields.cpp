@@ -1,7 +1,6 @@
 #include "apps/serving/tools/tool_fields.hpp"
 
-#include "runtime/parse/bounded_json.hpp"
-#include "runtime/parse/limits.hpp"
+#include "apps/serving/tools/tool_arguments.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -86,15 +85,11 @@ void read_calls(JsonFields& fields, const std::string& where, json& message) {
     }
     json& arguments = call["function"]["arguments"];
     if (arguments.is_null()) arguments = json::object();
-    if (arguments.is_string()) {
-      auto inner =
-          parse::bounded_json<json>(arguments.get_ref<const std::string&>(),
-                                    {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max)});
-      if (inner) arguments = std::move(*inner);
-    }
-    if (!arguments.is_object()) {
+    auto inner = arguments_of(arguments);
+    if (!inner) {
       return fields.complain(name + ".function.arguments", "must be the text of a JSON object");
     }
+    arguments = std::move(*inner);
   }
 }
 

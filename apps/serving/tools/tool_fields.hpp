@@ -1,5 +1,5 @@
 // Reads what a chat says of tools, and makes the messages that a template gets of it. Names are
-// OpenAI's. Errors go to the JsonFields that were given. Bound: kTools_max.
+// OpenAI's. Errors go to the JsonFields that were given, whose bounds are those of the lists.
 #pragma once
 
 #include "apps/serving/generate_request.hpp"

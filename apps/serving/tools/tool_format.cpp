@@ -9,6 +9,10 @@ std::optional<ToolFormat> tool_format_of(std::string_view name) {
   return std::nullopt;
 }
 
+bool marks_are_special(ToolFormat format) {
+  return format == ToolFormat::kLlama3 || format == ToolFormat::kMistral;
+}
+
 ToolFormat tool_format_of_template(std::string_view source) {
   const auto has = [source](std::string_view part) { return source.find(part) != source.npos; };
   if (has("<tool_call>")) return ToolFormat::kHermes;

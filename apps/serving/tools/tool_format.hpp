@@ -3,7 +3,6 @@
 
 #include <array>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace troupe::app {
@@ -27,7 +26,12 @@ inline constexpr std::array kToolFormats = {
     ToolFormatName{ToolFormat::kJson, "json"},
 };
 
+inline constexpr const char* kToolFormat_names = "hermes, llama3_json, mistral or json";
+
 std::optional<ToolFormat> tool_format_of(std::string_view name);
+
+// Whether the marks around calls are special tokens, which texts leave out.
+bool marks_are_special(ToolFormat format);
 
 // What a chat template's source shows of the format in which it writes calls; kJson if nothing.
 ToolFormat tool_format_of_template(std::string_view source);

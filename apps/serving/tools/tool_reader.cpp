@@ -1,6 +1,7 @@
 #include "apps/serving/tools/tool_reader.hpp"
 
 #include "apps/serving/limits.hpp"
+#include "apps/serving/tools/tool_arguments.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
 
@@ -29,13 +30,6 @@ std::size_t begun(std::string_view text, std::string_view mark) {
   return 0;
 }
 
-std::optional<Json> parsed(std::string_view text) {
-  auto value = parse::bounded_json<Json>(
-      text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max)});
-  if (!value) return std::nullopt;
-  return std::move(*value);
-}
-
 std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -48,10 +42,7 @@ std::optional<ToolCall> call_of(const Json& object) {
   for (const char* key : {"arguments", "parameters"}) {
     if (!object.contains(key)) continue;
     const Json& given = object[key];
-    const std::optional<Json> inner = given.is_string()
-                                          ? parsed(given.get_ref<const std::string&>())
-                                          : std::optional<Json>(given);
-    if (!inner || !inner->is_object()) return std::nullopt;
+    if (!arguments_of(given)) return std::nullopt;
     call.arguments = given.is_string() ? given.get<std::string>() : dump(given);
     break;
   }
@@ -68,7 +59,8 @@ ToolText ToolReader::push(std::string_view text) {
   return std::exchange(out_, {});
 }
 
-ToolText ToolReader::finish() {
+ToolText ToolReader::finish(std::string_view last) {
+  held_ += last;
   while (step(true)) {
   }
   return std::exchange(out_, {});
@@ -225,7 +217,8 @@ bool ToolReader::close(bool at_end) {
 }
 
 bool ToolReader::add_calls(std::string_view text) {
-  const std::optional<Json> value = parsed(text);
+  const auto value = parse::bounded_json<Json>(
+      text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max)});
   if (!value) return false;
   std::vector<ToolCall> calls;
   if (!name_.empty()) {

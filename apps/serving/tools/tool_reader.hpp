@@ -34,7 +34,7 @@ class ToolReader {
       : format_(format), names_(std::move(names)) {}
 
   ToolText push(std::string_view text);
-  ToolText finish();  // the rest; no text follows
+  ToolText finish(std::string_view last = {});  // the rest; no text follows
 
  private:
   // Within text, behind a mark that opens a call, within the JSON of one, or where the mark that

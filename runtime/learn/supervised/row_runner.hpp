@@ -80,7 +80,7 @@ class RowRunner {
         TROUPE_TRY_ASSIGN(teacher, teacher_.run(rows));
         const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false,
                                            teacher ? &*teacher : nullptr);
-        const auto slots = at::from_blob(slots_.data(), {std::ssize(slots_)}, at::kLong).clone();
+        const at::Tensor slots = index_of(slots_);
         const auto by_slot = [&](const at::Tensor& tokens) {
           return at::zeros({answers_.answers}, at::kDouble)
               .index_add(0, slots, tokens.to(at::kDouble));
@@ -89,8 +89,7 @@ class RowRunner {
         if (teacher) divergences = by_slot(out.divergences);
       }
       const auto of = [](const at::Tensor& answers, std::vector<std::int64_t>& places) {
-        return answers.index_select(
-            0, at::from_blob(places.data(), {std::ssize(places)}, at::kLong).clone());
+        return answers.index_select(0, index_of(places));
       };
       at::Tensor second, divergence;
       if (settings_.method->pairs()) second = of(values, answers_.second);
@@ -149,6 +148,10 @@ class RowRunner {
   }
 
  private:
+  static at::Tensor index_of(std::vector<std::int64_t>& places) {
+    return at::from_blob(places.data(), {std::ssize(places)}, at::kLong).clone();
+  }
+
   // The values of the rows whose answers have the values `answers`.
   RowValues by_row(const RowValues& answers) const {
     const auto of = [](const std::vector<double>& from, const std::vector<std::int64_t>& places) {

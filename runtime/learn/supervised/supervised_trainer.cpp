@@ -76,9 +76,10 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
     std::vector<double> costs;
     for (const auto& micro : micro_batches)
       costs.push_back(static_cast<double>(cost_of(picked(rows, micro))));
+    const double all_costs = sum_of(costs);
     std::vector<StepPart> parts;
     for (const double cost : costs)
-      parts.push_back({cost / sum_of(costs)});
+      parts.push_back({cost / all_costs});
     const auto accumulate = [&](const model::PackedWeights& weights) -> Result<double> {
       const auto run_part = [&](std::size_t part) -> Result<SupervisedFigures> {
         const auto& micro = micro_batches[part];

@@ -160,6 +160,14 @@ struct Bad {
   const char* says;
 };
 
+void expect_refusal(const Bad& bad, const Read& read) {
+  const auto* error = std::get_if<ApiError>(&read);
+  ASSERT_NE(error, nullptr) << bad.body;
+  EXPECT_EQ(error->status, 400) << bad.body;
+  EXPECT_EQ(error->param, bad.param) << bad.body << ": " << error->message;
+  EXPECT_NE(error->message.find(bad.says), std::string::npos) << error->message;
+}
+
 std::string nested(int depth) {
   return R"({"prompt":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
 }
@@ -210,14 +218,8 @@ TEST(GenerateRequest, RefusesBadCompletionsByName) {
       {R"({"prompt":"a","seed":"1"})", "seed", "whole number"},
       {R"({"prompt":"a","echo":true,"logprobs":1,"n":2})", "n", "not supported"},
   };
-  for (const Bad& bad : table) {
-    const Read read = read_completion(bad.body, {});
-    const auto* error = std::get_if<ApiError>(&read);
-    ASSERT_NE(error, nullptr) << bad.body;
-    EXPECT_EQ(error->status, 400) << bad.body;
-    EXPECT_EQ(error->param, bad.param) << bad.body << ": " << error->message;
-    EXPECT_NE(error->message.find(bad.says), std::string::npos) << error->message;
-  }
+  for (const Bad& bad : table)
+    expect_refusal(bad, read_completion(bad.body, {}));
   const Read deep = read_completion(nested(1000), {});
   EXPECT_NE(std::get<ApiError>(deep).message.find("nested"), std::string::npos);
 }
@@ -241,13 +243,8 @@ TEST(GenerateRequest, RefusesBadTokensByName) {
       {R"({"token_ids":[1],"priority":1.5})", "priority", "whole number"},
       {R"({"token_ids":[1],"cache_salt":""})", "cache_salt", "not empty"},
   };
-  for (const Bad& bad : table) {
-    const Read read = read_token_generate(bad.body, {});
-    const auto* error = std::get_if<ApiError>(&read);
-    ASSERT_NE(error, nullptr) << bad.body;
-    EXPECT_EQ(error->param, bad.param) << bad.body << ": " << error->message;
-    EXPECT_NE(error->message.find(bad.says), std::string::npos) << error->message;
-  }
+  for (const Bad& bad : table)
+    expect_refusal(bad, read_token_generate(bad.body, {}));
 }
 
 TEST(GenerateRequest, RefusesBadChatsByName) {
@@ -301,13 +298,8 @@ TEST(GenerateRequest, RefusesBadChatsByName) {
       {R"({"messages":[{"role":"user","content":"a"}],"max_tokens":0})", "max_tokens", "between"},
       {R"({"messages":[{"role":"user","content":"a"}],"prompt":"a"})", "prompt", "no field"},
   };
-  for (const Bad& bad : table) {
-    const Read read = read_chat(bad.body, {});
-    const auto* error = std::get_if<ApiError>(&read);
-    ASSERT_NE(error, nullptr) << bad.body;
-    EXPECT_EQ(error->param, bad.param) << bad.body << ": " << error->message;
-    EXPECT_NE(error->message.find(bad.says), std::string::npos) << error->message;
-  }
+  for (const Bad& bad : table)
+    expect_refusal(bad, read_chat(bad.body, {}));
 }
 
 TEST(GenerateRequest, AnswersThatCallToolsNeedNoContentAndEveryRoleIsTaken) {
