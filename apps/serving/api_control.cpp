@@ -127,7 +127,7 @@ async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRe
   };
   auto calling = self->parts_.pump.on_engine(std::move(call));
   const Result<void> done = co_await std::move(calling);
-  if (!done) co_return api_error_response(api_error_of(done.error()));
+  if (!done) co_return dialects::api_error_response(dialects::api_error_of(done.error()));
   net::HttpResponse response;
   response.body = report->dump();
   co_return response;

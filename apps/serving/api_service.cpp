@@ -1,7 +1,7 @@
 #include "apps/serving/api_service.hpp"
 
 #include "apps/cli/build_facts.hpp"
-#include "apps/serving/generation.hpp"
+#include "runtime/dialects/generation.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +11,18 @@
 
 namespace troupe::app {
 
+using dialects::api_error_of;
+using dialects::api_error_response;
+using dialects::ApiError;
+using dialects::Encoded;
+using dialects::GenerateRequest;
+using dialects::Generation;
+using dialects::GenerationParts;
+using dialects::Read;
+using dialects::ServeBounds;
+using dialects::ServedModel;
+using dialects::TextThreads;
+using dialects::TokenizeRequest;
 using Json = nlohmann::ordered_json;
 using net::HttpRequest;
 using net::HttpResponse;

@@ -6,11 +6,11 @@
 
 #include "apps/serving/api_key.hpp"
 #include "apps/serving/engine_pump.hpp"
-#include "apps/serving/generate_request.hpp"
 #include "apps/serving/limits.hpp"
 #include "apps/serving/serve_metrics.hpp"
-#include "apps/serving/served_model.hpp"
-#include "apps/serving/text_threads.hpp"
+#include "runtime/dialects/generate_request.hpp"
+#include "runtime/dialects/served_model.hpp"
+#include "runtime/dialects/text_threads.hpp"
 #include "runtime/net/http.hpp"
 
 #include <functional>
@@ -19,10 +19,10 @@
 namespace troupe::app {
 
 struct ApiServiceParts {
-  const ServedModel& model;
+  const dialects::ServedModel& model;
   EnginePump& pump;
   ApiKeys keys;
-  ServeBounds bounds = {};
+  dialects::ServeBounds bounds = {};
   bool loopback = true;                                  // only this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
   // Loads the weights again after a sleep that freed them (level 2); called on the engine's thread.
@@ -51,14 +51,14 @@ class ApiService {
   Response models(const std::string& path) const;
   Response server_info() const;
   // The error if the server has no model of this name.
-  std::optional<ApiError> check_model(const std::string& name) const;
+  std::optional<dialects::ApiError> check_model(const std::string& name) const;
   // The same for a request's model, which may be empty.
-  std::optional<ApiError> check_wanted(const std::string& name) const;
+  std::optional<dialects::ApiError> check_wanted(const std::string& name) const;
 
   const ApiServiceParts parts_;
   ServeMetrics metrics_;
   async::SteadyTimers timers_;
-  TextThreads text_;
+  dialects::TextThreads text_;
 };
 
 }  // namespace troupe::app

@@ -7,6 +7,7 @@
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/task.hpp"
+#include "runtime/dialects/sampler.hpp"
 #include "runtime/engine/driver.hpp"
 
 #include <atomic>
@@ -26,28 +27,22 @@ struct PumpCounters {
   bool ready = false;  // the engine has been made, from its first weights
 };
 
-class EnginePump {
+class EnginePump final : public dialects::Sampler {
  public:
-  using Listener = std::function<void(engine::GroupNews)>;
-
   // `driver` may have no engine yet; take_weights then makes it.
   EnginePump(async::IoThreads& io, std::unique_ptr<engine::EngineDriver> driver);
-  ~EnginePump();  // stop()
+  ~EnginePump() override;  // stop()
   EnginePump(const EnginePump&) = delete;
   EnginePump& operator=(const EnginePump&) = delete;
 
-  core::GroupId next_id() noexcept { return {next_.fetch_add(1)}; }
-
-  // Submits a group. Calls `listener` on `executor` with its news until all samples have finished,
-  // an error is reported, or `abort` is called (news already posted may still arrive then). News
-  // has `grown` only if `stream` is set. Any thread.
+  core::GroupId next_id() override { return {next_.fetch_add(1)}; }
   void submit(engine::GroupRequest request,
               bool stream,
               async::Executor executor,
-              Listener listener);
-  // Ends the group and frees its KV blocks after the engine's current turn. Does nothing for
-  // unknown ids. Any thread.
-  void abort(core::GroupId group);
+              Listener listener) override;
+  // The group's KV blocks are freed after the engine's current turn.
+  void abort(core::GroupId group) override;
+  core::Version version() const override { return counters().version; }
 
   // Packs new weights in slices between steps and swaps to them, then calls `swapped` on the pump's
   // strand with their version or an error. One intake at a time.

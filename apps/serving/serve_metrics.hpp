@@ -28,16 +28,15 @@ class Histogram {
   double sum_ = 0;
 };
 
-class ServeMetrics {
+class ServeMetrics final : public dialects::GenerationEvents {
  public:
   ServeMetrics();
 
-  // Each call records one event. Seconds count from the arrival of the request.
-  void prompt(std::size_t tokens);   // a group with a prompt of this length was submitted
-  void first_token(double seconds);  // a group has its first token
-  void finished(std::size_t tokens, engine::FinishReason reason, double seconds);  // a sample
-  void aborted(std::size_t samples);  // unfinished samples of a client that disconnected
-  void refused();                     // a request was answered with an error
+  void prompt(std::size_t tokens) override;
+  void first_token(double seconds) override;
+  void finished(std::size_t tokens, engine::FinishReason reason, double seconds) override;
+  void aborted(std::size_t samples) override;
+  void refused();  // a request was answered with an error
 
   // The page of /metrics, in Prometheus's text format 0.0.4.
   std::string render(const PumpCounters& pump, const std::string& model) const;

@@ -27,7 +27,7 @@ std::vector<Flag> ServeOptions::flags() {
        "name in the API (default: the folder's, or org/name); may be repeated"},
       {"--chat-template", &chat_template, "a Jinja file instead of the model's own"},
       {"--tool-call-parser", &tool_parser,
-       std::string("how the model writes calls of tools: ") + kToolFormat_names +
+       std::string("how the model writes calls of tools: ") + dialects::kToolFormat_names +
            " (default: as its chat template shows)"},
       {"--max-model-len", &context, "longest prompt and response; 0 = the model's", false, 0, 1e9},
       {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
@@ -77,9 +77,9 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
     return fail(ErrorCode::kConfig,
                 "--enable-prefix-caching and --no-enable-prefix-caching exclude each other");
   }
-  if (!tool_parser.empty() && !tool_format_of(tool_parser)) {
-    return fail(ErrorCode::kConfig,
-                "--tool-call-parser " + tool_parser + " is not known; use " + kToolFormat_names);
+  if (!tool_parser.empty() && !dialects::tool_format_of(tool_parser)) {
+    return fail(ErrorCode::kConfig, "--tool-call-parser " + tool_parser + " is not known; use " +
+                                        dialects::kToolFormat_names);
   }
   if (context > spec.context) {
     return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +
@@ -156,14 +156,14 @@ std::vector<std::string> default_names(const std::string& model,
 
 }  // namespace
 
-Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
+Result<dialects::ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   const model::ModelSpec& spec = engine_host.spec();
   TROUPE_TRY_ASSIGN(fits, settings(spec));
-  ServedModel made{.names = names,
-                   .root = model,
-                   .tokenizer = std::nullopt,
-                   .chat = std::nullopt,
-                   .no_chat = engine_host.no_chat()};
+  dialects::ServedModel made{.names = names,
+                             .root = model,
+                             .tokenizer = std::nullopt,
+                             .chat = std::nullopt,
+                             .no_chat = engine_host.no_chat()};
   if (engine_host.has_tokenizer()) made.tokenizer = engine_host.tokenizer();
   if (made.names.empty()) made.names = default_names(model, engine_host.folder());
   if (engine_host.chat() != nullptr) made.chat = *engine_host.chat();
@@ -173,7 +173,7 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   made.moe_layers = spec.moe.sparse_layers(spec.layers);
   made.experts_per_token = spec.moe.experts_per_token;
   made.created_s = static_cast<std::int64_t>(std::time(nullptr));
-  if (made.tokenizer) made.token_bytes_max = longest_token_bytes(*made.tokenizer);
+  if (made.tokenizer) made.token_bytes_max = dialects::longest_token_bytes(*made.tokenizer);
   if (!chat_template.empty()) {
     std::ifstream in(chat_template);
     std::ostringstream text;
@@ -182,8 +182,8 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
     TROUPE_TRY_SET(made.chat,
                    text::ChatTemplate::parse(text.str(), made.tokenizer->special(), chat_template));
   }
-  if (made.chat) made.tool_format = tool_format_of_template(made.chat->source());
-  if (const auto given = tool_format_of(tool_parser)) made.tool_format = *given;
+  if (made.chat) made.tool_format = dialects::tool_format_of_template(made.chat->source());
+  if (const auto given = dialects::tool_format_of(tool_parser)) made.tool_format = *given;
   return made;
 }
 

@@ -6,8 +6,9 @@
 #include "apps/cli/flags.hpp"
 #include "apps/serving/api_key.hpp"
 #include "apps/serving/limits.hpp"
-#include "apps/serving/served_model.hpp"
 #include "apps/session/node/join_flags.hpp"
+#include "runtime/dialects/limits.hpp"
+#include "runtime/dialects/served_model.hpp"
 #include "runtime/engine/engine_settings.hpp"
 #include "runtime/net/http_server.hpp"
 
@@ -23,7 +24,7 @@ struct ServeOptions {
   std::vector<std::string> names, keys, hosts;
   std::int64_t port = 8000, connections = limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
-  std::int64_t logprobs = limits::kServeLogprobs;
+  std::int64_t logprobs = dialects::limits::kServeLogprobs;
   bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
   bool no_tokenizer = false;
   JoinFlags join;
@@ -47,7 +48,7 @@ struct ServeOptions {
   // The base URL of the API: "http://127.0.0.1:8000/v1". `bound`: the port in use.
   std::string address(std::uint16_t bound) const;
   // Call it after `check_model`. Error kConfig: the file of --chat-template is bad.
-  core::Result<ServedModel> served_model(EngineHost& engine_host) const;
+  core::Result<dialects::ServedModel> served_model(EngineHost& engine_host) const;
 
  private:
   // What the limits come to with keys and values as --dtype and --device store them. Error kConfig,

@@ -40,6 +40,7 @@ constexpr core::LimitRow kLimits[] = {
 #include "runtime/collective/limits.def"
 #include "runtime/core/limits.def"
 #include "runtime/data/limits.def"
+#include "runtime/dialects/limits.def"
 #include "runtime/engine/limits.def"
 #include "runtime/net/limits.def"
 #include "runtime/parse/limits.def"

@@ -54,7 +54,7 @@ class Serving {
     return {};
   }
   void furnish(std::unique_ptr<EngineHost> host,
-               ServedModel model,
+               dialects::ServedModel model,
                std::unique_ptr<engine::EngineDriver> driver,
                ApiKeys keys,
                bool can_reload) {
@@ -89,7 +89,7 @@ class Serving {
 
   const ServeOptions& options_;
   std::unique_ptr<EngineHost> host_;
-  std::optional<ServedModel> model_;
+  std::optional<dialects::ServedModel> model_;
   async::IoThreads io_;
   std::optional<EnginePump> pump_;
   std::optional<ApiService> service_;

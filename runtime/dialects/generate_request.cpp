@@ -1,0 +1,312 @@
+// Reads the bodies of POST /v1/completions, /v1/chat/completions, /tokenize and /detokenize.
+#include "runtime/dialects/generate_request.hpp"
+
+#include "runtime/dialects/json_fields.hpp"
+#include "runtime/dialects/sampling_fields.hpp"
+#include "runtime/dialects/tools/tool_fields.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace troupe::dialects {
+
+using json = nlohmann::ordered_json;
+
+namespace {
+
+// Parses a body. `fill(fields, out)` reads its fields; a field that `fill` does not read is an
+// error.
+template <class Out, class Fill>
+std::variant<Out, ApiError> read_body(const std::string& body,
+                                      const ServeBounds& bounds,
+                                      const Fill& fill) {
+  auto parsed = read_object(body, bounds);
+  if (auto* bad = std::get_if<ApiError>(&parsed)) return *bad;
+  JsonFields fields(std::get<json>(parsed));
+  Out out;
+  out.model = fields.text("model");
+  fill(fields, out);
+  fields.end();
+  if (fields.error()) return *fields.error();
+  return out;
+}
+
+void read_stream(JsonFields& fields, GenerateRequest& out) {
+  out.stream = fields.boolean("stream", false);
+  const json* options = fields.find("stream_options");
+  if (options == nullptr) return;
+  if (!options->is_object()) return fields.complain("stream_options", "must be an object");
+  if (!out.stream) fields.complain("stream_options", "goes with \"stream\": true");
+  JsonFields inner(*options, "stream_options.");
+  out.include_usage = inner.boolean("include_usage", false);
+  inner.ignore({"include_obfuscation", "continuous_usage_stats"});
+  inner.end();
+  fields.take_over(inner);
+}
+
+// Refuses fields of OpenAI or vLLM that would change the answer and that this server lacks. Values
+// without effect are accepted.
+void refuse_others(JsonFields& fields) {
+  for (const char* name :
+       {"functions", "function_call", "response_format", "guided_json", "guided_regex",
+        "guided_choice", "guided_grammar", "structured_outputs", "suffix", "use_beam_search",
+        "prompt_embeds", "bad_words", "audio", "modalities", "allowed_token_ids",
+        "truncate_prompt_tokens", "prompt_logprobs", "logits_processors", "reasoning_effort"}) {
+    const json* value = fields.find(name);
+    if (value == nullptr || value->empty() || *value == json(false)) continue;
+    const bool text_format = std::string_view(name) == "response_format" && value->is_object() &&
+                             value->value("type", json()) == json("text");
+    if (!text_format) fields.complain(name, "is not supported by this server");
+  }
+  fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
+                 "prompt_cache_key", "prompt_cache_retention", "request_id",
+                 "spaces_between_special_tokens"});
+}
+
+// Reads the fields that completions and chats share: sampling, limits, streaming.
+void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
+  read_sampling(fields, bounds, out);
+  read_cache(fields, out);
+  out.return_token_ids = fields.boolean("return_token_ids", false);
+  out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids", false);
+  out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);
+  read_stream(fields, out);
+  refuse_others(fields);
+}
+
+constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
+                                                    "tool"};
+
+// The text of a message, with content parts joined; nullopt after an error. Only an assistant
+// message with tool_calls may lack it.
+std::optional<std::string> content_of(JsonFields& fields,
+                                      const std::string& name,
+                                      const json& message) {
+  const std::string where = name + ".content";
+  const auto found = message.find("content");
+  if (found == message.end() || found->is_null()) {
+    const auto calls = message.find("tool_calls");
+    const bool calls_tools = message["role"] == "assistant" && calls != message.end() &&
+                             calls->is_array() && !calls->empty();
+    if (calls_tools) return "";
+    fields.complain(where, "is missing");
+    return std::nullopt;
+  }
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array() || found->empty()) {
+    fields.complain(where, "must be a string or a list of at least one part");
+    return std::nullopt;
+  }
+  std::string joined;
+  for (const json& part : *found) {
+    const bool is_text = part.is_object() && part.value("type", json()) == json("text") &&
+                         part.contains("text") && part["text"].is_string();
+    if (!is_text) {
+      fields.complain(where, "may hold parts of type text alone");
+      return std::nullopt;
+    }
+    joined += part["text"].get_ref<const std::string&>();
+  }
+  return joined;
+}
+
+// Checks the messages of a chat (roles and contents), and returns them as JSON for the chat
+// template, each with its content as one string.
+std::string read_messages(JsonFields& fields, const json& messages) {
+  json out = json::array();
+  if (!messages.is_array() || messages.empty()) {
+    fields.complain("messages", "must be a list of at least one message");
+    return "";
+  }
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::string name = "messages[" + std::to_string(i) + "]";
+    const json& message = messages[i];
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
+      fields.complain(name, "must be an object with a role");
+      return "";
+    }
+    const std::string& role = message["role"].get_ref<const std::string&>();
+    if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
+      fields.complain(name + ".role", "is none of system, developer, user, assistant and tool");
+      return "";
+    }
+    std::optional<std::string> content = content_of(fields, name, message);
+    if (!content) return "";
+    json plain = message;
+    plain["content"] = std::move(*content);
+    read_calls(fields, name, plain);
+    if (fields.error()) return "";
+    out.push_back(std::move(plain));
+  }
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Names that chat_template_kwargs may not set, since the server itself sets them for the template.
+constexpr std::array<std::string_view, 12> kReserved = {
+    "messages",      "tools",     "add_generation_prompt",
+    "chat_template", "documents", "bos_token",
+    "eos_token",     "pad_token", "unk_token",
+    "tokenize",      "now",       "strftime_now"};
+
+void read_template(JsonFields& fields, GenerateRequest& out) {
+  out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
+  if (fields.boolean("continue_final_message", false)) {
+    fields.complain("continue_final_message", "is not supported by this server");
+  }
+  if (fields.find("chat_template") != nullptr) {
+    fields.complain("chat_template", "is the server's and not a request's");
+  }
+  const json* variables = fields.find("chat_template_kwargs");
+  if (variables == nullptr) return;
+  if (!variables->is_object()) return fields.complain("chat_template_kwargs", "must be an object");
+  for (const auto& [name, value] : variables->items()) {
+    if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
+    fields.complain("chat_template_kwargs", "may not set '" + name + "'");
+    return;
+  }
+  out.template_variables_json = variables->dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Reads `prompt`: a string, a list of strings, a list of token ids, or a list of lists of token
+// ids.
+void read_prompts(JsonFields& fields, GenerateRequest& out) {
+  const json* prompt = fields.find("prompt");
+  if (prompt == nullptr) return fields.complain("prompt", "is missing");
+  constexpr const char* kForms =
+      "must be a string, a list of strings, a list of token ids or a "
+      "list of lists of token ids";
+  if (prompt->is_string()) {
+    out.prompts.emplace_back(prompt->get<std::string>());
+    return;
+  }
+  if (!prompt->is_array() || prompt->empty()) return fields.complain("prompt", kForms);
+  if ((*prompt)[0].is_number()) {
+    out.prompts.emplace_back(read_tokens(fields, "prompt", *prompt));
+    return;
+  }
+  for (const json& one : *prompt) {
+    if (one.is_string()) {
+      out.prompts.emplace_back(one.get<std::string>());
+    } else if (one.is_array()) {
+      out.prompts.emplace_back(read_tokens(fields, "prompt", one));
+    } else {
+      return fields.complain("prompt", kForms);
+    }
+  }
+}
+
+}  // namespace
+
+Read read_completion(const std::string& body, const ServeBounds& bounds) {
+  return read_body<GenerateRequest>(body, bounds, [&](JsonFields& fields, GenerateRequest& out) {
+    read_common(fields, bounds, out);
+    read_prompts(fields, out);
+    out.max_tokens = fields.integer("max_tokens", 16, 0, INT32_MAX);
+    out.echo = fields.boolean("echo", false);
+    out.add_special_tokens = fields.boolean("add_special_tokens", true);
+    if (*out.max_tokens == 0 && !out.echo) {
+      fields.complain("max_tokens", "is 0, which goes with \"echo\": true");
+    }
+    const json* logprobs = fields.find("logprobs");
+    if (logprobs != nullptr && *logprobs != json(false)) {
+      out.logprobs = true;
+      out.sampling.top_logprobs =
+          static_cast<std::int32_t>(fields.integer("logprobs", 0, 0, bounds.logprobs_max));
+      out.sampling.raw_logprobs = true;
+      out.sampling.prompt_logprobs = out.echo;
+    }
+    if (out.echo && out.stream && out.logprobs) {
+      fields.complain("stream",
+                      "with echo and logprobs is not supported; ask for the whole answer");
+    }
+    if (out.echo && out.n > 1 && out.logprobs) {
+      fields.complain("n", "above 1 with echo and logprobs is not supported; ask for each alone");
+    }
+  });
+}
+
+Read read_chat(const std::string& body, const ServeBounds& bounds) {
+  return read_body<GenerateRequest>(body, bounds, [&](JsonFields& fields, GenerateRequest& out) {
+    out.dialect = Dialect::kChat;
+    read_common(fields, bounds, out);
+    if (const json* messages = fields.find("messages")) {
+      out.messages_json = read_messages(fields, *messages);
+    } else {
+      fields.complain("messages", "is missing");
+    }
+    read_tools(fields, out);
+    read_template(fields, out);
+    out.add_special_tokens = fields.boolean("add_special_tokens", false);
+    if (fields.find("max_tokens") != nullptr) {
+      out.max_tokens = fields.integer("max_tokens", 1, 1, INT32_MAX);
+    }
+    if (fields.find("max_completion_tokens") != nullptr) {  // the newer name wins, as in vLLM
+      out.max_tokens = fields.integer("max_completion_tokens", 1, 1, INT32_MAX);
+    }
+    out.logprobs = fields.boolean("logprobs", false);
+    out.sampling.top_logprobs =
+        static_cast<std::int32_t>(fields.integer("top_logprobs", 0, 0, bounds.logprobs_max));
+    out.sampling.raw_logprobs = out.logprobs;
+    if (out.sampling.top_logprobs > 0 && !out.logprobs) {
+      fields.complain("top_logprobs", "goes with \"logprobs\": true");
+    }
+    if (fields.boolean("echo", false)) fields.complain("echo", "is for completions alone");
+  });
+}
+
+Read read_token_generate(const std::string& body, const ServeBounds& bounds) {
+  return read_body<GenerateRequest>(body, bounds, [&](JsonFields& fields, GenerateRequest& out) {
+    out.dialect = Dialect::kTokens;
+    out.return_token_ids = fields.boolean("return_token_ids", false);
+    out.tokens_as_ids = true;
+    out.request_id = fields.text("request_id");
+    out.max_tokens = 16;
+    const json* tokens = fields.find("token_ids");
+    if (tokens == nullptr || !tokens->is_array()) {
+      fields.complain("token_ids", "must be a list of token ids");
+    } else {
+      out.prompts.emplace_back(read_tokens(fields, "token_ids", *tokens));
+    }
+    if (const json* params = fields.find("sampling_params")) {
+      read_sampling_params(fields, *params, bounds, out);
+    }
+    read_cache(fields, out);
+    read_stream(fields, out);
+    fields.unsupported({"features", "content_parts", "kv_transfer_params"});
+  });
+}
+
+std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
+                                                      const ServeBounds& bounds) {
+  return read_body<TokenizeRequest>(body, bounds, [](JsonFields& fields, TokenizeRequest& out) {
+    if (const json* messages = fields.find("messages")) {
+      out.messages_json = read_messages(fields, *messages);
+      out.add_special_tokens = fields.boolean("add_special_tokens", false);
+    } else if (fields.find("prompt") != nullptr) {
+      out.prompt = fields.text("prompt");
+      out.add_special_tokens = fields.boolean("add_special_tokens", true);
+    } else {
+      fields.complain("prompt", "is missing");
+    }
+    out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
+    out.token_strings = fields.boolean("return_token_strs", false);
+  });
+}
+
+std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body,
+                                                        const ServeBounds& bounds) {
+  return read_body<TokenizeRequest>(body, bounds, [](JsonFields& fields, TokenizeRequest& out) {
+    const json* tokens = fields.find("tokens");
+    if (tokens == nullptr || !tokens->is_array()) {
+      fields.complain("tokens", "must be a list of token ids");
+    } else {
+      out.tokens = read_tokens(fields, "tokens", *tokens);
+    }
+  });
+}
+
+}  // namespace troupe::dialects

@@ -1,0 +1,88 @@
+// Parses the JSON bodies of POST /v1/completions, /v1/chat/completions, /inference/v1/generate,
+// /tokenize and /detokenize, and checks everything that needs no tokenizer. Field names and
+// meanings are OpenAI's, or vLLM's for fields and paths that OpenAI does not have. Values and pure
+// functions; any thread. Bounds: kJsonDepth_max, ServeBounds, and those of
+// engine/request_check.hpp.
+#pragma once
+
+#include "runtime/dialects/api_error.hpp"
+#include "runtime/dialects/limits.hpp"
+#include "runtime/engine/types.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace troupe::dialects {
+
+// One prompt: a text, or token ids.
+using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
+
+// How a request is written and answered: /v1/completions, /v1/chat/completions, or
+// /inference/v1/generate, which takes and returns token ids alone.
+enum class Dialect { kCompletion, kChat, kTokens };
+
+struct GenerateRequest {
+  Dialect dialect = Dialect::kCompletion;
+  std::string model;                    // empty: the served one
+  std::vector<Prompt> prompts;          // of a completion
+  std::string messages_json;            // of a chat, content parts joined
+  std::string template_variables_json;  // chat_template_kwargs
+  std::string tools_json;               // the tools of a chat, as its template gets them
+  std::set<std::string> tool_names;
+  bool tools = false;     // the response may call them
+  bool one_call = false;  // of several calls the first alone counts (parallel_tool_calls: false)
+  bool add_generation_prompt = true;
+
+  engine::SamplingParams sampling;         // max_new_tokens is set later, from max_tokens
+  std::optional<std::int64_t> max_tokens;  // 0: only echo the prompt; none: what fits
+  std::int32_t n = 1;                      // samples per prompt
+  std::optional<std::uint64_t> seed;
+  bool echo = false;
+  bool logprobs = false;  // sampling.top_logprobs says with how many alternatives
+  bool stream = false, include_usage = false;
+  bool add_special_tokens = true, skip_special_tokens = true;
+  bool include_stop = false;      // keep the matched stop string in the text
+  bool return_token_ids = false;  // those of prompt and response, beside the text
+  bool tokens_as_ids = false;     // log-probs call a token "token_id:5"
+  std::string cache_salt;         // the prefix cache serves requests of the same salt alone
+  std::int32_t priority = 0;      // requests with a smaller one go first
+  std::string request_id;         // of kTokens; empty: the server makes one
+
+  // True if the answer holds only the prompt (echo), without sampled tokens.
+  bool scores_only() const { return max_tokens == 0; }
+};
+
+// The server's bounds on a request.
+struct ServeBounds {
+  std::int32_t n_max = 256;
+  std::int32_t prompts_max = limits::kServePrompts_max;
+  std::int32_t logprobs_max = limits::kServeLogprobs;
+  bool routed_experts = false;        // default of return_routed_experts
+  std::size_t tokens_max = 1u << 20;  // ids in one list of token ids
+  std::size_t values_max = 1u << 16;  // values in the JSON, not counting token ids of prompts
+};
+
+using Read = std::variant<GenerateRequest, ApiError>;
+
+// Errors name the field at fault.
+Read read_completion(const std::string& body, const ServeBounds& bounds);
+Read read_chat(const std::string& body, const ServeBounds& bounds);
+Read read_token_generate(const std::string& body, const ServeBounds& bounds);
+
+// The body of POST /tokenize (a prompt or messages) or /detokenize (tokens).
+struct TokenizeRequest {
+  std::string model, messages_json;
+  std::optional<std::string> prompt;
+  std::vector<std::int32_t> tokens;  // of /detokenize
+  bool add_special_tokens = true, add_generation_prompt = true, token_strings = false;
+};
+std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
+                                                      const ServeBounds& bounds);
+std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body,
+                                                        const ServeBounds& bounds);
+
+}  // namespace troupe::dialects

@@ -1,0 +1,194 @@
+#include "runtime/dialects/generation.hpp"
+
+#include "runtime/core/rng.hpp"
+#include "runtime/store/sha256.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+namespace troupe::dialects {
+
+namespace {
+
+std::uint64_t random_word() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+AnswerName new_name(const GenerateRequest& request) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(random_word()),
+                static_cast<unsigned long long>(random_word()));
+  const auto now = static_cast<std::int64_t>(std::time(nullptr));
+  if (!request.request_id.empty()) return {request.request_id, now};
+  switch (request.dialect) {
+    case Dialect::kChat:
+      return {"chatcmpl-" + std::string(text), now};
+    case Dialect::kCompletion:
+      return {"cmpl-" + std::string(text), now};
+    case Dialect::kTokens:
+      break;
+  }
+  return {text, now};
+}
+
+// The engine's salt for a text; 0 for none.
+std::uint64_t salt_of(const std::string& text) {
+  if (text.empty()) return 0;
+  return std::stoull(store::sha256_text(text).substr(0, 16), nullptr, 16) | 1;
+}
+
+double seconds(core::Duration span) {
+  return std::chrono::duration<double>(span).count();
+}
+
+}  // namespace
+
+// The body of a streamed response: returns new events each time the server asks for a piece.
+class Generation::Events final : public net::HttpStream {
+ public:
+  explicit Events(std::shared_ptr<Generation> generation) : generation_(std::move(generation)) {}
+
+  async::task<std::optional<std::string>> next() override {
+    Generation& self = *generation_;
+    for (;;) {
+      if (!self.events_.empty()) {
+        std::optional<std::string> piece(std::exchange(self.events_, std::string()));
+        co_return piece;
+      }
+      if (ended_) co_return std::nullopt;
+      if (self.over()) {
+        ended_ = true;
+        self.events_ = self.error_ ? Answer::error_event(*self.error_) : self.answer_.last_events();
+        continue;
+      }
+      const bool there = co_await advance(&self);
+      if (!there) co_return std::nullopt;
+    }
+  }
+
+ private:
+  std::shared_ptr<Generation> generation_;
+  bool ended_ = false;
+};
+
+Generation::Generation(const GenerationParts& parts,
+                       GenerateRequest request,
+                       Encoded encoded,
+                       core::TimePoint began)
+    : parts_(parts),
+      request_(std::move(request)),
+      encoded_(std::move(encoded)),
+      began_(began),
+      answer_(parts.model, request_, encoded_.prompts, new_name(request_), parts.sampler.version()),
+      mail_(std::make_shared<Mail>(parts.timers)) {}
+
+Generation::~Generation() {
+  for (const auto& [id, place] : groups_) {
+    parts_.sampler.abort({id});
+    if (!error_) parts_.events.aborted(static_cast<std::size_t>(place.left));
+  }
+}
+
+void Generation::submit(async::Executor executor) {
+  const std::uint64_t seed = request_.seed.value_or(random_word());
+  for (std::size_t i = 0; i < encoded_.prompts.size(); ++i) {
+    engine::GroupRequest group;
+    group.id = parts_.sampler.next_id();
+    group.prompt = encoded_.prompts[i].tokens;
+    group.samples = request_.n;
+    group.priority = request_.priority;
+    group.cache_salt = salt_of(request_.cache_salt);
+    group.seed = request_.seed ? seed : core::derive_seed(seed, i);
+    group.sampling = request_.sampling;
+    group.sampling.max_new_tokens = encoded_.max_new_tokens[i];
+    groups_[group.id.value] = {i, request_.n};
+    parts_.events.prompt(group.prompt.size());
+    parts_.sampler.submit(std::move(group), request_.stream, executor,
+                          [mail = mail_](engine::GroupNews news) {
+                            mail->news.push_back(std::move(news));
+                            mail->changed.notify_all();
+                          });
+  }
+}
+
+async::task<bool> Generation::advance(Generation* self) {
+  auto mail = self->mail_;
+  while (mail->news.empty() && !mail->gone) {
+    const bool woken = co_await mail->changed.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  if (mail->gone) co_return false;
+  for (engine::GroupNews& news : std::exchange(mail->news, {}))
+    self->take(std::move(news));
+  co_return true;
+}
+
+void Generation::take(engine::GroupNews news) {
+  const auto found = groups_.find(news.group.value);
+  if (found == groups_.end() || error_) return;
+  const std::size_t prompt = found->second.prompt;
+  if (news.first_token) {
+    parts_.events.first_token(seconds(parts_.timers.now() - began_));
+  }
+  for (const engine::Sample& part : news.grown) {
+    auto events = answer_.grow_event(choice_of(prompt, part), part);
+    if (!events) return fail(events.error());
+    events_ += *events;
+  }
+  for (const engine::Sample& sample : news.finished) {
+    take_sample(prompt, sample);
+    --found->second.left;
+  }
+  if (news.error) return fail(*news.error);
+  if (found->second.left == 0) groups_.erase(found);
+}
+
+void Generation::take_sample(std::size_t prompt, const engine::Sample& sample) {
+  const std::size_t choice = choice_of(prompt, sample);
+  parts_.events.finished(sample.tokens.size(), sample.finish,
+                         seconds(parts_.timers.now() - began_));
+  if (!request_.stream) {
+    const auto taken = answer_.finish(choice, sample);
+    if (!taken) fail(taken.error());
+    return;
+  }
+  auto events = answer_.finish_event(choice, sample);
+  if (!events) return fail(events.error());
+  events_ += *events;
+}
+
+void Generation::fail(const core::Error& error) {
+  if (!error_) error_ = api_error_of(error);
+}
+
+async::task<net::HttpResponse> Generation::respond(std::shared_ptr<Generation> self,
+                                                   std::shared_ptr<net::HttpPresence> client) {
+  if (client) {
+    client->on_gone([mail = self->mail_] {
+      mail->gone = true;
+      mail->changed.notify_all();
+    });
+  }
+  self->submit(co_await boost::asio::this_coro::executor);
+  net::HttpResponse response;
+  while (!self->over() && !(self->request_.stream && !self->events_.empty())) {
+    const bool there = co_await advance(self.get());
+    if (!there) co_return response;  // the client has disconnected; nobody reads this
+  }
+  if (self->error_ && self->events_.empty()) {
+    co_return api_error_response(*self->error_);
+  }
+  if (!self->request_.stream) {
+    response.body = self->answer_.body();
+    co_return response;
+  }
+  response.content_type = "text/event-stream; charset=utf-8";
+  response.headers.emplace_back("Cache-Control", "no-cache");
+  response.stream = std::make_shared<Events>(self);
+  co_return response;
+}
+
+}  // namespace troupe::dialects

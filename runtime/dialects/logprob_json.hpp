@@ -1,0 +1,49 @@
+// The log-probs of an answer in OpenAI's two formats. Immutable; any thread.
+#pragma once
+
+#include "runtime/engine/types.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace troupe::dialects {
+
+// One token of a sequence with its log-prob at temperature 1, over the whole vocabulary. The first
+// token of a prompt has none.
+struct ScoredToken {
+  std::int32_t token = 0;
+  std::optional<float> logprob{};
+  std::span<const engine::TokenLogprob> top{};  // most likely tokens there; empty if not asked for
+};
+
+class LogprobJson {
+ public:
+  // `tokenizer` outlives this object. Without one, or `as_ids`, a token is called "token_id:5".
+  LogprobJson(const std::optional<text::Tokenizer>& tokenizer, bool as_ids)
+      : tokenizer_(tokenizer), as_ids_(as_ids || !tokenizer) {}
+
+  // Of a completion: {"text_offset": [], "tokens": [], "token_logprobs": [], "top_logprobs": []}.
+  // `offset` is the position of the first token in the text, in characters; it becomes the position
+  // after the last token. "top_logprobs" is null for a token without alternatives.
+  nlohmann::ordered_json completion(std::span<const ScoredToken> tokens, std::size_t& offset) const;
+
+  // Of a chat:
+  // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}.
+  nlohmann::ordered_json chat(std::span<const ScoredToken> tokens) const;
+
+ private:
+  std::string text_of(std::int32_t token) const;
+  std::string name_of(std::int32_t token) const;
+  nlohmann::ordered_json entry(std::int32_t token, float logprob) const;
+
+  const std::optional<text::Tokenizer>& tokenizer_;
+  const bool as_ids_;
+};
+
+}  // namespace troupe::dialects

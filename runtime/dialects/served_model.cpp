@@ -1,0 +1,158 @@
+#include "runtime/dialects/served_model.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+namespace troupe::dialects {
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+ApiError bad(std::string param, std::string message) {
+  return {.message = std::move(message), .param = std::move(param)};
+}
+
+// The error for text sent to a server that was started without a tokenizer.
+ApiError no_text(const std::string& param) {
+  return bad(param,
+             "this server has no tokenizer (--skip-tokenizer-init); give token ids, as "
+             "\"prompt\": [1, 2, 3] of /v1/completions");
+}
+
+ApiError too_long(const ServedModel& model, const std::string& what) {
+  return {
+      .message = "this model's context holds " + std::to_string(model.context) + " tokens; " + what,
+      .param = "prompt",
+      .code = "context_length_exceeded"};
+}
+
+std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
+                                           const std::string& text,
+                                           bool add_special) {
+  if (!model.tokenizer) return no_text("prompt");
+  // A text that can never fit into the context is refused without tokenizing it.
+  const auto most = static_cast<std::size_t>(model.context) * model.token_bytes_max;
+  if (text.size() > most) {
+    return too_long(model, "a prompt of " + std::to_string(text.size()) + " bytes has more");
+  }
+  auto encoding = model.tokenizer->encode(text, {.add_special = add_special});
+  if (!encoding) return api_error_of(encoding.error());
+  return std::move(encoding->ids);
+}
+
+std::variant<Tokens, ApiError> encode_chat(const ServedModel& model,
+                                           const std::string& messages_json,
+                                           const std::string& tools_json,
+                                           const std::string& variables_json,
+                                           bool add_generation_prompt,
+                                           bool add_special) {
+  if (!model.tokenizer) return no_text("messages");
+  if (!model.chat) {
+    return bad("messages", "this model has no chat template: " + model.no_chat +
+                               "; use /v1/completions, or serve it with --chat-template FILE");
+  }
+  text::RenderOptions options;
+  options.now_unix_s = static_cast<std::int64_t>(std::time(nullptr));
+  options.add_generation_prompt = add_generation_prompt;
+  options.tools_json = tools_json;
+  options.variables_json = variables_json;
+  auto rendered = model.chat->render_json(messages_json, options);
+  if (!rendered) return bad("messages", rendered.error().message);
+  return encode_text(model, *rendered, add_special);
+}
+
+std::optional<ApiError> check_tokens(const ServedModel& model, const Tokens& tokens) {
+  if (tokens.empty()) return bad("prompt", "a prompt is empty; at least one token is needed");
+  for (const std::int32_t token : tokens) {
+    if (token < 0 || token >= model.vocab) {
+      return bad("prompt", "token id " + std::to_string(token) + " is outside the vocabulary of " +
+                               std::to_string(model.vocab));
+    }
+  }
+  return std::nullopt;
+}
+
+// How many tokens may follow a prompt of `prompt` tokens. A request without max_tokens gets what
+// the context and the KV memory leave.
+std::variant<std::int32_t, ApiError> room_for(const ServedModel& model,
+                                              const GenerateRequest& request,
+                                              std::size_t prompt) {
+  const auto size = static_cast<std::int64_t>(prompt);
+  if (!request.max_tokens) {
+    const std::int64_t left = std::min(model.context, model.positions_max) - size;
+    if (left < 1) {
+      return too_long(model, "the prompt alone has " + std::to_string(size));
+    }
+    return static_cast<std::int32_t>(left);
+  }
+  const std::int64_t wanted = std::max<std::int64_t>(*request.max_tokens, 1);
+  if (size + wanted > model.context) {
+    return too_long(model, "the prompt has " + std::to_string(size) + " and max_tokens is " +
+                               std::to_string(*request.max_tokens));
+  }
+  return static_cast<std::int32_t>(wanted);
+}
+
+}  // namespace
+
+bool ServedModel::has_name(const std::string& name) const {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::size_t longest_token_bytes(const text::Tokenizer& tokenizer) {
+  std::size_t longest = 1;
+  for (std::size_t id = 0; id < tokenizer.id_limit(); ++id) {
+    const auto token = tokenizer.id_to_token(static_cast<text::TokenId>(id));
+    if (token) longest = std::max(longest, token->size());
+  }
+  return longest;
+}
+
+std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
+                                               const GenerateRequest& request) {
+  if (request.sampling.routed_experts && model.moe_layers == 0) {
+    return bad("return_routed_experts", "this model has no experts");
+  }
+  Encoded out;
+  if (request.dialect == Dialect::kChat) {
+    auto tokens = encode_chat(model, request.messages_json, request.tools_json,
+                              request.template_variables_json, request.add_generation_prompt,
+                              request.add_special_tokens);
+    if (auto* error = std::get_if<ApiError>(&tokens)) return *error;
+    out.prompts.push_back({std::move(std::get<Tokens>(tokens)), ""});
+  }
+  for (const Prompt& prompt : request.prompts) {
+    EncodedPrompt made;
+    if (const auto* given = std::get_if<std::string>(&prompt)) {
+      auto tokens = encode_text(model, *given, request.add_special_tokens);
+      if (auto* error = std::get_if<ApiError>(&tokens)) return *error;
+      made.tokens = std::move(std::get<Tokens>(tokens));
+      if (request.echo) made.text = *given;
+    } else {
+      made.tokens = std::get<Tokens>(prompt);
+      if (request.echo && model.tokenizer) {
+        auto text = model.tokenizer->decode(made.tokens, false);
+        if (!text) return api_error_of(text.error());
+        made.text = std::move(*text);
+      }
+    }
+    out.prompts.push_back(std::move(made));
+  }
+  for (const EncodedPrompt& prompt : out.prompts) {
+    if (auto error = check_tokens(model, prompt.tokens)) return *error;
+    auto room = room_for(model, request, prompt.tokens.size());
+    if (auto* error = std::get_if<ApiError>(&room)) return *error;
+    out.max_new_tokens.push_back(std::get<std::int32_t>(room));
+  }
+  return out;
+}
+
+std::variant<std::vector<std::int32_t>, ApiError> encode_tokenize(const ServedModel& model,
+                                                                  const TokenizeRequest& request) {
+  if (request.prompt) return encode_text(model, *request.prompt, request.add_special_tokens);
+  return encode_chat(model, request.messages_json, "", "", request.add_generation_prompt,
+                     request.add_special_tokens);
+}
+
+}  // namespace troupe::dialects

@@ -1,0 +1,56 @@
+// What the request handlers of `troupe serve` need of the model (names, tokenizer, chat template,
+// limits), and functions that turn a request into tokens. Immutable once made; any thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/dialects/generate_request.hpp"
+#include "runtime/dialects/tools/tool_format.hpp"
+#include "runtime/text/chat_template.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::dialects {
+
+struct ServedModel {
+  std::vector<std::string> names;              // replies use the first if a request names none
+  std::string root{};                          // --model as given
+  std::optional<text::Tokenizer> tokenizer{};  // none: the server takes and returns token ids
+  std::optional<text::ChatTemplate> chat{};
+  std::string no_chat{};  // why there is no template
+  ToolFormat tool_format = ToolFormat::kJson;
+  std::int64_t context = 0;        // tokens of prompt and response
+  std::int64_t positions_max = 0;  // how many tokens fit into the KV blocks
+  std::int64_t vocab = 0;
+  std::int64_t created_s = 0;                          // Unix time at which it was loaded
+  std::size_t token_bytes_max = 0;                     // bytes of the longest token's text
+  std::int64_t moe_layers = 0, experts_per_token = 0;  // 0: not a mixture of experts
+
+  bool has_name(const std::string& name) const;
+};
+
+// Bytes of the longest token of a vocabulary: a text of b bytes has at least b / that many tokens.
+std::size_t longest_token_bytes(const text::Tokenizer& tokenizer);
+
+struct EncodedPrompt {
+  std::vector<std::int32_t> tokens;
+  std::string text;  // the prompt's text, if the request asks for echo
+};
+
+struct Encoded {
+  std::vector<EncodedPrompt> prompts;        // one for a chat
+  std::vector<std::int32_t> max_new_tokens;  // by prompt, at least 1
+};
+// Tokenizes the prompts of a request, and computes how many new tokens each may get. Errors name
+// the field. May take milliseconds, so do not call it on an io thread.
+std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
+                                               const GenerateRequest& request);
+
+// Tokenizes the prompt or the messages of a /tokenize request.
+std::variant<std::vector<std::int32_t>, ApiError> encode_tokenize(const ServedModel& model,
+                                                                  const TokenizeRequest& request);
+
+}  // namespace troupe::dialects
