@@ -27,39 +27,20 @@ ApiError too_long(const ServedModel& model, const std::string& what) {
       .code = "context_length_exceeded"};
 }
 
-std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
-                                           const std::string& text,
-                                           bool add_special) {
-  if (!model.tokenizer) return no_text("prompt");
-  // A text that can never fit into the context is refused without tokenizing it.
-  const auto most = static_cast<std::size_t>(model.context) * model.token_bytes_max;
-  if (text.size() > most) {
-    return too_long(model, "a prompt of " + std::to_string(text.size()) + " bytes has more");
-  }
-  auto encoding = model.tokenizer->encode(text, {.add_special = add_special});
-  if (!encoding) return api_error_of(encoding.error());
-  return std::move(encoding->ids);
-}
-
 std::variant<Tokens, ApiError> encode_chat(const ServedModel& model,
                                            const std::string& messages_json,
                                            const std::string& tools_json,
                                            const std::string& variables_json,
                                            bool add_generation_prompt,
                                            bool add_special) {
-  if (!model.tokenizer) return no_text("messages");
-  if (!model.chat) {
-    return bad("messages", "this model has no chat template: " + model.no_chat +
-                               "; use /v1/completions, or serve it with --chat-template FILE");
-  }
   text::RenderOptions options;
   options.now_unix_s = static_cast<std::int64_t>(std::time(nullptr));
   options.add_generation_prompt = add_generation_prompt;
   options.tools_json = tools_json;
   options.variables_json = variables_json;
-  auto rendered = model.chat->render_json(messages_json, options);
-  if (!rendered) return bad("messages", rendered.error().message);
-  return encode_text(model, *rendered, add_special);
+  auto rendered = render_chat(model, messages_json, options);
+  if (auto* error = std::get_if<ApiError>(&rendered)) return *error;
+  return encode_text(model, std::get<std::string>(rendered), add_special);
 }
 
 std::optional<ApiError> check_tokens(const ServedModel& model, const Tokens& tokens) {
@@ -109,6 +90,47 @@ std::size_t longest_token_bytes(const text::Tokenizer& tokenizer) {
   return longest;
 }
 
+std::variant<std::string, ApiError> render_chat(const ServedModel& model,
+                                                const std::string& messages_json,
+                                                const text::RenderOptions& options) {
+  if (!model.tokenizer) return no_text("messages");
+  if (!model.chat) {
+    return bad("messages", "this model has no chat template: " + model.no_chat +
+                               "; use /v1/completions, or serve it with --chat-template FILE");
+  }
+  auto rendered = model.chat->render_json(messages_json, options);
+  if (!rendered) return bad("messages", rendered.error().message);
+  return std::move(*rendered);
+}
+
+std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
+                                           const std::string& text,
+                                           bool add_special) {
+  if (!model.tokenizer) return no_text("prompt");
+  // A text that can never fit into the context is refused without tokenizing it.
+  const auto most = static_cast<std::size_t>(model.context) * model.token_bytes_max;
+  if (text.size() > most) {
+    return too_long(model, "a prompt of " + std::to_string(text.size()) + " bytes has more");
+  }
+  auto encoding = model.tokenizer->encode(text, {.add_special = add_special});
+  if (!encoding) return api_error_of(encoding.error());
+  return std::move(encoding->ids);
+}
+
+std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,
+                                            const GenerateRequest& request,
+                                            std::vector<EncodedPrompt> prompts) {
+  Encoded out;
+  out.prompts = std::move(prompts);
+  for (const EncodedPrompt& prompt : out.prompts) {
+    if (auto error = check_tokens(model, prompt.tokens)) return *error;
+    auto room = room_for(model, request, prompt.tokens.size());
+    if (auto* error = std::get_if<ApiError>(&room)) return *error;
+    out.max_new_tokens.push_back(std::get<std::int32_t>(room));
+  }
+  return out;
+}
+
 std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
                                                const GenerateRequest& request) {
   if (request.sampling.routed_experts && model.moe_layers == 0) {
@@ -139,13 +161,7 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
     }
     out.prompts.push_back(std::move(made));
   }
-  for (const EncodedPrompt& prompt : out.prompts) {
-    if (auto error = check_tokens(model, prompt.tokens)) return *error;
-    auto room = room_for(model, request, prompt.tokens.size());
-    if (auto* error = std::get_if<ApiError>(&room)) return *error;
-    out.max_new_tokens.push_back(std::get<std::int32_t>(room));
-  }
-  return out;
+  return fit_prompts(model, request, std::move(out.prompts));
 }
 
 std::variant<std::vector<std::int32_t>, ApiError> encode_tokenize(const ServedModel& model,

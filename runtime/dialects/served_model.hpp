@@ -44,6 +44,20 @@ struct Encoded {
   std::vector<EncodedPrompt> prompts;        // one for a chat
   std::vector<std::int32_t> max_new_tokens;  // by prompt, at least 1
 };
+
+// The text that the model's template makes of a list of messages.
+std::variant<std::string, ApiError> render_chat(const ServedModel& model,
+                                                const std::string& messages_json,
+                                                const text::RenderOptions& options);
+// The tokens of a text; `add_special`: with those that the tokenizer adds.
+std::variant<std::vector<std::int32_t>, ApiError> encode_text(const ServedModel& model,
+                                                              const std::string& text,
+                                                              bool add_special);
+// Checks the prompts of a request, and computes how many new tokens each may get.
+std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,
+                                            const GenerateRequest& request,
+                                            std::vector<EncodedPrompt> prompts);
+
 // Tokenizes the prompts of a request, and computes how many new tokens each may get. Errors name
 // the field. May take milliseconds, so do not call it on an io thread.
 std::variant<Encoded, ApiError> encode_request(const ServedModel& model,

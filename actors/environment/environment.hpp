@@ -1,0 +1,70 @@
+// Where episodes happen: what takes the policy's turns and answers them. An environment may host
+// many episodes at a time. Implementations are made by the role loader and used on the strand of
+// the environment role; every call is bounded by a deadline of the caller's scope.
+#pragma once
+
+#include "runtime/async/deadline.hpp"
+#include "runtime/async/task.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace troupe::actors {
+
+// The start of an episode: all episodes of a group start from the same one.
+struct EpisodeStart {
+  std::string prompt;      // of the dataset's row, as text
+  std::string messages;    // JSON list of chat messages; empty where the row has none
+  std::string label;       // "" when there is none
+  std::string columns;     // the whole row as JSON
+  std::uint64_t seed = 0;  // of the group: environments that draw their start draw it from this
+};
+
+// What the environment says to the policy.
+struct EnvironmentTurn {
+  // One of the two. `messages`: a JSON list of chat messages that go on the dialogue (of role
+  // system, user or tool). `text`: goes on the token stream as it is, without a template.
+  std::string messages;
+  std::string text;
+  std::string tools;             // JSON list of tools; only of an opening
+  std::optional<double> reward;  // of the turn that this answers
+  std::optional<double> score;   // of the whole episode; the last that was said counts
+  bool done = false;             // the policy gets no further turn
+  std::string extras;            // JSON object of numbers for metrics; empty: none
+};
+
+// What the policy did in a turn.
+struct PolicyTurn {
+  std::string text;     // as decoded, calls of tools included
+  std::string message;  // JSON object: the assistant's message, its calls of tools parsed
+  bool cut = false;     // the response ended at its length limit
+};
+
+// One episode. Ends when destroyed; that frees what it holds without waiting.
+class Episode {
+ public:
+  virtual ~Episode() = default;
+  // Errors: kData (the environment raised an error: costs this episode), kPeerLost (it is gone),
+  // kDeadline (it did not answer in time). After an error the episode is over.
+  virtual async::task<core::Result<EnvironmentTurn>> step(PolicyTurn turn,
+                                                          async::Deadline deadline) = 0;
+};
+
+struct OpenedEpisode {
+  std::unique_ptr<Episode> episode;
+  EnvironmentTurn opening;  // without text and messages: the row's prompt is what the policy sees
+};
+
+class Environment {
+ public:
+  virtual ~Environment() = default;
+  // Errors: as of `step`; kOverloaded (no more episodes at a time).
+  virtual async::task<core::Result<OpenedEpisode>> open(EpisodeStart start,
+                                                        async::Deadline deadline) = 0;
+  virtual std::string name() const = 0;  // for messages: "the environment tools.py"
+};
+
+}  // namespace troupe::actors

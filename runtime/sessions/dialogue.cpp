@@ -1,0 +1,74 @@
+#include "runtime/sessions/dialogue.hpp"
+
+#include "runtime/dialects/tools/tool_arguments.hpp"
+#include "runtime/store/sha256.hpp"
+
+#include <utility>
+
+namespace troupe::sessions {
+
+using Json = nlohmann::ordered_json;
+using Sorted = nlohmann::json;  // its objects have their names in order
+
+namespace {
+
+bool holds_nothing(const Json& value) {
+  return value.is_null() || ((value.is_array() || value.is_object()) && value.empty());
+}
+
+Sorted sorted(const Json& value) {
+  return value;
+}
+
+Sorted canonical_call(const Json& call) {
+  Sorted out = {{"id", sorted(call.value("id", Json()))}};
+  const auto function = call.find("function");
+  if (function == call.end() || !function->is_object()) return out;
+  out["name"] = sorted(function->value("name", Json()));
+  const Json given = function->value("arguments", Json());
+  const auto arguments = dialects::arguments_of(given);
+  out["arguments"] = sorted(arguments ? *arguments : given);
+  return out;
+}
+
+std::string canonical(const Json& message) {
+  Sorted out = Sorted::object();
+  for (const auto& [name, value] : message.items()) {
+    if (holds_nothing(value)) continue;
+    if (name != "tool_calls" || !value.is_array()) {
+      out[name] = sorted(value);
+      continue;
+    }
+    out[name] = Sorted::array();
+    for (const Json& call : value)
+      out[name].push_back(call.is_object() ? canonical_call(call) : sorted(call));
+  }
+  const auto content = out.find("content");
+  if (content == out.end()) out["content"] = "";
+  return out.dump(-1, ' ', false, Sorted::error_handler_t::replace);
+}
+
+}  // namespace
+
+Digest digest_with(const Digest& before, const Json& message) {
+  return store::sha256_text(before + canonical(message));
+}
+
+core::Result<Dialogue> dialogue_of(const dialects::GenerateRequest& request) {
+  Dialogue out;
+  out.messages = Json::parse(request.messages_json, nullptr, false);
+  if (!out.messages.is_array()) {
+    return core::fail(core::ErrorCode::kInvalidArgument, "messages must be a list of objects");
+  }
+  out.digests.push_back(
+      store::sha256_text(request.tools_json + "\n" + request.template_variables_json));
+  for (const Json& message : out.messages) {
+    if (!message.is_object()) {
+      return core::fail(core::ErrorCode::kInvalidArgument, "messages must be a list of objects");
+    }
+    out.digests.push_back(digest_with(out.digests.back(), message));
+  }
+  return out;
+}
+
+}  // namespace troupe::sessions
