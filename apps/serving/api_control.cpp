@@ -89,7 +89,7 @@ Result<Wake> wake_parts(const std::string& query) {
 async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRequest request) {
   if (!self->parts_.loopback && !self->parts_.keys.any()) {
     const std::string why = "beyond loopback " + request.path + " wants a server with an API key";
-    co_return complaint(403, why);
+    co_return complaint(403, why, request.path);
   }
   auto report = std::make_shared<Json>(Json::object());
   const auto reload = self->parts_.reload;

@@ -24,6 +24,8 @@ class ApiKeys {
   bool any() const noexcept { return !keys_.empty(); }
   // True if this value of the Authorization header holds one of the keys, or if there are no keys.
   bool admits(std::string_view authorization) const;
+  // The same for the bare key.
+  bool has(std::string_view key) const;
 
  private:
   std::vector<std::string> keys_;

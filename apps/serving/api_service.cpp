@@ -2,6 +2,7 @@
 
 #include "apps/cli/build_facts.hpp"
 #include "runtime/dialects/generation.hpp"
+#include "runtime/dialects/messages_request.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,8 @@ using dialects::api_error_of;
 using dialects::api_error_response;
 using dialects::ApiError;
 using dialects::Encoded;
+using dialects::error_form_of;
+using dialects::ErrorForm;
 using dialects::GenerateRequest;
 using dialects::Generation;
 using dialects::GenerationParts;
@@ -29,13 +32,18 @@ using net::HttpResponse;
 
 namespace {
 
-HttpResponse refuse(int status, std::string message, std::string code = "") {
+HttpResponse refuse(int status,
+                    std::string message,
+                    std::string code = "",
+                    ErrorForm form = ErrorForm::kOpenAi) {
   return api_error_response(
-      {.status = status, .message = std::move(message), .code = std::move(code)});
+      {.status = status, .message = std::move(message), .code = std::move(code)}, form);
 }
 
-HttpResponse no_tokenizer() {
-  return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
+ApiError no_tokenizer() {
+  return {.status = 404,
+          .message = "this server has no tokenizer (--skip-tokenizer-init)",
+          .code = "not_found"};
 }
 
 HttpResponse json_response(const Json& value) {
@@ -53,6 +61,8 @@ constexpr std::array kPaths = {Path{"/v1/models", "GET"},
                                Path{"/v1/completions", "POST"},
                                Path{"/v1/chat/completions", "POST"},
                                Path{"/inference/v1/generate", "POST"},
+                               Path{"/v1/messages", "POST"},
+                               Path{"/v1/messages/count_tokens", "POST"},
                                Path{"/tokenize", "POST"},
                                Path{"/detokenize", "POST"},
                                Path{"/tokenizer_info", "GET"},
@@ -98,6 +108,16 @@ bool is_open(const std::string& path) {
   return path == "/health" || path == "/healthz" || path == "/ping" || path == "/metrics";
 }
 
+// The reader of the requests for samples to a path; null if there is none.
+using Reader = Read (*)(const std::string&, const ServeBounds&);
+Reader reader_of(std::string_view path) {
+  if (path == "/v1/completions") return &dialects::read_completion;
+  if (path == "/v1/chat/completions") return &dialects::read_chat;
+  if (path == "/inference/v1/generate") return &dialects::read_token_generate;
+  if (path == "/v1/messages") return &dialects::read_messages_request;
+  return nullptr;
+}
+
 bool is_control(const std::string& path) {
   return path == "/sleep" || path == "/wake_up" || path == "/pause" || path == "/resume";
 }
@@ -115,8 +135,10 @@ ApiService::ApiService(ApiServiceParts parts)
 
 ApiService::~ApiService() = default;
 
-net::HttpResponse ApiService::complaint(int status, const std::string& why) {
-  return refuse(status, why);
+net::HttpResponse ApiService::complaint(int status,
+                                        const std::string& why,
+                                        const std::string& path) {
+  return refuse(status, why, "", error_form_of(path));
 }
 
 std::optional<ApiError> ApiService::check_model(const std::string& name) const {
@@ -132,6 +154,12 @@ std::optional<ApiError> ApiService::check_wanted(const std::string& name) const 
   return name.empty() ? std::nullopt : check_model(name);
 }
 
+bool ApiService::admits(const HttpRequest& request, ErrorForm form) const {
+  if (parts_.keys.admits(net::find_header(request.headers, "Authorization"))) return true;
+  return form == ErrorForm::kAnthropic &&
+         parts_.keys.has(net::find_header(request.headers, "x-api-key"));
+}
+
 async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest request) {
   auto answering = route(self, std::move(request));
   HttpResponse response = co_await std::move(answering);
@@ -142,27 +170,26 @@ async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest requ
 async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest request) {
   const std::string path = request.path;
   const std::string_view method = method_of(path);
-  if (!is_open(path) &&
-      !self->parts_.keys.admits(net::find_header(request.headers, "Authorization"))) {
+  const ErrorForm form = error_form_of(path);
+  if (!is_open(path) && !self->admits(request, form)) {
     co_return refuse(401, "this server wants an API key, as \"Authorization: Bearer KEY\"",
-                     "invalid_api_key");
+                     "invalid_api_key", form);
   }
-  if (method.empty()) co_return refuse(404, "there is no " + path + " here", "not_found");
+  if (method.empty()) co_return refuse(404, "there is no " + path + " here", "not_found", form);
   const bool as_get = request.method == "HEAD" ? method == "GET" : request.method == method;
   if (!as_get) {
-    HttpResponse wrong = refuse(405, path + " takes " + std::string(method));
+    HttpResponse wrong = refuse(405, path + " takes " + std::string(method), "", form);
     wrong.headers.emplace_back("Allow", std::string(method));
     co_return wrong;
   }
   if (is_index(path)) co_return index_page();
-  if (path == "/v1/completions" || path == "/v1/chat/completions" ||
-      path == "/inference/v1/generate") {
+  if (reader_of(path) != nullptr) {
     auto answering = generate(self, std::move(request));
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
-  if (path == "/tokenize" || path == "/detokenize") {
-    auto answering = tokenize(self, std::move(request), path == "/detokenize");
+  if (path == "/tokenize" || path == "/detokenize" || path == "/v1/messages/count_tokens") {
+    auto answering = tokenize(self, std::move(request));
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
@@ -187,7 +214,7 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
   if (path == "/server_info") co_return self->server_info();
   if (path == "/version") co_return json_response({{"version", build_version()}});
   if (path == "/tokenizer_info") {
-    if (!self->parts_.model.tokenizer) co_return no_tokenizer();
+    if (!self->parts_.model.tokenizer) co_return api_error_response(no_tokenizer());
     const text::SpecialTokens& special = self->parts_.model.tokenizer->special();
     const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
     const auto& chat = self->parts_.model.chat;
@@ -245,15 +272,14 @@ HttpResponse ApiService::server_info() const {
 
 async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest request) {
   const core::TimePoint began = self->timers_.now();
+  const ErrorForm form = error_form_of(request.path);
   if (!self->parts_.pump.counters().ready) {
-    co_return refuse(503, "there are no weights yet", "unavailable");
+    co_return refuse(503, "there are no weights yet", "unavailable", form);
   }
   auto client = request.client;
-  auto job = [self, path = request.path](const std::string& body) -> core::Result<Prepared> {
-    const ServeBounds& bounds = self->parts_.bounds;
-    Read read = path == "/v1/completions"        ? read_completion(body, bounds)
-                : path == "/v1/chat/completions" ? read_chat(body, bounds)
-                                                 : read_token_generate(body, bounds);
+  const Reader reader = reader_of(request.path);
+  auto job = [self, reader](const std::string& body) -> core::Result<Prepared> {
+    Read read = reader(body, self->parts_.bounds);
     if (auto* error = std::get_if<ApiError>(&read)) return Prepared(*error);
     auto& wanted = std::get<GenerateRequest>(read);
     if (auto error = self->check_wanted(wanted.model)) return Prepared(*error);
@@ -263,8 +289,8 @@ async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest req
   };
   auto preparing = TextThreads::run(&self->text_, std::move(request.body), std::move(job));
   auto prepared = co_await std::move(preparing);
-  if (!prepared) co_return api_error_response(api_error_of(prepared.error()));
-  if (auto* error = std::get_if<ApiError>(&*prepared)) co_return api_error_response(*error);
+  if (!prepared) co_return api_error_response(api_error_of(prepared.error()), form);
+  if (auto* error = std::get_if<ApiError>(&*prepared)) co_return api_error_response(*error, form);
   auto& ready = std::get<ReadAndEncoded>(*prepared);
   const GenerationParts parts{self->parts_.model, self->parts_.pump, self->metrics_, self->timers_};
   auto generation = std::make_shared<Generation>(parts, std::move(ready.request),
@@ -274,35 +300,49 @@ async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest req
   co_return response;
 }
 
-async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest request, bool back) {
-  auto job = [self, back](const std::string& body) -> core::Result<HttpResponse> {
-    const ServedModel& model = self->parts_.model;
-    const ServeBounds& bounds = self->parts_.bounds;
-    auto read = back ? read_detokenize(body, bounds) : read_tokenize(body, bounds);
-    if (auto* error = std::get_if<ApiError>(&read)) return api_error_response(*error);
-    const auto& wanted = std::get<TokenizeRequest>(read);
-    if (auto error = self->check_wanted(wanted.model)) return api_error_response(*error);
-    if (!model.tokenizer) return no_tokenizer();
-    if (back) {
-      auto text = model.tokenizer->decode(wanted.tokens);
-      if (!text) return api_error_response(api_error_of(text.error()));
-      return json_response({{"prompt", *text}});
-    }
-    auto encoded = encode_tokenize(model, wanted);
-    if (auto* error = std::get_if<ApiError>(&encoded)) return api_error_response(*error);
-    const auto& tokens = std::get<std::vector<std::int32_t>>(encoded);
-    Json strings;
-    for (const std::int32_t token : tokens) {
-      if (wanted.token_strings) strings.push_back(model.tokenizer->id_to_token(token).value_or(""));
-    }
-    return json_response({{"count", tokens.size()},
-                          {"max_model_len", model.context},
-                          {"tokens", tokens},
-                          {"token_strs", std::move(strings)}});
+// Answers a request that wants tokens counted or converted; on a thread for texts.
+std::variant<Json, ApiError> ApiService::convert(const std::string& path,
+                                                 const std::string& body) const {
+  const ServedModel& model = parts_.model;
+  const bool back = path == "/detokenize";
+  const bool count = path != "/tokenize" && !back;
+  auto read = back    ? read_detokenize(body, parts_.bounds)
+              : count ? dialects::read_count_tokens(body, parts_.bounds)
+                      : read_tokenize(body, parts_.bounds);
+  if (auto* error = std::get_if<ApiError>(&read)) return *error;
+  const auto& wanted = std::get<TokenizeRequest>(read);
+  if (auto error = check_wanted(wanted.model)) return *error;
+  if (!model.tokenizer) return no_tokenizer();
+  if (back) {
+    auto text = model.tokenizer->decode(wanted.tokens);
+    if (!text) return api_error_of(text.error());
+    return Json{{"prompt", *text}};
+  }
+  auto encoded = encode_tokenize(model, wanted);
+  if (auto* error = std::get_if<ApiError>(&encoded)) return *error;
+  const auto& tokens = std::get<std::vector<std::int32_t>>(encoded);
+  if (count) return Json{{"input_tokens", tokens.size()}};
+  Json strings;
+  for (const std::int32_t token : tokens) {
+    if (wanted.token_strings) strings.push_back(model.tokenizer->id_to_token(token).value_or(""));
+  }
+  return Json{{"count", tokens.size()},
+              {"max_model_len", model.context},
+              {"tokens", tokens},
+              {"token_strs", std::move(strings)}};
+}
+
+async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest request) {
+  const ErrorForm form = error_form_of(request.path);
+  auto job = [self, path = request.path,
+              form](const std::string& body) -> core::Result<HttpResponse> {
+    const auto answer = self->convert(path, body);
+    if (auto* error = std::get_if<ApiError>(&answer)) return api_error_response(*error, form);
+    return json_response(std::get<Json>(answer));
   };
   auto answering = TextThreads::run(&self->text_, std::move(request.body), std::move(job));
   auto answered = co_await std::move(answering);
-  if (!answered) co_return api_error_response(api_error_of(answered.error()));
+  if (!answered) co_return api_error_response(api_error_of(answered.error()), form);
   co_return std::move(*answered);
 }
 

@@ -13,8 +13,11 @@
 #include "runtime/dialects/text_threads.hpp"
 #include "runtime/net/http.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <functional>
 #include <string>
+#include <variant>
 
 namespace troupe::app {
 
@@ -40,14 +43,18 @@ class ApiService {
   // The handler for net::HttpServer.
   static async::task<net::HttpResponse> respond(ApiService* self, net::HttpRequest request);
   // Formats errors of the HTTP server itself (HttpServerOptions::complaint).
-  static net::HttpResponse complaint(int status, const std::string& why);
+  static net::HttpResponse complaint(int status, const std::string& why, const std::string& path);
 
  private:
   using Response = net::HttpResponse;
   static async::task<Response> route(ApiService* self, net::HttpRequest request);
   static async::task<Response> generate(ApiService* self, net::HttpRequest request);
-  static async::task<Response> tokenize(ApiService* self, net::HttpRequest request, bool back);
+  static async::task<Response> tokenize(ApiService* self, net::HttpRequest request);
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
+  // True if the request has an API key, in Authorization or, for Anthropic's paths, in x-api-key.
+  bool admits(const net::HttpRequest& request, dialects::ErrorForm form) const;
+  std::variant<nlohmann::ordered_json, dialects::ApiError> convert(const std::string& path,
+                                                                   const std::string& body) const;
   Response models(const std::string& path) const;
   Response server_info() const;
   // The error if the server has no model of this name.

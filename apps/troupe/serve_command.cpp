@@ -43,7 +43,8 @@ class Serving {
   Result<void> open() {
     auto server = net::HttpServer::open(io_, options_.listen(), [this](net::HttpRequest request) {
       ApiService* const service = ready_.load();
-      return service == nullptr ? loading() : ApiService::respond(service, std::move(request));
+      return service == nullptr ? loading(request.path)
+                                : ApiService::respond(service, std::move(request));
     });
     if (!server) {
       const std::string port = "--port " + std::to_string(options_.port);
@@ -83,8 +84,8 @@ class Serving {
   EnginePump& pump() { return *pump_; }
 
  private:
-  static async::task<net::HttpResponse> loading() {
-    co_return ApiService::complaint(503, "the model is being loaded");
+  static async::task<net::HttpResponse> loading(std::string path) {
+    co_return ApiService::complaint(503, "the model is being loaded", path);
   }
 
   const ServeOptions& options_;

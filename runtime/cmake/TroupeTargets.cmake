@@ -26,9 +26,10 @@
 # troupe_opens_trainers(target)
 #   For an executable that calls learn::trainers(), which opens libtroupe_learn.so: it exports the
 #   functions that the library takes from it, and building it also builds the library.
-# troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s])
-#   Runs tests/oracle/<file.py> under pytest in the `oracle` environment. tests/CMakeLists.txt
-#   registers every other *_test.py of that folder with the defaults.
+# troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s] [ENVIRONMENT name])
+#   Runs tests/oracle/<file.py> under pytest in the `oracle` environment, or in the one that is
+#   named, which the test itself makes at first need, and without which it fails.
+#   tests/CMakeLists.txt registers every other *_test.py of that folder with the defaults.
 include(GoogleTest)
 
 set(_troupe_home "$ENV{TROUPE_HOME}")
@@ -265,7 +266,7 @@ function(troupe_opens_trainers target)
 endfunction()
 
 function(troupe_oracle_test)
-  cmake_parse_arguments(arg "" "NAME;TIMEOUT" "DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "NAME;TIMEOUT;ENVIRONMENT" "DEPENDS;LABELS" ${ARGN})
   set(script ${CMAKE_SOURCE_DIR}/tests/oracle/${arg_NAME})
   if(NOT EXISTS ${script})
     message(FATAL_ERROR "troupe_oracle_test: no ${script}")
@@ -275,10 +276,13 @@ function(troupe_oracle_test)
   endif()
   get_filename_component(stem ${arg_NAME} NAME_WE)
   set_property(GLOBAL APPEND PROPERTY TROUPE_ORACLE_TESTS ${arg_NAME})
+  set(pytest ${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python -m pytest -q -rs -p no:cacheprovider ${script})
+  if(arg_ENVIRONMENT)
+    set(pytest ${CMAKE_SOURCE_DIR}/tests/oracle/in_environment.sh ${arg_ENVIRONMENT} ${arg_NAME})
+  endif()
   add_test(
     NAME oracle.${stem}
-    COMMAND ${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python -m pytest -q -rs -p no:cacheprovider
-            ${script}
+    COMMAND ${pytest}
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/oracle)
   set_tests_properties(
     oracle.${stem}

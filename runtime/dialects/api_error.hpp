@@ -1,11 +1,13 @@
-// Errors in the format of OpenAI's API: {"error": {message, type, param, code}} and an HTTP status.
-// Values and pure functions; any thread.
+// Errors in the form of each API, with an HTTP status. OpenAI's:
+// {"error": {message, type, param, code}}; Anthropic's:
+// {"type": "error", "error": {type, message}}. Values and pure functions; any thread.
 #pragma once
 
 #include "runtime/core/error.hpp"
 #include "runtime/net/http.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace troupe::dialects {
 
@@ -17,8 +19,14 @@ struct ApiError {
   int retry_after_s = 0;  // Retry-After in seconds; 0: no such header, or 1 s for status 503
 };
 
-std::string api_error_json(const ApiError& error);
-net::HttpResponse api_error_response(const ApiError& error);
+// Whose API an error is written for.
+enum class ErrorForm { kOpenAi, kAnthropic };
+
+// That of the requests to a path: kAnthropic for /v1/messages and what is below it.
+ErrorForm error_form_of(std::string_view path);
+
+std::string api_error_json(const ApiError& error, ErrorForm form = ErrorForm::kOpenAi);
+net::HttpResponse api_error_response(const ApiError& error, ErrorForm form = ErrorForm::kOpenAi);
 
 // Translates an error of the engine or the tokenizer for a client, keeping its message. The status
 // is 400 for kInvalidArgument, kData and kResources, 501 for kUnsupported, 503 for kOverloaded and

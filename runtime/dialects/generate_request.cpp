@@ -2,14 +2,13 @@
 #include "runtime/dialects/generate_request.hpp"
 
 #include "runtime/dialects/json_fields.hpp"
+#include "runtime/dialects/json_text.hpp"
+#include "runtime/dialects/request_fields.hpp"
 #include "runtime/dialects/sampling_fields.hpp"
 #include "runtime/dialects/tools/tool_fields.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 namespace troupe::dialects {
@@ -17,23 +16,6 @@ namespace troupe::dialects {
 using json = nlohmann::ordered_json;
 
 namespace {
-
-// Parses a body. `fill(fields, out)` reads its fields; a field that `fill` does not read is an
-// error.
-template <class Out, class Fill>
-std::variant<Out, ApiError> read_body(const std::string& body,
-                                      const ServeBounds& bounds,
-                                      const Fill& fill) {
-  auto parsed = read_object(body, bounds);
-  if (auto* bad = std::get_if<ApiError>(&parsed)) return *bad;
-  JsonFields fields(std::get<json>(parsed));
-  Out out;
-  out.model = fields.text("model");
-  fill(fields, out);
-  fields.end();
-  if (fields.error()) return *fields.error();
-  return out;
-}
 
 void read_stream(JsonFields& fields, GenerateRequest& out) {
   out.stream = fields.boolean("stream", false);
@@ -71,8 +53,7 @@ void refuse_others(JsonFields& fields) {
 void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
   read_sampling(fields, bounds, out);
   read_cache(fields, out);
-  out.return_token_ids = fields.boolean("return_token_ids", false);
-  out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids", false);
+  read_ids(fields, out);
   out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);
   read_stream(fields, out);
   refuse_others(fields);
@@ -142,33 +123,7 @@ std::string read_messages(JsonFields& fields, const json& messages) {
     if (fields.error()) return "";
     out.push_back(std::move(plain));
   }
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-// Names that chat_template_kwargs may not set, since the server itself sets them for the template.
-constexpr std::array<std::string_view, 12> kReserved = {
-    "messages",      "tools",     "add_generation_prompt",
-    "chat_template", "documents", "bos_token",
-    "eos_token",     "pad_token", "unk_token",
-    "tokenize",      "now",       "strftime_now"};
-
-void read_template(JsonFields& fields, GenerateRequest& out) {
-  out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
-  if (fields.boolean("continue_final_message", false)) {
-    fields.complain("continue_final_message", "is not supported by this server");
-  }
-  if (fields.find("chat_template") != nullptr) {
-    fields.complain("chat_template", "is the server's and not a request's");
-  }
-  const json* variables = fields.find("chat_template_kwargs");
-  if (variables == nullptr) return;
-  if (!variables->is_object()) return fields.complain("chat_template_kwargs", "must be an object");
-  for (const auto& [name, value] : variables->items()) {
-    if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
-    fields.complain("chat_template_kwargs", "may not set '" + name + "'");
-    return;
-  }
-  out.template_variables_json = variables->dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(out);
 }
 
 // Reads `prompt`: a string, a list of strings, a list of token ids, or a list of lists of token
@@ -240,20 +195,13 @@ Read read_chat(const std::string& body, const ServeBounds& bounds) {
     }
     read_tools(fields, out);
     read_template(fields, out);
-    out.add_special_tokens = fields.boolean("add_special_tokens", false);
     if (fields.find("max_tokens") != nullptr) {
       out.max_tokens = fields.integer("max_tokens", 1, 1, INT32_MAX);
     }
     if (fields.find("max_completion_tokens") != nullptr) {  // the newer name wins, as in vLLM
       out.max_tokens = fields.integer("max_completion_tokens", 1, 1, INT32_MAX);
     }
-    out.logprobs = fields.boolean("logprobs", false);
-    out.sampling.top_logprobs =
-        static_cast<std::int32_t>(fields.integer("top_logprobs", 0, 0, bounds.logprobs_max));
-    out.sampling.raw_logprobs = out.logprobs;
-    if (out.sampling.top_logprobs > 0 && !out.logprobs) {
-      fields.complain("top_logprobs", "goes with \"logprobs\": true");
-    }
+    read_dialogue_logprobs(fields, bounds, out);
     if (fields.boolean("echo", false)) fields.complain("echo", "is for completions alone");
   });
 }
@@ -285,14 +233,15 @@ std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
   return read_body<TokenizeRequest>(body, bounds, [](JsonFields& fields, TokenizeRequest& out) {
     if (const json* messages = fields.find("messages")) {
       out.messages_json = read_messages(fields, *messages);
-      out.add_special_tokens = fields.boolean("add_special_tokens", false);
+      read_tools(fields, out);
+      read_template(fields, out);
     } else if (fields.find("prompt") != nullptr) {
       out.prompt = fields.text("prompt");
       out.add_special_tokens = fields.boolean("add_special_tokens", true);
+      fields.ignore({"add_generation_prompt"});
     } else {
       fields.complain("prompt", "is missing");
     }
-    out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
     out.token_strings = fields.boolean("return_token_strs", false);
   });
 }

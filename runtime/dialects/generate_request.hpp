@@ -21,21 +21,26 @@ namespace troupe::dialects {
 // One prompt: a text, or token ids.
 using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
 
-// How a request is written and answered: /v1/completions, /v1/chat/completions, or
-// /inference/v1/generate, which takes and returns token ids alone.
-enum class Dialect { kCompletion, kChat, kTokens };
+// How a request is written and answered: /v1/completions, /v1/chat/completions,
+// /inference/v1/generate, which takes and returns token ids alone, or /v1/messages.
+enum class Dialect { kCompletion, kChat, kTokens, kMessages };
 
-struct GenerateRequest {
-  Dialect dialect = Dialect::kCompletion;
-  std::string model;                    // empty: the served one
-  std::vector<Prompt> prompts;          // of a completion
-  std::string messages_json;            // of a chat, content parts joined
+// A dialogue, and what the chat template is told beside its messages.
+struct Dialogue {
+  std::string messages_json;            // content parts joined, arguments of calls as objects
   std::string template_variables_json;  // chat_template_kwargs
-  std::string tools_json;               // the tools of a chat, as its template gets them
+  std::string tools_json;               // the tools, as the template gets them
   std::set<std::string> tool_names;
   bool tools = false;     // the response may call them
   bool one_call = false;  // of several calls the first alone counts (parallel_tool_calls: false)
   bool add_generation_prompt = true;
+  bool add_special_tokens = true;  // by the tokenizer; of a prompt that is text, too
+};
+
+struct GenerateRequest : Dialogue {
+  Dialect dialect = Dialect::kCompletion;
+  std::string model;            // empty: the served one
+  std::vector<Prompt> prompts;  // of a completion
 
   engine::SamplingParams sampling;         // max_new_tokens is set later, from max_tokens
   std::optional<std::int64_t> max_tokens;  // 0: only echo the prompt; none: what fits
@@ -44,7 +49,7 @@ struct GenerateRequest {
   bool echo = false;
   bool logprobs = false;  // sampling.top_logprobs says with how many alternatives
   bool stream = false, include_usage = false;
-  bool add_special_tokens = true, skip_special_tokens = true;
+  bool skip_special_tokens = true;
   bool include_stop = false;      // keep the matched stop string in the text
   bool return_token_ids = false;  // those of prompt and response, beside the text
   bool tokens_as_ids = false;     // log-probs call a token "token_id:5"
@@ -52,6 +57,8 @@ struct GenerateRequest {
   std::int32_t priority = 0;      // requests with a smaller one go first
   std::string request_id;         // of kTokens; empty: the server makes one
 
+  // True if the prompt is a dialogue, which the chat template writes.
+  bool is_dialogue() const { return dialect == Dialect::kChat || dialect == Dialect::kMessages; }
   // True if the answer holds only the prompt (echo), without sampled tokens.
   bool scores_only() const { return max_tokens == 0; }
 };
@@ -73,12 +80,13 @@ Read read_completion(const std::string& body, const ServeBounds& bounds);
 Read read_chat(const std::string& body, const ServeBounds& bounds);
 Read read_token_generate(const std::string& body, const ServeBounds& bounds);
 
-// The body of POST /tokenize (a prompt or messages) or /detokenize (tokens).
-struct TokenizeRequest {
-  std::string model, messages_json;
+// The body of POST /tokenize (a prompt or a dialogue), /detokenize (tokens) or
+// /v1/messages/count_tokens (a dialogue).
+struct TokenizeRequest : Dialogue {
+  std::string model;
   std::optional<std::string> prompt;
   std::vector<std::int32_t> tokens;  // of /detokenize
-  bool add_special_tokens = true, add_generation_prompt = true, token_strings = false;
+  bool token_strings = false;
 };
 std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
                                                       const ServeBounds& bounds);

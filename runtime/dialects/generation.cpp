@@ -28,10 +28,16 @@ AnswerName new_name(const GenerateRequest& request) {
       return {"chatcmpl-" + std::string(text), now};
     case Dialect::kCompletion:
       return {"cmpl-" + std::string(text), now};
+    case Dialect::kMessages:
+      return {"msg_" + std::string(text), now};
     case Dialect::kTokens:
       break;
   }
   return {text, now};
+}
+
+ErrorForm form_of(Dialect dialect) {
+  return dialect == Dialect::kMessages ? ErrorForm::kAnthropic : ErrorForm::kOpenAi;
 }
 
 // The engine's salt for a text; 0 for none.
@@ -61,7 +67,8 @@ class Generation::Events final : public net::HttpStream {
       if (ended_) co_return std::nullopt;
       if (self.over()) {
         ended_ = true;
-        self.events_ = self.error_ ? Answer::error_event(*self.error_) : self.answer_.last_events();
+        self.events_ =
+            self.error_ ? self.answer_->error_event(*self.error_) : self.answer_->last_events();
         continue;
       }
       const bool there = co_await advance(&self);
@@ -82,7 +89,8 @@ Generation::Generation(const GenerationParts& parts,
       request_(std::move(request)),
       encoded_(std::move(encoded)),
       began_(began),
-      answer_(parts.model, request_, encoded_.prompts, new_name(request_), parts.sampler.version()),
+      answer_(make_answer(
+          parts.model, request_, encoded_.prompts, new_name(request_), parts.sampler.version())),
       mail_(std::make_shared<Mail>(parts.timers)) {}
 
 Generation::~Generation() {
@@ -134,7 +142,7 @@ void Generation::take(engine::GroupNews news) {
     parts_.events.first_token(seconds(parts_.timers.now() - began_));
   }
   for (const engine::Sample& part : news.grown) {
-    auto events = answer_.grow_event(choice_of(prompt, part), part);
+    auto events = answer_->grow_event(choice_of(prompt, part), part);
     if (!events) return fail(events.error());
     events_ += *events;
   }
@@ -151,11 +159,11 @@ void Generation::take_sample(std::size_t prompt, const engine::Sample& sample) {
   parts_.events.finished(sample.tokens.size(), sample.finish,
                          seconds(parts_.timers.now() - began_));
   if (!request_.stream) {
-    const auto taken = answer_.finish(choice, sample);
+    const auto taken = answer_->finish(choice, sample);
     if (!taken) fail(taken.error());
     return;
   }
-  auto events = answer_.finish_event(choice, sample);
+  auto events = answer_->finish_event(choice, sample);
   if (!events) return fail(events.error());
   events_ += *events;
 }
@@ -179,10 +187,10 @@ async::task<net::HttpResponse> Generation::respond(std::shared_ptr<Generation> s
     if (!there) co_return response;  // the client has disconnected; nobody reads this
   }
   if (self->error_ && self->events_.empty()) {
-    co_return api_error_response(*self->error_);
+    co_return api_error_response(*self->error_, form_of(self->request_.dialect));
   }
   if (!self->request_.stream) {
-    response.body = self->answer_.body();
+    response.body = self->answer_->body();
     co_return response;
   }
   response.content_type = "text/event-stream; charset=utf-8";

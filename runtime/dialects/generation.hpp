@@ -1,4 +1,4 @@
-// Runs one request for completions or a chat: submits a group of samples for each prompt, builds
+// Runs one request for samples: submits a group of samples for each prompt, builds
 // the answer from the groups' news, and aborts unfinished groups when the client disconnects or the
 // request fails. Shared by the handler and the stream of its response; on the HTTP server's strand.
 #pragma once
@@ -32,7 +32,7 @@ class Generation {
   Generation& operator=(const Generation&) = delete;
 
   // Runs the request. Returns the whole answer, or a stream as soon as it has its first events, or
-  // an error in OpenAI's format. `client` may be null.
+  // an error in the form of its API. `client` may be null.
   static async::task<net::HttpResponse> respond(std::shared_ptr<Generation> self,
                                                 std::shared_ptr<net::HttpPresence> client);
 
@@ -65,7 +65,7 @@ class Generation {
   const GenerateRequest request_;
   Encoded encoded_;
   const core::TimePoint began_;
-  Answer answer_;
+  const std::unique_ptr<Answer> answer_;
   std::shared_ptr<Mail> mail_;
   std::map<std::uint64_t, GroupPlace> groups_;  // unfinished groups, by id
   std::string events_;                          // events that were not sent yet

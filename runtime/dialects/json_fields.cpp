@@ -76,9 +76,10 @@ class BodyWatch final : public parse::JsonWatch {
   }
 
   const ServeBounds& bounds_;
-  const std::array<ListBound, 4> list_bounds_ = {
+  const std::array<ListBound, 5> list_bounds_ = {
       ListBound{"logit_bias", engine::kLogitBias_max, "entries"},
       ListBound{"stop", engine::kStopStrings_max, "strings"},
+      ListBound{"stop_sequences", engine::kStopStrings_max, "strings"},
       ListBound{"stop_token_ids", engine::kStopTokens_max, "tokens"},
       ListBound{"prompt", static_cast<std::size_t>(bounds_.prompts_max), "prompts"}};
   std::vector<std::size_t> counts_;  // values so far in each list and object that is still open

@@ -24,11 +24,11 @@ std::vector<std::int32_t> read_tokens(JsonFields& fields, std::string_view name,
 
 namespace {
 
-void read_stops(JsonFields& fields, engine::SamplingParams& out) {
-  if (const json* stop = fields.find("stop")) {
+void read_stops(JsonFields& fields, std::string_view name, engine::SamplingParams& out) {
+  if (const json* stop = fields.find(name)) {
     const json list = stop->is_array() ? *stop : json::array({*stop});
     for (const json& one : list) {
-      if (!one.is_string()) return fields.complain("stop", "must be a string or a list of strings");
+      if (!one.is_string()) return fields.complain(name, "must be a string or a list of strings");
       // Skip empty strings: clients send them to mean "none".
       if (!one.get_ref<const std::string&>().empty()) out.stop_strings.push_back(one);
     }
@@ -67,7 +67,7 @@ void read_bias(JsonFields& fields, engine::SamplingParams& out) {
     out.logit_bias.push_back({token, amount});
 }
 
-void read_params(JsonFields& fields, engine::SamplingParams& out) {
+void read_params(JsonFields& fields, std::string_view stop_name, engine::SamplingParams& out) {
   out.temperature = fields.number("temperature", 1, 0, 1000);
   if (out.temperature > 0 && out.temperature < 1e-3f) {
     fields.complain("temperature", "must be 0 (greedy) or at least 0.001");
@@ -81,13 +81,16 @@ void read_params(JsonFields& fields, engine::SamplingParams& out) {
   out.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
   out.min_new_tokens = static_cast<std::int32_t>(fields.integer("min_tokens", 0, 0, INT32_MAX));
   out.ignore_eos = fields.boolean("ignore_eos", false);
-  read_stops(fields, out);
+  read_stops(fields, stop_name, out);
   read_bias(fields, out);
 }
 
 }  // namespace
 
-void read_sampling(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
+void read_sampling(JsonFields& fields,
+                   const ServeBounds& bounds,
+                   GenerateRequest& out,
+                   std::string_view stop_name) {
   out.n = static_cast<std::int32_t>(fields.integer("n", 1, 1, bounds.n_max));
   if (fields.integer("best_of", out.n, 1, INT32_MAX) != out.n) {
     fields.complain("best_of", "is not supported other than equal to n");
@@ -97,7 +100,7 @@ void read_sampling(JsonFields& fields, const ServeBounds& bounds, GenerateReques
   }
   out.skip_special_tokens = fields.boolean("skip_special_tokens", true);
   out.include_stop = fields.boolean("include_stop_str_in_output", false);
-  read_params(fields, out.sampling);
+  read_params(fields, stop_name, out.sampling);
 }
 
 void read_cache(JsonFields& fields, GenerateRequest& out) {

@@ -19,8 +19,11 @@ std::vector<std::int32_t> read_tokens(JsonFields& fields,
                                       const nlohmann::ordered_json& list);
 
 // temperature, top_p, stop, n, seed, skip_special_tokens, ...; not max_tokens and logprobs, which
-// mean something else in each dialect.
-void read_sampling(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out);
+// mean something else in each dialect. `stop_name`: the field of stop strings.
+void read_sampling(JsonFields& fields,
+                   const ServeBounds& bounds,
+                   GenerateRequest& out,
+                   std::string_view stop_name = "stop");
 
 // cache_salt and priority.
 void read_cache(JsonFields& fields, GenerateRequest& out);

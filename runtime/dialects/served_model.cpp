@@ -27,20 +27,15 @@ ApiError too_long(const ServedModel& model, const std::string& what) {
       .code = "context_length_exceeded"};
 }
 
-std::variant<Tokens, ApiError> encode_chat(const ServedModel& model,
-                                           const std::string& messages_json,
-                                           const std::string& tools_json,
-                                           const std::string& variables_json,
-                                           bool add_generation_prompt,
-                                           bool add_special) {
+std::variant<Tokens, ApiError> encode_chat(const ServedModel& model, const Dialogue& dialogue) {
   text::RenderOptions options;
   options.now_unix_s = static_cast<std::int64_t>(std::time(nullptr));
-  options.add_generation_prompt = add_generation_prompt;
-  options.tools_json = tools_json;
-  options.variables_json = variables_json;
-  auto rendered = render_chat(model, messages_json, options);
+  options.add_generation_prompt = dialogue.add_generation_prompt;
+  options.tools_json = dialogue.tools_json;
+  options.variables_json = dialogue.template_variables_json;
+  auto rendered = render_chat(model, dialogue.messages_json, options);
   if (auto* error = std::get_if<ApiError>(&rendered)) return *error;
-  return encode_text(model, std::get<std::string>(rendered), add_special);
+  return encode_text(model, std::get<std::string>(rendered), dialogue.add_special_tokens);
 }
 
 std::optional<ApiError> check_tokens(const ServedModel& model, const Tokens& tokens) {
@@ -137,10 +132,8 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
     return bad("return_routed_experts", "this model has no experts");
   }
   Encoded out;
-  if (request.dialect == Dialect::kChat) {
-    auto tokens = encode_chat(model, request.messages_json, request.tools_json,
-                              request.template_variables_json, request.add_generation_prompt,
-                              request.add_special_tokens);
+  if (request.is_dialogue()) {
+    auto tokens = encode_chat(model, request);
     if (auto* error = std::get_if<ApiError>(&tokens)) return *error;
     out.prompts.push_back({std::move(std::get<Tokens>(tokens)), ""});
   }
@@ -167,8 +160,7 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
 std::variant<std::vector<std::int32_t>, ApiError> encode_tokenize(const ServedModel& model,
                                                                   const TokenizeRequest& request) {
   if (request.prompt) return encode_text(model, *request.prompt, request.add_special_tokens);
-  return encode_chat(model, request.messages_json, "", "", request.add_generation_prompt,
-                     request.add_special_tokens);
+  return encode_chat(model, request);
 }
 
 }  // namespace troupe::dialects

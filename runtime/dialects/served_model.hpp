@@ -63,7 +63,7 @@ std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,
 std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
                                                const GenerateRequest& request);
 
-// Tokenizes the prompt or the messages of a /tokenize request.
+// Tokenizes the prompt or the dialogue of a TokenizeRequest.
 std::variant<std::vector<std::int32_t>, ApiError> encode_tokenize(const ServedModel& model,
                                                                   const TokenizeRequest& request);
 

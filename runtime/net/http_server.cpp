@@ -57,12 +57,16 @@ std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
   return Complaint{http::status::bad_request, "this is no HTTP request: " + code.message()};
 }
 
+std::string path_of(std::string_view target) {
+  return std::string(target.substr(0, target.find('?')));
+}
+
 HttpRequest request_of(Request&& message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
   const std::string target(message.target());
   const auto question = target.find('?');
-  request.path = target.substr(0, question);
+  request.path = path_of(target);
   if (question != target.npos) request.query = target.substr(question + 1);
   for (const auto& field : message) {
     request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
@@ -129,8 +133,8 @@ struct HttpServer::Impl {
                                 std::shared_ptr<HttpPresence> client,
                                 bool chunked);
   std::optional<Complaint> refusal(const Request& message) const;
-  HttpResponse complain(int status, const std::string& why) const;
-  Message last_word(const Complaint& complaint) const;
+  HttpResponse complain(int status, const std::string& why, const std::string& path) const;
+  Message last_word(const Complaint& complaint, const Parser& parser) const;
 
   const HttpServerOptions options;
   const Handler handler;
@@ -193,14 +197,17 @@ async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
   const auto [code, size] = co_await http::async_read_header(*stream, buffer, parser, kToken);
   if (code) co_return;
   Message message = last_word(
-      {http::status::service_unavailable, "there are too many connections; try again later"});
+      {http::status::service_unavailable, "there are too many connections; try again later"},
+      parser);
   message.set(http::field::retry_after, "1");
   const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
   if (!failed) co_await drain(stream.get());
 }
 
-HttpResponse HttpServer::Impl::complain(int status, const std::string& why) const {
-  if (options.complaint) return options.complaint(status, why);
+HttpResponse HttpServer::Impl::complain(int status,
+                                        const std::string& why,
+                                        const std::string& path) const {
+  if (options.complaint) return options.complaint(status, why, path);
   HttpResponse response;
   response.status = status;
   response.content_type = "text/plain; charset=utf-8";
@@ -208,8 +215,11 @@ HttpResponse HttpServer::Impl::complain(int status, const std::string& why) cons
   return response;
 }
 
-Message HttpServer::Impl::last_word(const Complaint& complaint) const {
-  return message_of(complain(static_cast<int>(complaint.status), complaint.why), false, false, 11);
+// The answer to a request that `parser` has read at least the first line of, if it was readable.
+Message HttpServer::Impl::last_word(const Complaint& complaint, const Parser& parser) const {
+  const int status = static_cast<int>(complaint.status);
+  return message_of(complain(status, complaint.why, path_of(parser.get().target())), false, false,
+                    11);
 }
 
 // The complaint about the Host or Origin header, if any.
@@ -262,7 +272,7 @@ async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
   if (code) refused = complaint_of(code);
   if (code && !refused) co_return Then::kClose;
   if (refused) {
-    const Message message = last_word(*refused);
+    const Message message = last_word(*refused, parser);
     stream->expires_after(options.body_limit);
     const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
     co_return failed ? Then::kClose : Then::kLinger;
@@ -362,6 +372,7 @@ async::task<bool> HttpServer::Impl::send_stream(Stream* stream,
 
 async::task<HttpResponse> HttpServer::Impl::respond(HttpRequest request) {
   std::string why;
+  const std::string path = request.path;
   try {
     auto answering = handler(std::move(request));
     HttpResponse response = co_await std::move(answering);
@@ -372,7 +383,7 @@ async::task<HttpResponse> HttpServer::Impl::respond(HttpRequest request) {
   } catch (const std::exception& thrown) {
     why = thrown.what();
   }
-  co_return complain(500, "internal error: " + why);
+  co_return complain(500, "internal error: " + why, path);
 }
 
 core::Result<std::unique_ptr<HttpServer>> HttpServer::open(async::IoThreads& io,

@@ -37,8 +37,10 @@ struct HttpServerOptions {
   core::Duration body_limit = limits::kHttpBody;
   core::Duration idle_limit = limits::kHttpIdle;
   bool watch_clients = false;  // tell handlers when their client disconnects (HttpRequest::client)
-  // Makes the response for errors of the server itself; if null, that is one line of text.
-  std::function<HttpResponse(int status, const std::string& why)> complaint;
+  // Makes the response for errors of the server itself; if null, that is one line of text. `path`
+  // is empty if the request's was not read.
+  std::function<HttpResponse(int status, const std::string& why, const std::string& path)>
+      complaint;
 };
 
 class HttpServer {

@@ -177,7 +177,7 @@ std::variant<CallPrompt, ApiError> prompt_of_call(const dialects::ServedModel& m
                                                   const dialects::GenerateRequest& request,
                                                   History history,
                                                   std::int64_t now_unix_s) {
-  if (request.dialect == dialects::Dialect::kChat && model.tokenizer) {
+  if (request.is_dialogue() && model.tokenizer) {
     return CallRenderer(model, request, now_unix_s).run(tree, history);
   }
   auto encoded = dialects::encode_request(model, request);

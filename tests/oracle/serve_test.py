@@ -4,14 +4,8 @@ log-likelihoods are those that transformers computes from the same folder.
 """
 
 import base64
-import contextlib
 import io
 import json
-import os
-import pathlib
-import re
-import signal
-import subprocess
 import urllib.error
 import urllib.request
 
@@ -22,33 +16,13 @@ import torch
 from transformers import (AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, MixtralConfig,
                           MixtralForCausalLM)
 
-from supervised_test import END, byte_tokenizer
+from byte_model import END, byte_tokenizer
+from served import BUILD, PATIENCE_S, serve  # noqa: F401
+from taught_model import SHAPE
 
-BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
-PATIENCE_S = 60
 KEY = "sesame"
 TEMPLATE = ("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
             "{% if add_generation_prompt %}assistant: {% endif %}")
-
-SHAPE = dict(vocab_size=257, hidden_size=64, intermediate_size=160, num_hidden_layers=2, num_attention_heads=4,
-             num_key_value_heads=2, max_position_embeddings=512, eos_token_id=END, bos_token_id=None,
-             pad_token_id=END, tie_word_embeddings=False)
-
-
-@contextlib.contextmanager
-def serve(folder, *flags):
-    """The real server on a free port; gives its address; ends it by SIGINT, cleanly."""
-    words = [os.environ.get("TROUPE_SERVE", BUILD / "troupe"), "serve", "--model", folder, "--port", "0",
-             "--served-model-name", "tiny", "--threads", "1", *flags]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    try:
-        yield re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline()).group(0)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == 0
-        assert process.stdout.read() == "stopped\n"
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope="module")

@@ -7,53 +7,17 @@ import json
 
 import openai
 import pytest
-import torch
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from serve_test import PATIENCE_S, SHAPE, serve
-from supervised_test import END, byte_tokenizer
-
-TEMPLATE = ("{% if tools %}tools: {{ tools | tojson }}\n{% endif %}{% for m in messages %}{{ m['role'] }}: "
-            "{% if m.tool_calls %}{% for c in m.tool_calls %}<tool_call>"
-            "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}</tool_call>{% endfor %}"
-            "{% else %}{{ m['content'] }}{% endif %}\n{% endfor %}"
-            "{% if add_generation_prompt %}assistant: {% endif %}")
-TOOLS = [{"type": "function", "function": {
-    "name": "add", "description": "a sum",
-    "parameters": {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "integer"}}}}}]
-QUESTION = [{"role": "user", "content": "1+2?"}]
-SAID = 'Adding.<tool_call>{"name": "add", "arguments": {"b": 2, "a": 1}}</tool_call>'
+from byte_model import END
+from served import PATIENCE_S, serve
+from taught_model import QUESTION, SAID, TOOLS, make_model, rendered
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model that answers QUESTION with SAID, whatever is drawn."""
     path = tmp_path_factory.mktemp("serve_tools") / "tiny"
-    torch.manual_seed(3)
-    model = LlamaForCausalLM(LlamaConfig(**{**SHAPE, "num_hidden_layers": 1, "max_position_embeddings": 1024}))
-    model.save_pretrained(path)
-    byte_tokenizer(path)
-    (path / "chat_template.jinja").write_text(TEMPLATE)
-    prompt = rendered(path, QUESTION)
-    ids = torch.tensor([prompt + list(SAID.encode()) + [END]])
-    labels = ids.clone()
-    labels[0, :len(prompt)] = -100
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _ in range(2000):  # some 500 are enough
-        loss = model(input_ids=ids, labels=labels).loss
-        if loss.item() < 5e-4:
-            break
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss.item() < 1e-3
-    model.save_pretrained(path)
+    make_model(path)
     return path
-
-
-def rendered(path, messages):
-    return AutoTokenizer.from_pretrained(path).apply_chat_template(
-        messages, tools=TOOLS, add_generation_prompt=True, tokenize=True, return_dict=False)
 
 
 @pytest.fixture(scope="module")

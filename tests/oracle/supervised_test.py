@@ -34,34 +34,13 @@ from trl.experimental.cpo import CPOTrainer
 from trl.experimental.gkd import GKDTrainer
 from trl.experimental.orpo import ORPOTrainer
 
+from byte_model import END, byte_tokenizer
+
 BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
-END = 256
 STEPS, LR, EPS, CLIP, BETA, TAU = 3, 1e-3, 1e-4, 0.5, 0.2, 0.07
 
 PAIRS = [("1+1=", "2", "11", 0.0), ("what is two and two? ", "four", "a fish, I think", 0.5),
          ("9-4=", "5", "13", -0.25), ("say yes: ", "yes", "no", 1.0)]
-
-
-def byte_tokenizer(folder):
-    """Token b is byte b, token 256 the end."""
-    letters, extra = {"<|end|>": END}, 0
-    for byte in range(256):
-        prints = 0x21 <= byte <= 0x7E or 0xA1 <= byte <= 0xAC or byte >= 0xAE
-        letters[chr(byte) if prints else chr(256 + extra)] = byte
-        extra += 0 if prints else 1
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    end = {"id": END, "content": "<|end|>", "single_word": False, "lstrip": False, "rstrip": False,
-           "normalized": False, "special": True}
-    model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-             "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": letters,
-             "merges": []}
-    (folder / "tokenizer.json").write_text(json.dumps(
-        {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [end],
-         "normalizer": None, "pre_tokenizer": level, "post_processor": None, "decoder": level,
-         "model": model}))
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|end|>"}))
-
 
 SHAPE = dict(vocab_size=257, hidden_size=48, intermediate_size=64, num_hidden_layers=2,
              num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,

@@ -38,7 +38,7 @@ def make_model(folder):
     """A tiny Llama over bytes, with a context that some requests fill."""
     sys.path.insert(0, str(ROOT / "tests" / "oracle"))
     import torch
-    from supervised_test import END, byte_tokenizer
+    from byte_model import END, byte_tokenizer
     from transformers import LlamaConfig, LlamaForCausalLM
     torch.manual_seed(5)
     model = LlamaForCausalLM(LlamaConfig(

@@ -1,8 +1,7 @@
 #include "runtime/dialects/tools/tool_fields.hpp"
 
+#include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/tools/tool_arguments.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <string_view>
 #include <utility>
@@ -14,62 +13,77 @@ using json = nlohmann::ordered_json;
 namespace {
 
 bool is_text(const json& object, const char* key) {
+  if (!object.is_object()) return false;
   const auto found = object.find(key);
   return found != object.end() && found->is_string() &&
          !found->get_ref<const std::string&>().empty();
 }
 
-// The name of a tool of the list; empty after an error.
-std::string tool_name(JsonFields& fields, const std::string& where, const json& tool) {
+// Checks one tool of the list.
+bool read_tool(JsonFields& fields, const std::string& where, const json& tool, Dialogue& out) {
   if (!tool.is_object() || tool.value("type", json()) != json("function") ||
       !tool.contains("function") || !tool["function"].is_object()) {
     fields.complain(where, "must be an object with \"type\": \"function\" and a function");
-    return {};
+    return false;
   }
   const json& function = tool["function"];
-  if (!is_text(function, "name")) {
-    fields.complain(where + ".function.name", "must be a text that is not empty");
-    return {};
-  }
+  if (!add_tool_name(fields, where + ".function.name", function, out)) return false;
   if (function.contains("parameters") && !function["parameters"].is_object()) {
     fields.complain(where + ".function.parameters", "must be an object");
-    return {};
+    return false;
   }
-  return function["name"].get<std::string>();
+  return true;
 }
 
-// Whether the model may call tools.
-bool read_choice(JsonFields& fields, bool has_tools) {
+ToolChoice read_choice(JsonFields& fields) {
   const json* const choice = fields.find("tool_choice");
-  if (choice == nullptr || *choice == json("auto")) return has_tools;
-  if (*choice == json("none")) return false;
-  if (*choice == json("required") || choice->is_object()) {
-    fields.complain(
-        "tool_choice",
-        "is not supported other than \"auto\" and \"none\": this server forces no call");
-  } else {
-    fields.complain("tool_choice", "must be \"auto\" or \"none\"");
-  }
-  return false;
+  if (choice == nullptr || *choice == json("auto")) return {};
+  if (*choice == json("none")) return {ToolChoice::Kind::kNone};
+  if (*choice == json("required")) return {ToolChoice::Kind::kRequired};
+  if (choice->is_object() && choice->contains("function") && is_text((*choice)["function"], "name"))
+    return {ToolChoice::Kind::kNamed, (*choice)["function"]["name"].get<std::string>()};
+  fields.complain("tool_choice",
+                  "must be \"auto\", \"none\", \"required\" or the object of a function's name");
+  return {};
 }
 
 }  // namespace
 
-void read_tools(JsonFields& fields, GenerateRequest& out) {
-  const json* const tools = fields.find("tools");
-  if (tools != nullptr && !tools->is_array()) fields.complain("tools", "must be a list");
-  const bool some = tools != nullptr && tools->is_array() && !tools->empty();
-  out.one_call = !fields.boolean("parallel_tool_calls", true);
-  out.tools = read_choice(fields, some);
-  if (!some) return;
-  for (std::size_t i = 0; i < tools->size(); ++i) {
-    const std::string name = tool_name(fields, "tools[" + std::to_string(i) + "]", (*tools)[i]);
-    if (name.empty()) return;
-    if (!out.tool_names.insert(name).second) {
-      return fields.complain("tools", "has two tools of the name '" + name + "'");
-    }
+bool add_tool_name(JsonFields& fields,
+                   const std::string& where,
+                   const json& holder,
+                   Dialogue& out) {
+  if (!is_text(holder, "name")) {
+    fields.complain(where, "must be a text that is not empty");
+    return false;
   }
-  if (out.tools) out.tools_json = tools->dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string& name = holder["name"].get_ref<const std::string&>();
+  if (out.tool_names.insert(name).second) return true;
+  fields.complain("tools", "has two tools of the name '" + name + "'");
+  return false;
+}
+
+void take_tools(JsonFields& fields,
+                const std::string& field,
+                const ToolChoice& choice,
+                const json& tools,
+                Dialogue& out) {
+  if (choice.kind == ToolChoice::Kind::kRequired || choice.kind == ToolChoice::Kind::kNamed) {
+    fields.complain(field, "is not supported other than auto and none: this server forces no call");
+  }
+  out.tools = choice.kind == ToolChoice::Kind::kAuto && !tools.empty();
+  if (out.tools) out.tools_json = json_text(tools);
+}
+
+void read_tools(JsonFields& fields, Dialogue& out) {
+  const json* const tools = fields.find("tools");
+  if (tools != nullptr && !tools->is_array()) return fields.complain("tools", "must be a list");
+  out.one_call = !fields.boolean("parallel_tool_calls", true);
+  const json list = tools == nullptr ? json::array() : *tools;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!read_tool(fields, "tools[" + std::to_string(i) + "]", list[i], out)) return;
+  }
+  take_tools(fields, "tool_choice", read_choice(fields), list, out);
 }
 
 void read_calls(JsonFields& fields, const std::string& where, json& message) {

@@ -12,8 +12,29 @@
 
 namespace troupe::dialects {
 
+// What a request says of whether tools are to be called.
+struct ToolChoice {
+  enum class Kind { kAuto, kNone, kRequired, kNamed };
+  Kind kind = Kind::kAuto;
+  std::string name{};  // of kNamed: the tool that is to be called
+};
+
 // tools, tool_choice and parallel_tool_calls.
-void read_tools(JsonFields& fields, GenerateRequest& out);
+void read_tools(JsonFields& fields, Dialogue& out);
+
+// Takes `tools`, OpenAI's list of them with names that were checked, and what `choice` makes of
+// them. `field` names the choice in errors. The one place where a forced call is decided.
+void take_tools(JsonFields& fields,
+                const std::string& field,
+                const ToolChoice& choice,
+                const nlohmann::ordered_json& tools,
+                Dialogue& out);
+
+// Adds the name of a tool to those of `out`; complains about an empty or repeated one.
+bool add_tool_name(JsonFields& fields,
+                   const std::string& where,
+                   const nlohmann::ordered_json& holder,
+                   Dialogue& out);
 
 // Checks the calls of an assistant's message, and replaces the text of their arguments by the
 // object that it holds, which is what templates read. `where` names the message in errors.

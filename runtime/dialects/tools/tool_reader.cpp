@@ -1,5 +1,6 @@
 #include "runtime/dialects/tools/tool_reader.hpp"
 
+#include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/limits.hpp"
 #include "runtime/dialects/tools/tool_arguments.hpp"
 #include "runtime/parse/bounded_json.hpp"
@@ -30,10 +31,6 @@ std::size_t begun(std::string_view text, std::string_view mark) {
   return 0;
 }
 
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // Arguments are an object, or a text that holds one; a call may have none.
 std::optional<ToolCall> call_of(const Json& object) {
   if (!object.is_object() || !object.contains("name") || !object["name"].is_string())
@@ -43,7 +40,7 @@ std::optional<ToolCall> call_of(const Json& object) {
     if (!object.contains(key)) continue;
     const Json& given = object[key];
     if (!arguments_of(given)) return std::nullopt;
-    call.arguments = given.is_string() ? given.get<std::string>() : dump(given);
+    call.arguments = given.is_string() ? given.get<std::string>() : json_text(given);
     break;
   }
   if (call.name.empty()) return std::nullopt;
@@ -233,6 +230,7 @@ bool ToolReader::add_calls(std::string_view text) {
   }
   if (calls_ + calls.size() > limits::kToolCalls_max) return false;
   calls_ += calls.size();
+  out_.places.insert(out_.places.end(), calls.size(), out_.content.size());
   out_.calls.insert(out_.calls.end(), std::make_move_iterator(calls.begin()),
                     std::make_move_iterator(calls.end()));
   return true;

@@ -25,6 +25,7 @@ struct ToolCall {
 struct ToolText {
   std::string content;
   std::vector<ToolCall> calls;
+  std::vector<std::size_t> places;  // by call: how many bytes of `content` precede it
 };
 
 class ToolReader {

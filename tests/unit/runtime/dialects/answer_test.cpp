@@ -1,70 +1,20 @@
 // Answers of hand-made samples, over a tokenizer of bytes: texts, usage, log-probs, events.
-#include "runtime/dialects/answer.hpp"
-
-#include "tests/unit/runtime/text/byte_tokenizer.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <memory>
+#include "tests/unit/runtime/dialects/answers.hpp"
 
 namespace troupe::dialects {
 namespace {
 
 using engine::FinishReason;
 using nlohmann::json;
-
-constexpr std::int32_t kEnd = 256;
-
-class Answers : public ::testing::Test {
- protected:
-  Answers() {
-    char pattern[] = "/tmp/troupe_answer_XXXXXX";
-    folder_ = ::mkdtemp(pattern);
-    test::write_byte_tokenizer(folder_);
-    auto tokenizer = text::Tokenizer::load(folder_);
-    EXPECT_TRUE(tokenizer);
-    model_.reset(new ServedModel{.names = {"tiny"}, .tokenizer = *tokenizer});
-  }
-  ~Answers() override { std::filesystem::remove_all(folder_); }
-
-  static engine::Sample sample(const std::string& bytes, FinishReason finish) {
-    engine::Sample out;
-    for (const char c : bytes)
-      out.tokens.push_back(static_cast<unsigned char>(c));
-    if (finish == FinishReason::kEos) out.tokens.push_back(kEnd);
-    out.versions.assign(out.tokens.size(), 12);
-    for (std::size_t i = 0; i < out.tokens.size(); ++i)
-      out.raw_logprobs.push_back(-0.5f * static_cast<float>(i + 1));
-    out.finish = finish;
-    return out;
-  }
-  Answer answer(const GenerateRequest& request, const std::vector<EncodedPrompt>& prompts) {
-    return Answer(*model_, request, prompts, {"cmpl-1", 7}, 3);
-  }
-  static std::vector<json> read(const std::string& events) {
-    std::vector<json> out;
-    for (std::size_t at = 0; at < events.size();) {
-      EXPECT_EQ(events.compare(at, 6, "data: "), 0);
-      const auto end = events.find("\n\n", at);
-      const std::string data = events.substr(at + 6, end - at - 6);
-      out.push_back(data == "[DONE]" ? json(data) : json::parse(data));
-      at = end + 2;
-    }
-    return out;
-  }
-
-  std::filesystem::path folder_;
-  std::unique_ptr<ServedModel> model_;
-  const std::vector<EncodedPrompt> prompts_ = {{{'a', 'b'}, "ab"}};
-};
+using test::Answers;
+using test::kEnd;
 
 TEST_F(Answers, AWholeCompletion) {
   GenerateRequest request;
   request.max_tokens = 9;
-  Answer made = answer(request, prompts_);
-  ASSERT_TRUE(made.finish(0, sample("hi", FinishReason::kEos)));
-  EXPECT_EQ(json::parse(made.body()), json::parse(R"({"id":"cmpl-1","object":"text_completion",
+  const auto made = answer(request, prompts_);
+  ASSERT_TRUE(made->finish(0, sample("hi", FinishReason::kEos)));
+  EXPECT_EQ(json::parse(made->body()), json::parse(R"({"id":"cmpl-1","object":"text_completion",
       "created":7,"model":"tiny","system_fingerprint":"v12","choices":[{"index":0,"text":"hi",
       "logprobs":null,"finish_reason":"stop","stop_reason":null}],
       "usage":{"prompt_tokens":2,"completion_tokens":3,"total_tokens":5}})"));
@@ -75,13 +25,13 @@ TEST_F(Answers, LogprobsOfAnEchoedPromptBeginWithNull) {
   request.max_tokens = 1;
   request.echo = request.logprobs = true;
   request.sampling.top_logprobs = 1;
-  Answer made = answer(request, prompts_);
+  const auto made = answer(request, prompts_);
   engine::Sample one = sample("c", FinishReason::kLength);
   one.top_logprobs = {{'d', -0.25f}};
   one.prompt_logprobs = {-2.0f};
   one.prompt_top_logprobs = {{'b', -2.0f}};
-  ASSERT_TRUE(made.finish(0, one));
-  const json choice = json::parse(made.body())["choices"][0];
+  ASSERT_TRUE(made->finish(0, one));
+  const json choice = json::parse(made->body())["choices"][0];
   EXPECT_EQ(choice["text"], "abc");
   EXPECT_EQ(choice["logprobs"], json::parse(R"({"text_offset":[0,1,2],
       "tokens":["a","b","c"],"token_logprobs":[null,-2.0,-0.5],
@@ -92,9 +42,9 @@ TEST_F(Answers, MaxTokensZeroGivesThePromptAlone) {
   GenerateRequest request;
   request.max_tokens = 0;
   request.echo = true;
-  Answer made = answer(request, prompts_);
-  ASSERT_TRUE(made.finish(0, sample("c", FinishReason::kLength)));
-  const json body = json::parse(made.body());
+  const auto made = answer(request, prompts_);
+  ASSERT_TRUE(made->finish(0, sample("c", FinishReason::kLength)));
+  const json body = json::parse(made->body());
   EXPECT_EQ(body["choices"][0]["text"], "ab");
   EXPECT_EQ(body["usage"]["completion_tokens"], 0);
 }
@@ -105,9 +55,9 @@ TEST_F(Answers, AStopTokenHasNoTextAndIsNamed) {
   request.sampling.stop_tokens = {'!'};
   for (const bool kept : {false, true}) {
     request.include_stop = kept;
-    Answer made = answer(request, prompts_);
-    ASSERT_TRUE(made.finish(0, sample("hi!", FinishReason::kStop)));
-    const json choice = json::parse(made.body())["choices"][0];
+    const auto made = answer(request, prompts_);
+    ASSERT_TRUE(made->finish(0, sample("hi!", FinishReason::kStop)));
+    const json choice = json::parse(made->body())["choices"][0];
     EXPECT_EQ(choice["text"], kept ? "hi!" : "hi");
     EXPECT_EQ(choice["stop_reason"], '!');
   }
@@ -118,16 +68,16 @@ TEST_F(Answers, WithoutATokenizerThereAreIdsAndNoText) {
   GenerateRequest request;
   request.max_tokens = 9;
   request.logprobs = true;
-  Answer made = answer(request, prompts_);
-  ASSERT_TRUE(made.finish(0, sample("hi", FinishReason::kEos)));
-  const json choice = json::parse(made.body())["choices"][0];
+  const auto made = answer(request, prompts_);
+  ASSERT_TRUE(made->finish(0, sample("hi", FinishReason::kEos)));
+  const json choice = json::parse(made->body())["choices"][0];
   EXPECT_EQ(choice["text"], "");
   EXPECT_EQ(choice["token_ids"], json({'h', 'i', kEnd}));
   EXPECT_EQ(choice["logprobs"]["tokens"], json({"token_id:104", "token_id:105", "token_id:256"}));
   request.stream = true;
-  Answer streamed = answer(request, prompts_);
-  auto grown = streamed.grow_event(0, sample("h", FinishReason::kLength));
-  auto ended = streamed.finish_event(0, sample("hi", FinishReason::kEos));
+  const auto streamed = answer(request, prompts_);
+  auto grown = streamed->grow_event(0, sample("h", FinishReason::kLength));
+  auto ended = streamed->finish_event(0, sample("hi", FinishReason::kEos));
   ASSERT_TRUE(grown && ended);
   const auto events = read(*grown + *ended);
   ASSERT_EQ(events.size(), 2u);
@@ -139,12 +89,12 @@ TEST_F(Answers, EventsOfAChat) {
   GenerateRequest request;
   request.dialect = Dialect::kChat;
   request.stream = request.include_usage = request.logprobs = true;
-  Answer made = answer(request, prompts_);
-  auto grown = made.grow_event(0, sample("h", FinishReason::kLength));
+  const auto made = answer(request, prompts_);
+  auto grown = made->grow_event(0, sample("h", FinishReason::kLength));
   ASSERT_TRUE(grown);
-  auto ended = made.finish_event(0, sample("hi", FinishReason::kEos));
+  auto ended = made->finish_event(0, sample("hi", FinishReason::kEos));
   ASSERT_TRUE(ended);
-  const auto events = read(*grown + *ended + made.last_events());
+  const auto events = read(*grown + *ended + made->last_events());
   ASSERT_EQ(events.size(), 5u);
   EXPECT_EQ(events[0]["choices"][0]["delta"], (json{{"role", "assistant"}, {"content", ""}}));
   EXPECT_EQ(events[1]["choices"][0]["delta"], (json{{"content", "h"}}));
@@ -168,9 +118,9 @@ TEST_F(Answers, CallsOfTools) {
   GenerateRequest request;
   request.dialect = Dialect::kChat;
   request.tools = true;
-  Answer made = answer(request, prompts_);
-  ASSERT_TRUE(made.finish(0, sample(kCall, FinishReason::kEos)));
-  const json choice = json::parse(made.body())["choices"][0];
+  const auto made = answer(request, prompts_);
+  ASSERT_TRUE(made->finish(0, sample(kCall, FinishReason::kEos)));
+  const json choice = json::parse(made->body())["choices"][0];
   EXPECT_EQ(choice["finish_reason"], "tool_calls");
   EXPECT_EQ(choice["message"]["content"], "So:");
   const json call = choice["message"]["tool_calls"][0];
@@ -179,16 +129,16 @@ TEST_F(Answers, CallsOfTools) {
   EXPECT_EQ(call["id"].get<std::string>().size(), 29u);
   EXPECT_FALSE(call.contains("index"));
 
-  Answer cut = answer(request, prompts_);
-  ASSERT_TRUE(cut.finish(0, sample(std::string(kCall).substr(0, 30), FinishReason::kLength)));
-  const json part = json::parse(cut.body())["choices"][0];
+  const auto cut = answer(request, prompts_);
+  ASSERT_TRUE(cut->finish(0, sample(std::string(kCall).substr(0, 30), FinishReason::kLength)));
+  const json part = json::parse(cut->body())["choices"][0];
   EXPECT_EQ(part["finish_reason"], "length");
   EXPECT_EQ(part["message"]["content"], std::string(kCall).substr(0, 30)) << "nothing is lost";
 
   request.tools = false;
-  Answer text = answer(request, prompts_);
-  ASSERT_TRUE(text.finish(0, sample(kCall, FinishReason::kEos)));
-  EXPECT_EQ(json::parse(text.body())["choices"][0]["message"]["content"], kCall);
+  const auto text = answer(request, prompts_);
+  ASSERT_TRUE(text->finish(0, sample(kCall, FinishReason::kEos)));
+  EXPECT_EQ(json::parse(text->body())["choices"][0]["message"]["content"], kCall);
 }
 
 TEST_F(Answers, CallsInEvents) {
@@ -198,12 +148,12 @@ TEST_F(Answers, CallsInEvents) {
   request.tools = request.stream = true;
   for (const bool one : {false, true}) {
     request.one_call = one;
-    Answer made = answer(request, prompts_);
+    const auto made = answer(request, prompts_);
     const std::string whole = std::string(kCall) + std::string(kCall).substr(3) + " ";
     std::string events;
     for (const char c : whole)
-      events += *made.grow_event(0, sample(std::string(1, c), FinishReason::kLength));
-    events += *made.finish_event(0, sample(whole, FinishReason::kEos));
+      events += *made->grow_event(0, sample(std::string(1, c), FinishReason::kLength));
+    events += *made->finish_event(0, sample(whole, FinishReason::kEos));
     std::string content, finish;
     std::vector<json> calls;
     for (const json& event : read(events)) {
@@ -229,9 +179,9 @@ TEST_F(Answers, IdsOfPromptAndResponseBesideTheText) {
   GenerateRequest request;
   request.max_tokens = 9;
   request.return_token_ids = true;
-  Answer whole = answer(request, prompts_);
-  ASSERT_TRUE(whole.finish(0, sample("hi", FinishReason::kEos)));
-  json body = json::parse(whole.body());
+  const auto whole = answer(request, prompts_);
+  ASSERT_TRUE(whole->finish(0, sample("hi", FinishReason::kEos)));
+  json body = json::parse(whole->body());
   EXPECT_EQ(body["choices"][0]["text"], "hi");
   EXPECT_EQ(body["choices"][0]["prompt_token_ids"], json({'a', 'b'}));
   EXPECT_EQ(body["choices"][0]["token_ids"], json({'h', 'i', kEnd}));
@@ -239,9 +189,9 @@ TEST_F(Answers, IdsOfPromptAndResponseBesideTheText) {
   for (const Dialect dialect : {Dialect::kCompletion, Dialect::kChat}) {
     request.dialect = dialect;
     request.stream = true;
-    Answer made = answer(request, prompts_);
-    auto grown = made.grow_event(0, sample("\xc3", FinishReason::kLength));
-    auto ended = made.finish_event(0, sample("\xc3\xbc", FinishReason::kEos));
+    const auto made = answer(request, prompts_);
+    auto grown = made->grow_event(0, sample("\xc3", FinishReason::kLength));
+    auto ended = made->finish_event(0, sample("\xc3\xbc", FinishReason::kEos));
     ASSERT_TRUE(grown && ended);
     const auto events = read(*grown + *ended);
     std::vector<std::int32_t> ids;
@@ -260,9 +210,9 @@ TEST_F(Answers, LogprobsMayNameTokensByTheirIds) {
   GenerateRequest request;
   request.max_tokens = 9;
   request.logprobs = request.tokens_as_ids = true;
-  Answer made = answer(request, prompts_);
-  ASSERT_TRUE(made.finish(0, sample("hi", FinishReason::kLength)));
-  const json logprobs = json::parse(made.body())["choices"][0]["logprobs"];
+  const auto made = answer(request, prompts_);
+  ASSERT_TRUE(made->finish(0, sample("hi", FinishReason::kLength)));
+  const json logprobs = json::parse(made->body())["choices"][0]["logprobs"];
   EXPECT_EQ(logprobs["tokens"], json({"token_id:104", "token_id:105"}));
   EXPECT_EQ(logprobs["text_offset"], json({0, 1})) << "in the text, not in the names";
 }
@@ -273,9 +223,9 @@ TEST_F(Answers, TokensAlone) {
   request.dialect = Dialect::kTokens;
   request.max_tokens = 9;
   request.logprobs = request.tokens_as_ids = request.return_token_ids = true;
-  Answer made = answer(request, prompts_);
-  ASSERT_TRUE(made.finish(0, sample("h", FinishReason::kEos)));
-  EXPECT_EQ(json::parse(made.body()), json::parse(R"({"request_id":"cmpl-1",
+  const auto made = answer(request, prompts_);
+  ASSERT_TRUE(made->finish(0, sample("h", FinishReason::kEos)));
+  EXPECT_EQ(json::parse(made->body()), json::parse(R"({"request_id":"cmpl-1",
       "system_fingerprint":"v12","choices":[{"index":0,"token_ids":[104,256],"logprobs":{
       "refusal":null,"content":[
       {"token":"token_id:104","logprob":-0.5,"bytes":[116,111,107,101,110,95,105,100,58,49,48,52],
@@ -291,9 +241,9 @@ TEST_F(Answers, CharactersAreNeverCut) {
   GenerateRequest request;
   request.stream = true;
   request.max_tokens = 9;
-  Answer made = answer(request, prompts_);
-  EXPECT_EQ(*made.grow_event(0, sample("\xc3", FinishReason::kLength)), "");
-  const auto events = read(*made.grow_event(0, sample("\xbc", FinishReason::kLength)));
+  const auto made = answer(request, prompts_);
+  EXPECT_EQ(*made->grow_event(0, sample("\xc3", FinishReason::kLength)), "");
+  const auto events = read(*made->grow_event(0, sample("\xbc", FinishReason::kLength)));
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0]["choices"][0]["text"], "\xc3\xbc");
 }

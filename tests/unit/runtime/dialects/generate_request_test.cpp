@@ -286,7 +286,7 @@ TEST(GenerateRequest, RefusesBadChatsByName) {
       {R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"required"})", "tool_choice",
        "forces no call"},
       {R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"any"})", "tool_choice",
-       "\"auto\" or \"none\""},
+       "\"auto\", \"none\""},
       {R"({"messages":[{"role":"assistant","tool_calls":[{}]}]})", "messages[0].tool_calls[0]",
        "a function that has a name"},
       {R"({"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"["}}]}]})",

@@ -1,0 +1,67 @@
+#include "runtime/dialects/request_fields.hpp"
+
+#include "runtime/dialects/json_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace troupe::dialects {
+
+using json = nlohmann::ordered_json;
+
+namespace {
+
+// Names that chat_template_kwargs may not set, since the server itself sets them for the template.
+constexpr std::array<std::string_view, 12> kReserved = {
+    "messages",      "tools",     "add_generation_prompt",
+    "chat_template", "documents", "bos_token",
+    "eos_token",     "pad_token", "unk_token",
+    "tokenize",      "now",       "strftime_now"};
+
+// The JSON text of chat_template_kwargs; empty without it.
+std::string read_variables(JsonFields& fields) {
+  const json* variables = fields.find("chat_template_kwargs");
+  if (variables == nullptr) return {};
+  if (!variables->is_object()) {
+    fields.complain("chat_template_kwargs", "must be an object");
+    return {};
+  }
+  for (const auto& [name, value] : variables->items()) {
+    if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
+    fields.complain("chat_template_kwargs", "may not set '" + name + "'");
+    return {};
+  }
+  return json_text(*variables);
+}
+
+}  // namespace
+
+void read_template(JsonFields& fields, Dialogue& out) {
+  out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
+  out.add_special_tokens = fields.boolean("add_special_tokens", false);
+  if (fields.boolean("continue_final_message", false)) {
+    fields.complain("continue_final_message", "is not supported by this server");
+  }
+  if (fields.find("chat_template") != nullptr) {
+    fields.complain("chat_template", "is the server's and not a request's");
+  }
+  out.template_variables_json = read_variables(fields);
+}
+
+void read_ids(JsonFields& fields, GenerateRequest& out) {
+  out.return_token_ids = fields.boolean("return_token_ids", false);
+  out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids", false);
+}
+
+void read_dialogue_logprobs(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
+  out.logprobs = fields.boolean("logprobs", false);
+  out.sampling.top_logprobs =
+      static_cast<std::int32_t>(fields.integer("top_logprobs", 0, 0, bounds.logprobs_max));
+  out.sampling.raw_logprobs = out.logprobs;
+  if (out.sampling.top_logprobs > 0 && !out.logprobs) {
+    fields.complain("top_logprobs", "goes with \"logprobs\": true");
+  }
+}
+
+}  // namespace troupe::dialects
