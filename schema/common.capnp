@@ -50,8 +50,22 @@ struct StepReward {
   reward @1 :Float64;
 }
 
-# One sampled response. Each array is one Data of little-endian numbers. `reference`, `values`
-# and `teacher` are empty in a run without a reference, a critic or a teacher.
+# A turn of the policy: ids that it did not draw, then drawn tokens up to the next turn.
+struct Turn {
+  begin @0 :UInt32;  # index of its first drawn token in the sample's tokens
+  context @1 :Data;  # int32, the ids before that token, behind the turn before
+}
+
+# A fork's path begins with the first `tokens` drawn tokens of the path of an earlier sample of its
+# episode. It has them as context.
+struct Shares {
+  sample @0 :UInt32;  # index in the group
+  tokens @1 :UInt32;  # at least 1
+}
+
+# One sampled response, or one way through an episode. Each array is one Data of little-endian
+# numbers, one for each token that the policy drew. `reference`, `values` and `teacher` are empty in
+# a run without a reference, a critic or a teacher.
 struct Trajectory {
   tokens @0 :Data;     # int32, the sampled ids
   behaviour @1 :Data;  # float32, log-prob when sampled
@@ -63,9 +77,14 @@ struct Trajectory {
   score @7 :Number;    # absent until every reward of its set has scored it
   teacher @8 :Data;    # float32, log-probs under the teacher
   steps @9 :List(StepReward);  # weighted scores of its steps, in order of their tokens
+  turns @10 :List(Turn);  # in order, the first with begin 0; empty: one turn without context
+  episode @11 :UInt32;    # number of its episode in the group, from 1; 0: it is one of its own
+  shares @12 :Shares;     # absent: none
+  feedback @13 :Number;   # the score that came with the episode; absent: none came
+  feedbackSteps @14 :List(StepReward);  # the same of turns, at their last tokens
 }
 
-# The samples of one prompt.
+# The samples of one prompt, which is what all of their rows begin with.
 struct Group {
   ticket @0 :Ticket;
   prompt @1 :Data;  # int32

@@ -28,6 +28,7 @@ struct PutGroup {
   samples @1 :List(Common.Trajectory);
   cut @2 :Bool;  # a straggler with fewer samples than asked for
   tooLong @3 :UInt32;  # above 0: samples of a group over the size limit, sent without them
+  prompt @4 :Data;  # int32, what all rows of the group begin with; empty: the dataset's prompt
 }
 
 # The ticket failed at every generator that tried it: its group counts as failed.

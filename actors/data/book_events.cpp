@@ -1,12 +1,9 @@
 #include "actors/data/book_events.hpp"
 
-#include "runtime/parse/cbor_items.hpp"
-#include "runtime/parse/cbor_writer.hpp"
+#include "actors/data/episode_fields.hpp"
+#include "actors/data/event_fields.hpp"
 
-#include <bit>
-#include <cstring>
 #include <exception>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -17,84 +14,6 @@ using experience::StepReward;
 using experience::Ticket;
 using experience::Trajectory;
 using parse::CborItem;
-
-static_assert(std::endian::native == std::endian::little, "records are written as memory has them");
-
-// One record: a map of so many fields, the name of the event among them.
-class Record {
- public:
-  Record(std::string& record, std::string_view event, std::size_t fields) : out_(record) {
-    out_.map(fields + 1);
-    text("event", event);
-  }
-  // `fields` are those that the event has beside its ticket.
-  Record(std::string& record, std::string_view event, const Ticket& ticket, std::size_t fields)
-      : Record(record, event, fields + 3) {
-    number("update", ticket.update);
-    number("slot", ticket.slot);
-    number("attempt", ticket.attempt);
-  }
-
-  void number(std::string_view key, std::uint64_t value) {
-    out_.text(key);
-    out_.number(value);
-  }
-  void boolean(std::string_view key, bool value) {
-    out_.text(key);
-    out_.boolean(value);
-  }
-  void text(std::string_view key, std::string_view value) {
-    out_.text(key);
-    out_.text(value);
-  }
-  // `one` writes the value of an element with the writer that it is given.
-  template <class Elements, class One>
-  void list(std::string_view key, const Elements& elements, One one) {
-    out_.text(key);
-    out_.list(elements.size());
-    for (const auto& element : elements)
-      one(out_, element);
-  }
-  void texts(std::string_view key, const std::vector<std::string>& values) {
-    list(key, values, [](auto& out, const std::string& value) { out.text(value); });
-  }
-  // The lists of all samples as one byte string; `of` gives a sample's.
-  template <class Samples, class Of>
-  void column(std::string_view key, const Samples& samples, Of of) {
-    std::size_t length = 0;
-    for (const auto& sample : samples)
-      length += std::as_bytes(std::span(of(sample))).size();
-    out_.text(key);
-    out_.bytes(length);
-    for (const auto& sample : samples)
-      out_.append(std::as_bytes(std::span(of(sample))));
-  }
-
- private:
-  parse::CborWriter out_;
-};
-
-// Reads a column that holds the lists of all samples one after the other.
-template <class T>
-class Column {
- public:
-  explicit Column(const CborItem& bytes) : rest_(bytes.bytes()) {}
-
-  std::vector<T> next(std::uint64_t count) {
-    if (count > rest_.size() / sizeof(T)) throw std::out_of_range("a column is too short");
-    std::vector<T> values(count);
-    const std::size_t bytes = values.size() * sizeof(T);
-    if (bytes > 0) std::memcpy(values.data(), rest_.data(), bytes);
-    rest_ = rest_.subspan(bytes);
-    return values;
-  }
-  void check_end() const {
-    if (!rest_.empty()) throw std::out_of_range("a column is too long");
-  }
-
- private:
-  std::span<const std::byte> rest_;
-};
 
 Ticket ticket_of(const CborItem& object) {
   return {object.at("update").number(), static_cast<std::uint32_t>(object.at("slot").number()),
@@ -108,15 +27,8 @@ std::vector<std::string> texts_of(const CborItem& list) {
   return texts;
 }
 
-// The items of a list that has one for each of `count` samples.
-std::vector<CborItem> by_sample(const CborItem& list, std::size_t count) {
-  auto items = list.items();
-  if (items.size() != count) throw std::out_of_range("a list has another number of samples");
-  return items;
-}
-
 void write(std::string& record, const TicketIssued& event) {
-  Record out(record, "issued", event.saved.ticket, 5);
+  EventRecord out(record, "issued", event.saved.ticket, 5);
   out.number("prompt", event.saved.prompt);
   out.number("wanted", static_cast<std::uint64_t>(event.saved.wanted));
   out.list("replaced", event.saved.replaced,
@@ -138,7 +50,8 @@ TicketIssued issued_of(const CborItem& object) {
 }
 
 void write(std::string& record, const GroupTaken& event) {
-  Record out(record, "taken", event.ticket, 7);
+  const EpisodeFields fields(event);
+  EventRecord out(record, "taken", event.ticket, 7 + fields.count());
   out.boolean("cut", event.cut);
   const auto& samples = event.samples;
   out.list("counts", samples,
@@ -160,10 +73,11 @@ void write(std::string& record, const GroupTaken& event) {
       "ids", samples, [](const Trajectory& sample) -> auto& { return sample.tokens; });
   out.column(
       "logprobs", samples, [](const Trajectory& sample) -> auto& { return sample.behaviour; });
+  fields.write(out);
 }
 
 GroupTaken taken_of(const CborItem& object) {
-  GroupTaken event{ticket_of(object), {}, object.at("cut").boolean()};
+  GroupTaken event{ticket_of(object), {}, object.at("cut").boolean(), {}};
   const auto counts = object.at("counts").items();
   const auto versions = by_sample(object.at("versions"), counts.size());
   const auto finish = by_sample(object.at("finish"), counts.size());
@@ -187,12 +101,13 @@ GroupTaken taken_of(const CborItem& object) {
   }
   ids.check_end();
   logprobs.check_end();
+  read_episode_fields(object, event);
   return event;
 }
 
 void write(std::string& record, const GroupScored& event) {
   const std::size_t more = (event.row.empty() ? 0 : 1) + (event.steps.empty() ? 0 : 1);
-  Record out(record, "scored", event.ticket, 4 + more);
+  EventRecord out(record, "scored", event.ticket, 4 + more);
   out.number("member", event.member);
   out.list("scores", event.scores, [](auto& list, const std::optional<double>& score) {
     score ? list.real(*score) : list.null();
@@ -201,14 +116,8 @@ void write(std::string& record, const GroupScored& event) {
   out.texts("extras", event.extras);
   if (!event.row.empty()) out.text("row", event.row);
   if (event.steps.empty()) return;
-  out.list("steps", event.steps, [](auto& list, const std::vector<StepReward>& steps) {
-    list.list(steps.size());
-    for (const StepReward& step : steps) {
-      list.list(2);
-      list.number(step.token);
-      list.real(step.reward);
-    }
-  });
+  out.list("steps", event.steps,
+           [](auto& list, const std::vector<StepReward>& steps) { write_steps(list, steps); });
 }
 
 GroupScored scored_of(const CborItem& object) {
@@ -220,19 +129,14 @@ GroupScored scored_of(const CborItem& object) {
   if (const auto row = object.find("row")) event.row = row->text();
   const auto steps = object.find("steps");
   if (!steps) return event;
-  for (const CborItem& sample : by_sample(*steps, event.scores.size())) {
-    auto& list = event.steps.emplace_back();
-    for (const CborItem& step : sample.items()) {
-      const auto pair = by_sample(step, 2);
-      list.push_back({static_cast<std::uint32_t>(pair[0].number()), pair[1].real()});
-    }
-  }
+  for (const CborItem& sample : by_sample(*steps, event.scores.size()))
+    event.steps.push_back(steps_of(sample));
   return event;
 }
 
 void write(std::string& record, const GroupReferenced& event) {
   const bool teacher = event.by == FrozenModel::kTeacher;
-  Record out(record, teacher ? "taught" : "referenced", event.ticket, 2);
+  EventRecord out(record, teacher ? "taught" : "referenced", event.ticket, 2);
   out.list("counts", event.logprobs,
            [](auto& list, const std::vector<float>& sample) { list.number(sample.size()); });
   out.column(
@@ -249,7 +153,7 @@ GroupReferenced referenced_of(const CborItem& object, FrozenModel by) {
 }
 
 void write(std::string& record, const GroupFailed& event) {
-  Record out(record, "failed", event.ticket, 2);
+  EventRecord out(record, "failed", event.ticket, 2);
   out.number("kind", static_cast<std::uint64_t>(event.kind));
   out.text("cause", event.cause);
 }
@@ -263,7 +167,7 @@ GroupFailed failed_of(const CborItem& object) {
 
 void write(std::string& record, const SetChanged& event) {
   const bool formula = !event.set.formula.empty();
-  Record out(record, "rewards", formula ? 6 : 5);
+  EventRecord out(record, "rewards", formula ? 6 : 5);
   out.number("set", event.set.set);
   out.number("from_update", event.set.from_update);
   out.list("members", event.set.members, [](auto& list, const RewardMember& member) {
@@ -296,7 +200,7 @@ SetChanged changed_of(const CborItem& object) {
 }
 
 void write(std::string& record, const EvaluationBegun& event) {
-  Record out(record, "evaluation", 2);
+  EventRecord out(record, "evaluation", 2);
   out.number("update", event.update);
   out.text("settings", event.settings);
 }
@@ -306,7 +210,7 @@ EvaluationBegun begun_of(const CborItem& object) {
 }
 
 void write(std::string& record, const GroupsDropped& event) {
-  Record out(record, "dropped", 2);
+  EventRecord out(record, "dropped", 2);
   out.number("update", event.update);
   out.number("committed", event.committed);
 }

@@ -30,6 +30,7 @@ struct GroupTaken {
   experience::Ticket ticket;
   std::vector<experience::Trajectory> samples;
   bool cut = false;
+  std::vector<std::int32_t> prompt{};  // that came with them; empty: the dataset's
 };
 
 // A reward of the group's set gave its scores: as in TicketBook::put_scores.

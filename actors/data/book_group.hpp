@@ -18,6 +18,9 @@ namespace troupe::actors {
 
 using experience::GroupState;
 
+// The cause of a missing score that the formula does not read for the group's row.
+inline constexpr const char* kNotAsked = "not asked: the formula does not read it for this row";
+
 // The rewards' results for one sample.
 struct SampleScores {
   std::vector<std::optional<double>> components;  // by member of the group's reward set
@@ -93,8 +96,9 @@ struct BookGroup : SavedTicket {
   RewardSetPtr rewards;
   GroupState state = GroupState::kIssued;
   std::vector<experience::Trajectory> samples;
-  std::vector<SampleScores> scores;  // one per sample
-  std::vector<bool> scored;          // by member of `rewards`
+  std::vector<std::int32_t> begins_with;  // what all rows do; empty: the prompt of the dataset
+  std::vector<SampleScores> scores;       // one per sample
+  std::vector<bool> scored;               // by member of `rewards`
   std::string row;  // a JSON object: the columns of the prompt's row that the set's formula reads
   bool referenced = false;         // has the reference's log-probs
   bool taught = false;             // has the teacher's

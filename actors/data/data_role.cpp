@@ -1,10 +1,10 @@
 #include "actors/data/data_role.hpp"
 
 #include "actors/data/book_amounts.hpp"
+#include "actors/data/group_experience.hpp"
 #include "actors/data/group_statuses.hpp"
 #include "actors/limits.hpp"
 #include "runtime/core/find_value.hpp"
-#include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -14,22 +14,6 @@ namespace {
 using core::ErrorCode;
 
 constexpr std::size_t kPromptShown_bytes = 120;  // of a prompt, in messages
-
-// The group as the policy learns from it: without texts.
-experience::Group experience_of(const BookGroup& group, const Prompt& prompt) {
-  experience::Group result{group.ticket, prompt.tokens, group.samples};
-  for (experience::Trajectory& sample : result.samples)
-    sample.text.clear();
-  return result;
-}
-
-std::uint64_t bytes_of(const experience::Group& group) {
-  std::uint64_t tokens = 0;
-  for (const experience::Trajectory& sample : group.samples)
-    tokens += sample.tokens.size();
-  const bool taught = !group.samples.empty() && !group.samples.front().teacher.empty();
-  return core::group_bytes(group.prompt.size(), group.samples.size(), tokens, 0, taught ? 3 : 2);
-}
 
 }  // namespace
 
@@ -174,14 +158,10 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
     fail_too_long(request);
     co_return Ack{};
   }
-  for (const experience::Trajectory& sample : request.samples) {
-    if (auto good = experience::check_delivered(sample); !good) {
-      co_return core::fail(good.error().within(name_of(request.ticket)));
-    }
-  }
+  TROUPE_CO_TRY(check_delivery(request));
   // False: the group came before, or its slot was reissued.
-  TROUPE_CO_TRY_ASSIGN(taken,
-                       book.put_samples(request.ticket, std::move(request.samples), request.cut));
+  TROUPE_CO_TRY_ASSIGN(taken, book.put_samples(request.ticket, std::move(request.samples),
+                                               request.cut, std::move(request.prompt)));
   if (!taken) co_return Ack{};
   changed_.notify_all();
   scoring_.begin(book, request.ticket);

@@ -1,8 +1,11 @@
 #include "actors/data/group_scoring.hpp"
 
+#include "actors/data/group_experience.hpp"
+#include "actors/data/sample_scores.hpp"
 #include "actors/data/step_places.hpp"
 #include "actors/limits.hpp"
 #include "runtime/core/find_value.hpp"
+#include "runtime/experience/row.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -55,6 +58,7 @@ void GroupScoring::begin(TicketBook& book, const experience::Ticket& ticket) {
   if (group == nullptr || group->state != GroupState::kGenerated) return;
   const std::string name = name_of(ticket);
   leave_out_unneeded(book, *group);
+  take_feedback(book, *group);
   for (std::size_t member = 0; member < group->scored.size(); ++member) {
     if (book.waits_for(ticket, member))
       context_.scope->spawn("score " + name, score(&book, ticket, member));
@@ -139,6 +143,20 @@ void GroupScoring::leave_out_unneeded(TicketBook& book, const BookGroup& group) 
   }
 }
 
+// What came with the samples needs nobody.
+void GroupScoring::take_feedback(TicketBook& book, const BookGroup& group) {
+  const auto& members = group.rewards->members;
+  for (std::size_t member = 0; member < members.size(); ++member) {
+    if (members[member].peer != kFeedbackPeer || !book.waits_for(group.ticket, member)) continue;
+    const GroupScored given = feedback_scores(group, member);
+    const std::string row = row_of_formula(group, RewardFormula::parse(group.rewards->formula));
+    if (!book.put_scores(group.ticket, member, given.scores, given.causes, {}, row, given.steps))
+      continue;
+    tell_unscored(group);
+    changed_.notify_all();
+  }
+}
+
 // Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;
 // a reward that reads some answers with their names and is asked again. So does a replacement.
 async::task<core::Result<Scores>> GroupScoring::scores_of(TicketBook* book,
@@ -208,10 +226,18 @@ async::task<core::Result<void>> GroupScoring::logprobs(TicketBook* book,
   if (group == nullptr || group->state != GroupState::kGenerated) co_return core::Result<void>();
   TROUPE_CO_TRY_ASSIGN(prompt, prompt_of_(*group));
   ScoreLogprobs request;
-  request.prompt = prompt->tokens;
+  request.prompt = prompt_tokens(*group, *prompt);
   request.temperature = options_.temperature;
-  for (const experience::Trajectory& sample : group->samples)
-    request.responses.push_back(sample.tokens);
+  for (const experience::Trajectory& sample : group->samples) {
+    const bool all = !experience::has_context(sample);
+    experience::Row row;
+    if (!all) row = experience::row_of(sample);
+    request.responses.push_back(all ? sample.tokens : std::move(row.ids));
+    request.targets.push_back(std::move(row.drawn));
+  }
+  const bool none = std::all_of(request.targets.begin(), request.targets.end(),
+                                [](const auto& targets) { return targets.empty(); });
+  if (none) request.targets.clear();
   std::function<bool()> wanted = [book, ticket] {
     const BookGroup* waiting = book->find(ticket);
     return waiting != nullptr && waiting->state == GroupState::kGenerated;

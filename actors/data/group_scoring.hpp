@@ -1,9 +1,9 @@
-// Has the groups of the ticket books scored: asks each reward of a group's set for scores, and the
-// frozen models (the reference, the teacher of the prompt's domain) for log-probs, patiently, and
-// puts the answers into the book. Owned by the data role, used on its strand; its coroutines are
-// children of the role's scope. Bounds: one call for each group and scorer; kRewardCalls_max calls
-// to a reward or a teacher's server and kScorerCalls_max to a frozen model at a time; the patience
-// with a scorer that is away.
+// Has the groups of the ticket books scored: takes the feedback that came with them, asks each
+// reward of a group's set for scores, and the frozen models (the reference, the teacher of the
+// prompt's domain) for log-probs, patiently, and puts the answers into the book. Owned by the data
+// role, used on its strand; its coroutines are children of the role's scope. Bounds: one call for
+// each group and scorer; kRewardCalls_max calls to a reward or a teacher's server and
+// kScorerCalls_max to a frozen model at a time; the patience with a scorer that is away.
 #pragma once
 
 #include "actors/data/patient_ask.hpp"
@@ -82,6 +82,7 @@ class GroupScoring {
   std::vector<std::vector<experience::StepReward>> placed(const BookGroup& group,
                                                           const Scores& scores) const;
   void leave_out_unneeded(TicketBook& book, const BookGroup& group);
+  void take_feedback(TicketBook& book, const BookGroup& group);
   std::string row_of_formula(const BookGroup& group,
                              const core::Result<RewardFormula>& formula) const;
   async::task<void> score(TicketBook* book, experience::Ticket ticket, std::size_t member);

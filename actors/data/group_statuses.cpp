@@ -1,5 +1,6 @@
 #include "actors/data/group_statuses.hpp"
 
+#include "actors/data/sample_scores.hpp"
 #include "runtime/learn/correlation.hpp"
 
 #include <algorithm>
@@ -42,12 +43,9 @@ GroupStatus status_of(const BookGroup& group) {
   status.filtered = group.filtered;
   status.missing = group.missing;
   status.samples = static_cast<std::uint32_t>(group.samples.size());
-  double sum = 0;
-  for (const experience::Trajectory& sample : group.samples) {
+  for (const experience::Trajectory& sample : group.samples)
     status.tokens += sample.tokens.size();
-    sum += sample.total();
-  }
-  if (status.ready()) status.mean_score = sum / static_cast<double>(status.samples);
+  if (status.ready()) status.mean_score = scored_episodes(group).mean_score;
   return status;
 }
 

@@ -8,12 +8,12 @@ namespace {
 bool same_sample(const experience::Trajectory& a, const experience::Trajectory& b) {
   return a.tokens == b.tokens && a.behaviour == b.behaviour && a.reference == b.reference &&
          a.teacher == b.teacher && a.versions == b.versions && a.score == b.score &&
-         a.steps == b.steps;
+         a.steps == b.steps && a.turns == b.turns && a.episode == b.episode && a.shares == b.shares;
 }
 
 bool same_group(const BookGroup* a, const BookGroup* b) {
   return static_cast<const SavedTicket&>(*a) == *b && a->state == b->state &&
-         a->rewards->number == b->rewards->number &&
+         a->rewards->number == b->rewards->number && a->begins_with == b->begins_with &&
          std::equal(a->samples.begin(), a->samples.end(), b->samples.begin(), b->samples.end(),
                     same_sample);
 }

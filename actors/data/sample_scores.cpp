@@ -2,8 +2,10 @@
 
 #include "actors/data/step_places.hpp"
 #include "actors/protocol/reward_formula.hpp"
+#include "runtime/experience/episodes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::actors {
 namespace {
@@ -13,27 +15,47 @@ bool counts_steps(const RewardFormula& formula, const RewardMember& member, bool
   return has_steps && !formula.names().contains(member.name);
 }
 
+bool is_feedback(const RewardMember& member) {
+  return member.peer == kFeedbackPeer;
+}
+
 // The members as the formula sees them: one whose steps count adds nothing to a sample's score,
-// though it needs one.
+// though it needs one. Feedback adds what came beside that of the turns.
 std::vector<RewardMember> weighed_members(const RewardFormula& formula, const BookGroup& group) {
   std::vector<RewardMember> members = group.rewards->members;
   for (std::size_t m = 0; m < members.size(); ++m) {
     const bool has_steps =
         std::any_of(group.scores.begin(), group.scores.end(),
                     [m](const auto& scores) { return !scores.steps[m].empty(); });
-    if (counts_steps(formula, members[m], has_steps)) members[m].weight = 0;
+    if (counts_steps(formula, members[m], has_steps) && !is_feedback(members[m]))
+      members[m].weight = 0;
   }
   return members;
+}
+
+// The scores of a sample as the formula sees them: of feedback whose turns count one by one, what
+// came with the episode as a whole.
+std::vector<std::optional<double>> components_of(const core::Result<RewardFormula>& formula,
+                                                 const BookGroup& group,
+                                                 std::size_t sample) {
+  auto components = group.scores[sample].components;
+  const auto& members = group.rewards->members;
+  for (std::size_t m = 0; formula && m < members.size(); ++m) {
+    if (is_feedback(members[m]) && components[m] && !formula->names().contains(members[m].name))
+      components[m] = group.samples[sample].feedback.value_or(0.0);
+  }
+  return components;
 }
 
 // The score by the formula of the set; none, with the cause, when a component that it needs is
 // missing.
 std::optional<double> combined(const core::Result<RewardFormula>& formula,
                                SampleScores& scores,
+                               const std::vector<std::optional<double>>& components,
                                const std::vector<RewardMember>& members,
                                const std::string& row) {
-  auto value = formula ? formula->value(members, scores.components, row)
-                       : core::Result<double>(formula.failure());
+  auto value =
+      formula ? formula->value(members, components, row) : core::Result<double>(formula.failure());
   if (value) return *value;
   if (scores.missing_cause.empty()) scores.missing_cause = value.error().message;
   return std::nullopt;
@@ -51,14 +73,13 @@ std::vector<experience::StepReward> steps_of(const RewardFormula& formula,
   return weighed_steps(scores.steps, weights);
 }
 
-}  // namespace
-
 void combine(BookGroup& group) {
   const auto formula = RewardFormula::parse(group.rewards->formula);
   const auto members = formula ? weighed_members(*formula, group)
                                : std::vector<RewardMember>(group.rewards->members);
   for (std::size_t i = 0; i < group.samples.size(); ++i) {
-    group.samples[i].score = combined(formula, group.scores[i], members, group.row);
+    const auto components = components_of(formula, group, i);
+    group.samples[i].score = combined(formula, group.scores[i], components, members, group.row);
     if (!group.samples[i].score) {
       group.unscored.push_back({i, group.scores[i].missing_cause});
     } else if (formula) {
@@ -66,6 +87,76 @@ void combine(BookGroup& group) {
     }
   }
   group.missing += static_cast<std::uint32_t>(group.unscored.size());
+}
+
+// For each sample whether it, or another of its episode, has no score.
+std::vector<bool> unscored(const BookGroup& group) {
+  std::vector<bool> marks;
+  for (const experience::Trajectory& sample : group.samples)
+    marks.push_back(!sample.score);
+  experience::mark_episodes(group.samples, marks);
+  return marks;
+}
+
+}  // namespace
+
+void add_scores(BookGroup& group, const GroupScored& given) {
+  if (!given.row.empty()) group.row = given.row;
+  const std::size_t member = given.member;
+  const std::string& name = group.rewards->members[member].name;
+  for (std::size_t i = 0; i < given.scores.size(); ++i) {
+    SampleScores& sample = group.scores[i];
+    if (i < given.extras.size()) sample.extras.add(name, given.extras[i]);
+    if (i < given.steps.size()) sample.steps[member] = given.steps[i];
+    if (given.scores[i] && std::isfinite(*given.scores[i])) {
+      sample.components[member] = given.scores[i];
+    } else if (const std::string cause = i < given.causes.size() ? given.causes[i] : "";
+               sample.missing_cause.empty() && cause != kNotAsked) {
+      sample.missing_cause = "reward " + name + ": " + (cause.empty() ? "no score" : cause);
+    }
+  }
+  group.scored[member] = true;
+  if (std::count(group.scored.begin(), group.scored.end(), false) == 0) combine(group);
+}
+
+ScoredEpisodes scored_episodes(const BookGroup& group) {
+  const std::vector<bool> without = unscored(group);
+  ScoredEpisodes result;
+  double sum = 0;
+  for (const experience::Episode& episode : experience::episodes_of(group.samples)) {
+    if (without[episode.begin]) continue;
+    sum += experience::episode_total(group.samples, episode);
+    ++result.count;
+  }
+  result.mean_score = sum / static_cast<double>(result.count);
+  return result;
+}
+
+std::size_t keep_scored(BookGroup& group) {
+  const std::vector<bool> drop = unscored(group);
+  experience::drop_samples(group.samples, drop);
+  for (std::size_t i = drop.size(); i-- > 0;) {
+    if (drop[i]) group.scores.erase(group.scores.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return static_cast<std::size_t>(std::count(drop.begin(), drop.end(), true));
+}
+
+GroupScored feedback_scores(const BookGroup& group, std::size_t member) {
+  const auto& samples = group.samples;
+  GroupScored given{group.ticket, member, {}, {}, {}};
+  const auto paths = experience::paths_of(samples);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto turns =
+        experience::path_steps(samples, paths[i], &experience::Trajectory::feedback_steps);
+    const bool some = samples[i].feedback || !turns.empty();
+    double sum = samples[i].feedback.value_or(0.0);
+    for (const experience::StepReward& turn : turns)
+      sum += turn.reward;
+    given.scores.push_back(some ? std::optional(sum) : std::nullopt);
+    given.causes.emplace_back(some ? "" : "none came with the episode");
+    given.steps.push_back(samples[i].feedback_steps);
+  }
+  return given;
 }
 
 bool fit_samples(const std::vector<std::vector<experience::StepReward>>& steps,

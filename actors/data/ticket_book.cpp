@@ -2,6 +2,7 @@
 
 #include "actors/data/sample_scores.hpp"
 #include "runtime/core/find_value.hpp"
+#include "runtime/experience/episodes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,26 +34,6 @@ bool open(const BookGroup& group) {
 bool waits(const BookGroup& group, const std::string& reward) {
   const auto member = group.rewards->member(reward);
   return open(group) && member && !group.scored[*member];
-}
-
-// Drops the samples without a score.
-void keep_scored(BookGroup& group) {
-  for (std::size_t i = group.samples.size(); i-- > 0;) {
-    if (group.samples[i].score) continue;
-    group.samples.erase(group.samples.begin() + static_cast<std::ptrdiff_t>(i));
-    group.scores.erase(group.scores.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-}
-
-// The mean over the samples that have a score, summed in their order.
-double mean_score(const BookGroup& group) {
-  double sum = 0, count = 0;
-  for (const experience::Trajectory& sample : group.samples) {
-    if (!sample.score) continue;
-    sum += sample.total();
-    ++count;
-  }
-  return sum / count;
 }
 
 std::string number_text(double value) {
@@ -136,11 +117,11 @@ bool TicketBook::drop_delivery(const experience::Ticket& ticket) {
 core::Result<void> TicketBook::check_delivery(const BookGroup& group,
                                               const std::vector<experience::Trajectory>& samples,
                                               bool cut) {
-  const auto count = static_cast<std::int32_t>(samples.size());
+  const auto count = static_cast<std::int32_t>(experience::episodes_of(samples).size());
   const std::int32_t least = cut ? std::min(2, group.wanted) : group.wanted;
   if (count < least || count > group.wanted) {
     return core::fail(ErrorCode::kData, name_of(group.ticket) + ": " + std::to_string(count) +
-                                            " samples came for a group of " +
+                                            " samples, or episodes, came for a group of " +
                                             std::to_string(group.wanted));
   }
   for (const experience::Trajectory& sample : samples) {
@@ -158,7 +139,8 @@ core::Result<void> TicketBook::check_delivery(const BookGroup& group,
 
 core::Result<bool> TicketBook::put_samples(const experience::Ticket& ticket,
                                            std::vector<experience::Trajectory> samples,
-                                           bool cut) {
+                                           bool cut,
+                                           std::vector<std::int32_t> prompt) {
   if (drop_delivery(ticket)) return false;
   BookGroup& group = *current(ticket);
   TROUPE_TRY(check_delivery(group, samples, cut));
@@ -169,10 +151,13 @@ core::Result<bool> TicketBook::put_samples(const experience::Ticket& ticket,
     scores.components.assign(group.rewards->members.size(), std::nullopt);
     scores.steps.assign(group.rewards->members.size(), {});
   }
-  if (static_cast<std::int32_t>(samples.size()) < group.wanted) ++counts_.cut_groups;
-  BookEvent event = GroupTaken{ticket, std::move(samples), cut};
+  const std::size_t episodes = experience::episodes_of(samples).size();
+  if (static_cast<std::int32_t>(episodes) < group.wanted) ++counts_.cut_groups;
+  BookEvent event = GroupTaken{ticket, std::move(samples), cut, std::move(prompt)};
   tell(event);
-  group.samples = std::move(std::get<GroupTaken>(event).samples);
+  auto& taken = std::get<GroupTaken>(event);
+  group.samples = std::move(taken.samples);
+  group.begins_with = std::move(taken.prompt);
   group.state = GroupState::kGenerated;
   if (!group.rewards->members.empty()) return true;
   for (experience::Trajectory& sample : group.samples)
@@ -192,22 +177,9 @@ bool TicketBook::put_scores(const experience::Ticket& ticket,
   BookGroup& group = *current(ticket);
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
   if (!fit_samples(steps, group.samples)) return false;
-  if (listener_ != nullptr) tell(GroupScored{ticket, member, scores, causes, extras, row, steps});
-  if (!row.empty()) group.row = row;
-  const std::string& name = group.rewards->members[member].name;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    SampleScores& sample = group.scores[i];
-    if (i < extras.size()) sample.extras.add(name, extras[i]);
-    if (i < steps.size()) sample.steps[member] = steps[i];
-    if (scores[i] && std::isfinite(*scores[i])) {
-      sample.components[member] = scores[i];
-    } else if (const std::string cause = i < causes.size() ? causes[i] : "";
-               sample.missing_cause.empty() && cause != kNotAsked) {
-      sample.missing_cause = "reward " + name + ": " + (cause.empty() ? "no score" : cause);
-    }
-  }
-  group.scored[member] = true;
-  if (std::count(group.scored.begin(), group.scored.end(), false) == 0) combine(group);
+  const BookEvent event = GroupScored{ticket, member, scores, causes, extras, row, steps};
+  tell(event);
+  add_scores(group, std::get<GroupScored>(event));
   settle(group);
   return true;
 }
@@ -255,27 +227,25 @@ bool TicketBook::fail(const experience::Ticket& ticket, FailureKind kind, std::s
 void TicketBook::settle(BookGroup& group) {
   if (std::count(group.scored.begin(), group.scored.end(), false) > 0) return;
   const std::size_t needed = group.wanted >= 2 ? 2 : 1;
-  const auto kept = static_cast<std::size_t>(
-      std::count_if(group.samples.begin(), group.samples.end(),
-                    [](const auto& sample) { return sample.score.has_value(); }));
+  const auto [kept, mean] = scored_episodes(group);
   // A filtered group need not wait for frozen models.
-  if (filter_ && kept >= needed && !filter_->holds(mean_score(group))) {
+  if (filter_ && kept >= needed && !filter_->holds(mean)) {
     group.filtered = true;
     fail_group(group, FailureKind::kFiltered,
-               "its mean score of " + number_text(mean_score(group)) + " is not between " +
+               "its mean score of " + number_text(mean) + " is not between " +
                    number_text(filter_->low) + " and " + number_text(filter_->high) +
                    " (--algo.dynamic_filtering_range)");
     return;
   }
   if (needed_.reference && !group.referenced) return;
   if (needed_.teacher && !group.taught) return;
-  counts_.dropped_samples += group.samples.size() - kept;
   if (kept < needed) {
+    counts_.dropped_samples += group.unscored.size();
     fail_group(group, FailureKind::kUnscored,
                "too few of its samples could be scored: " + group.unscored.front().cause);
     return;
   }
-  keep_scored(group);
+  counts_.dropped_samples += keep_scored(group);
   group.state = GroupState::kReady;
 }
 
@@ -404,7 +374,8 @@ void TicketBook::apply(BookEvent event, const SetOf& set_of) {
     BookGroup* const group = current(taken->ticket);
     if (group == nullptr || group->state != GroupState::kIssued) return;
     group->restored = false;
-    const auto put = put_samples(taken->ticket, std::move(taken->samples), taken->cut);
+    const auto put =
+        put_samples(taken->ticket, std::move(taken->samples), taken->cut, std::move(taken->prompt));
     if (!put) group->restored = true;
   } else if (auto* const scored = std::get_if<GroupScored>(&event)) {
     put_scores(scored->ticket, scored->member, scored->scores, scored->causes, scored->extras,

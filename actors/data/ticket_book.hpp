@@ -38,9 +38,6 @@ struct BookCounts {
   std::uint64_t failed_groups() const;
 };
 
-// The cause of a missing score that the formula does not read for the group's row.
-inline constexpr const char* kNotAsked = "not asked: the formula does not read it for this row";
-
 class TicketBook {
  public:
   // `samples`: size of a group; `needed`: a group is ready only with their log-probs. `filter`: a
@@ -71,12 +68,14 @@ class TicketBook {
   core::Result<void> may_reissue(const experience::Ticket& ticket) const;  // the same error
 
   // Takes the samples of a group, whose score is 0 where the set has no reward; false when they
-  // came before, or too late for their slot (counted as a duplicate). `cut`: two samples are
-  // enough. Errors, kData, after which the group still waits: a wrong number of samples; a token of
-  // weights older than the ticket's version_min.
+  // came before, or too late for their slot (counted as a duplicate). `cut`: two episodes are
+  // enough. `prompt`: what their rows begin with, if not the dataset's prompt. Errors, kData,
+  // after which the group still waits: a wrong number of episodes; a token of weights older than
+  // the ticket's version_min.
   core::Result<bool> put_samples(const experience::Ticket& ticket,
                                  std::vector<experience::Trajectory> samples,
-                                 bool cut);
+                                 bool cut,
+                                 std::vector<std::int32_t> prompt = {});
   // Takes the scores of one member of the group's reward set, one entry per sample (`extras`:
   // empty, or one each; `row`: the columns that the set's formula reads). When all members have
   // answered, a sample's score is the formula of theirs; a sample without one is dropped, and a

@@ -15,11 +15,12 @@ try:
 except ImportError:
     numpy = None
 
-BY_SAMPLE = ("scores", "groups", "lengths", "truncated")
+BY_SAMPLE = ("scores", "groups", "lengths", "truncated", "episodes")
 BY_TOKEN = (
-    "advantages", "logprobs", "sampled_logprobs", "reference_logprobs", "teacher_logprobs", "versions", "values"
+    "advantages", "logprobs", "sampled_logprobs", "reference_logprobs", "teacher_logprobs", "versions", "values",
+    "turns"
 )
-WHOLE = ("groups", "lengths", "versions")  # arrays of whole numbers
+WHOLE = ("groups", "lengths", "versions", "episodes", "turns")  # arrays of whole numbers
 GIVEN = ("update", "seed", *BY_SAMPLE, *BY_TOKEN)
 
 

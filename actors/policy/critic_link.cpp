@@ -2,6 +2,7 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "runtime/experience/row.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -26,8 +27,10 @@ ScoreValues value_page(std::uint64_t update,
     experience::Group one{group.ticket, group.prompt, {}};
     bytes += 256 + group.prompt.size() * 4;
     for (const experience::Trajectory& sample : group.samples) {
-      bytes += 32 + sample.tokens.size() * 4;
-      one.samples.emplace_back().tokens = sample.tokens;
+      bytes += 32 + sample.tokens.size() * 4 + experience::turn_bytes(sample);
+      experience::Trajectory& row = one.samples.emplace_back();
+      row.tokens = sample.tokens;
+      row.turns = sample.turns;
     }
     if (!page.groups.empty() && bytes > limits::kPage_bytes) break;
     page.groups.push_back(std::move(one));

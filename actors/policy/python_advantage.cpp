@@ -37,7 +37,9 @@ constexpr std::pair<const char*, std::vector<double> UpdateArrays::*> kArrays[] 
     {"reference_logprobs", &UpdateArrays::reference_logprobs},
     {"teacher_logprobs", &UpdateArrays::teacher_logprobs},
     {"versions", &UpdateArrays::versions},
-    {"values", &UpdateArrays::values}};
+    {"values", &UpdateArrays::values},
+    {"episodes", &UpdateArrays::episodes},
+    {"turns", &UpdateArrays::turns}};
 
 // The end of a traceback, without its last line break.
 std::string trace_of(const std::string& text) {

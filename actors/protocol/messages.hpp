@@ -54,6 +54,7 @@ struct PutGroup {
   std::vector<experience::Trajectory> samples;
   bool cut = false;            // a straggler: fewer samples than asked for, at least two
   std::uint32_t too_long = 0;  // samples left out because together they exceed kGroup_bytes_max
+  std::vector<std::int32_t> prompt{};  // what all rows begin with; empty: the dataset's prompt
 };
 
 // The ticket failed at every generator that tried it: its group counts as failed.
@@ -166,14 +167,23 @@ struct UpdateWeights {
 
 // ---- to the reference role ----
 struct Logprobs {
-  std::vector<std::vector<float>> samples;  // one value per response token
+  std::vector<std::vector<float>> samples;  // one value per target
 };
 
 struct ScoreLogprobs {
   using Reply = Logprobs;
   std::vector<std::int32_t> prompt;
-  std::vector<std::vector<std::int32_t>> responses;
+  std::vector<std::vector<std::int32_t>> responses;  // the ids behind the prompt
   float temperature = 1;
+  // Of each response the places of the ids whose log-probs are wanted, ascending; empty, or an
+  // empty entry: all.
+  std::vector<std::vector<std::uint32_t>> targets{};
+
+  // The log-probs wanted of a response.
+  std::size_t wanted(std::size_t response) const {
+    return response < targets.size() && !targets[response].empty() ? targets[response].size()
+                                                                   : responses[response].size();
+  }
 };
 
 // ---- to the policy ----

@@ -24,7 +24,7 @@ struct ScoreValues {
   using Reply = CriticValues;
   std::uint64_t update = 0;
   std::uint32_t cursor = 0;
-  std::vector<experience::Group> groups;  // prompts and tokens alone
+  std::vector<experience::Group> groups;  // prompts, tokens and turns alone
 };
 
 // The returns (targets of the values) of an update's groups, from place `cursor` on.

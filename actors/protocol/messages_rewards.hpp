@@ -39,10 +39,13 @@ inline core::Result<void> finite_weight(const std::string& name, double weight) 
   return core::fail(core::ErrorCode::kData, "the weight of reward " + name + " is not finite");
 }
 
+// The peer of the reward that came with the samples: no role, and never asked.
+inline constexpr const char* kFeedbackPeer = "feedback";
+
 // One reward of a set.
 struct RewardMember {
   std::string name;  // as the user calls it: "format"
-  std::string peer;  // the role that gives it: "reward/format"
+  std::string peer;  // the role that gives it: "reward/format", or kFeedbackPeer
   double weight = 1;
   core::Result<void> check() const { return finite_weight(name, weight); }
   friend bool operator==(const RewardMember&, const RewardMember&) = default;

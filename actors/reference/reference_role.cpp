@@ -80,6 +80,8 @@ core::Result<std::vector<Logprobs>> ReferenceRole::score(const model::PackedWeig
     group.prompt = pending->request.prompt;
     for (const auto& response : pending->request.responses)
       group.responses.push_back(response);
+    for (const auto& targets : pending->request.targets)
+      group.targets.push_back(targets);
     groups.push_back(std::move(group));
   }
   model::GroupPlan plan;
@@ -92,8 +94,8 @@ core::Result<std::vector<Logprobs>> ReferenceRole::score(const model::PackedWeig
   auto next = flat.begin();
   for (const auto& pending : batch) {
     Logprobs logprobs;
-    for (const auto& response : pending->request.responses) {
-      const auto end = next + static_cast<std::ptrdiff_t>(response.size());
+    for (std::size_t i = 0; i < pending->request.responses.size(); ++i) {
+      const auto end = next + static_cast<std::ptrdiff_t>(pending->request.wanted(i));
       logprobs.samples.emplace_back(next, end);
       next = end;
     }

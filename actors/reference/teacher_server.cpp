@@ -34,6 +34,16 @@ core::Failure wrong(const std::string& what) {
   return core::fail(ErrorCode::kData, what);
 }
 
+core::Result<std::vector<float>> at_targets(const std::vector<float>& all,
+                                            const std::vector<std::uint32_t>& targets) {
+  std::vector<float> some;
+  for (const std::uint32_t target : targets) {
+    if (target >= all.size()) return wrong("a target is no place of its response");
+    some.push_back(all[target]);
+  }
+  return some;
+}
+
 // Refuses tokens of which most are spelled otherwise: the server has another tokenizer.
 core::Result<void> check_spelling(const json& theirs,
                                   std::size_t first,
@@ -126,6 +136,10 @@ async::task<core::Result<Logprobs>> TeacherServer::on(ScoreLogprobs request) {
   for (std::size_t i = 0; i < reply.samples.size(); ++i)
     asking.push_back(ask_for(this, request.prompt, request.responses[i], &reply.samples[i]));
   TROUPE_CO_TRY(co_await async::all(std::move(asking)));
+  for (std::size_t i = 0; i < reply.samples.size() && i < request.targets.size(); ++i) {
+    if (request.targets[i].empty()) continue;
+    TROUPE_CO_TRY_SET(reply.samples[i], at_targets(reply.samples[i], request.targets[i]));
+  }
   co_return reply;
 }
 

@@ -159,8 +159,8 @@ class PhaseRun {
       });
       phases.optimizer_s += watch.lap();
       for (const learn::MicroBatch& micro : mini.micro_batches) {
-        const auto samples = learn::sample_groups(groups, micro);
-        TROUPE_TRY(model::build_group_plan(samples, master_->spec(), team_.size(), plan_));
+        const auto rows = learn::sample_rows(groups, micro);
+        TROUPE_TRY(model::build_group_plan(rows.groups, master_->spec(), team_.size(), plan_));
         const auto temperature = static_cast<float>(settings_.algo.temperature);
         TROUPE_TRY_ASSIGN(logprobs,
                           pass_->logprobs(weights_, plan_.plan, plan_.targets, temperature, true));

@@ -167,7 +167,8 @@ core::Result<double> product_flops(const std::vector<experience::Group>& groups,
   double flops = 0;
   for (const learn::MiniBatch& mini : update.mini_batches) {
     for (const learn::MicroBatch& micro : mini.micro_batches) {
-      TROUPE_TRY(model::build_group_plan(learn::sample_groups(groups, micro), spec, 1, plan));
+      const auto rows = learn::sample_rows(groups, micro);
+      TROUPE_TRY(model::build_group_plan(rows.groups, spec, 1, plan));
       flops += training_flops(spec, lora_rank, plan.plan.rows(),
                               static_cast<std::int64_t>(plan.plan.logit_rows.size()));
     }

@@ -83,7 +83,9 @@ std::optional<std::vector<experience::Group>> learned_from(const StepRollouts& s
       const std::uint64_t count = whole_number(row, "tokens");
       if (score == row.end() || !score->is_number() || count == 0 || count > 1 << 24)
         return std::nullopt;
+      if (row.contains("shares")) return std::nullopt;  // the page shows no paths
       experience::Trajectory sample;
+      sample.episode = static_cast<std::uint32_t>(whole_number(row, "episode"));
       sample.tokens.resize(count);
       sample.score = score->get<double>();
       if (text_in(row, "finish_reason") == "length")
@@ -260,7 +262,7 @@ class RolloutPicker {
     return advantages_.need_logprobs()
                ? "the KL in the reward needs log-probs, which the experience log no longer has "
                  "(run.keep_experience keeps them)"
-               : "rows of the rollout files are missing or have no score";
+               : "rows of the rollout files are missing, have no score or are forks of an episode";
   }
 
   std::string why_no_tokens() const {

@@ -213,7 +213,11 @@ void CompanyPlane::role_lost(const std::string& role, const core::Error& cause) 
 
 async::task<Result<void>> CompanyPlane::await_roles() {
   std::vector<std::string> kinds = {"policy"};
-  if (!reward_parts(options_.config).empty()) kinds.push_back("reward");
+  const auto rewards = reward_parts(options_.config);
+  const bool asks = std::any_of(rewards.begin(), rewards.end(), [](const RewardPart& part) {
+    return part.kind != RewardPart::Kind::kFeedback;
+  });
+  if (asks) kinds.push_back("reward");
   if (has_critic(options_.config)) kinds.push_back("critic");
   if (has_reference(options_.config)) kinds.push_back("reference");
   if (options_.config.method == config::kPpo && has_teacher(options_.config))

@@ -82,6 +82,18 @@ std::string steps_text(const experience::Trajectory& sample) {
   return text_of(steps);
 }
 
+// [[context, drawn], ...]: how many tokens of a turn the policy did not draw, then how many it
+// drew.
+std::string turns_text(const experience::Trajectory& sample) {
+  ordered_json turns = ordered_json::array();
+  for (std::size_t i = 0; i < sample.turns.size(); ++i) {
+    const std::size_t end =
+        i + 1 < sample.turns.size() ? sample.turns[i + 1].begin : sample.tokens.size();
+    turns.push_back({sample.turns[i].context.size(), end - sample.turns[i].begin});
+  }
+  return text_of(turns);
+}
+
 void add_sample(std::string& lines,
                 std::uint64_t step,
                 const actors::CommittedGroup& committed,
@@ -99,6 +111,10 @@ void add_sample(std::string& lines,
   line.add("response", text_of(sample.text));
   line.add("label", texts.label);
   line.number("tokens", sample.tokens.size());
+  if (!sample.turns.empty()) line.add("turns", turns_text(sample));
+  if (sample.episode != 0) line.number("episode", sample.episode);
+  if (sample.shares)
+    line.add("shares", text_of(ordered_json{sample.shares->sample, sample.shares->tokens}));
   line.add("reward", text_of(sample.total()));
   line.number("reward_set", committed.group->rewards->number);
   line.add("rewards", scores_text(scores, texts));

@@ -32,6 +32,8 @@ actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
                                          .input_template = config.data.input_template};
       for (std::string& name : data::prompt_columns(columns))
         read.columns.push_back(std::move(name));
+    } else if (part.kind == RewardPart::Kind::kFeedback) {
+      continue;  // comes with the samples
     } else if (auto source = made(config, part)) {
       const actors::RewardReads own = (*source)->reads();
       read.all_columns = read.all_columns || own.all_columns;

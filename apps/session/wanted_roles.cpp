@@ -39,6 +39,7 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
   if (has_critic(config)) add_ranks("critic", actors::kCriticRole, config.critic.ranks);
   if (config.method != config::kPpo) return roles;
   for (const RewardPart& part : reward_parts(config)) {
+    if (part.kind == RewardPart::Kind::kFeedback) continue;  // comes with the samples
     // What asks others and computes nothing shares a process.
     const bool computes = !part.folder.empty();
     std::string node = computes ? "reward-" + part.name : "reward";

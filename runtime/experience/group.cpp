@@ -1,18 +1,48 @@
 #include "runtime/experience/group.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace troupe::experience {
+namespace {
+
+core::Failure refuse(const std::string& why) {
+  return core::fail(core::ErrorCode::kData, "a sample " + why);
+}
+
+}  // namespace
+
+core::Result<void> check_turns(const Trajectory& sample) {
+  const std::vector<Turn>& turns = sample.turns;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const bool in_order = i == 0 ? turns[i].begin == 0 : turns[i].begin > turns[i - 1].begin;
+    if (in_order && turns[i].begin < sample.tokens.size()) continue;
+    return refuse("of " + std::to_string(sample.tokens.size()) + " tokens whose turn " +
+                  std::to_string(i + 1) + " begins with token " + std::to_string(turns[i].begin) +
+                  "; turns begin in order, the first with token 0, each with a token of its own");
+  }
+  return {};
+}
 
 core::Result<void> check_delivered(const Trajectory& sample) {
   const std::size_t tokens = sample.tokens.size();
   const bool raw = sample.reference.empty() && sample.teacher.empty() && sample.values.empty() &&
                    !sample.score && sample.steps.empty();
-  if (!raw) return core::fail(core::ErrorCode::kData, "a sample that was scored already");
-  if (tokens > 0 && sample.behaviour.size() == tokens && sample.versions.size() == tokens)
-    return {};
-  return core::fail(core::ErrorCode::kData,
-                    "a sample of " + std::to_string(tokens) + " tokens with " +
-                        std::to_string(sample.behaviour.size()) + " log-probs and " +
-                        std::to_string(sample.versions.size()) + " versions");
+  if (!raw) return refuse("that was scored already");
+  if (tokens == 0 || sample.behaviour.size() != tokens || sample.versions.size() != tokens) {
+    return refuse("of " + std::to_string(tokens) + " tokens with " +
+                  std::to_string(sample.behaviour.size()) + " log-probs and " +
+                  std::to_string(sample.versions.size()) + " versions");
+  }
+  TROUPE_TRY(check_turns(sample));
+  if (sample.feedback && !std::isfinite(*sample.feedback))
+    return refuse("whose feedback is not a finite number");
+  const bool good = std::all_of(sample.feedback_steps.begin(), sample.feedback_steps.end(),
+                                [tokens](const StepReward& step) {
+                                  return step.token < tokens && std::isfinite(step.reward);
+                                });
+  if (!good) return refuse("with feedback at none of its tokens, or not a finite number");
+  return {};
 }
 
 }  // namespace troupe::experience

@@ -26,10 +26,27 @@ struct StepReward {
   friend bool operator==(const StepReward&, const StepReward&) = default;
 };
 
-// One sampled response. Lists are by token; those of reference and critic stay empty in a run
-// without them.
+// A turn of the policy in a dialogue: tokens that it did not draw, then those that it drew, up to
+// the next turn.
+struct Turn {
+  std::uint32_t begin = 0;            // its first drawn token, an index in the sample's `tokens`
+  std::vector<std::int32_t> context;  // the ids before that token, behind the turn before
+  friend bool operator==(const Turn&, const Turn&) = default;
+};
+
+// What a fork has in common with another sample of its episode: its path (episodes.hpp) begins with
+// the first `tokens` drawn tokens of the path of sample `sample`, a lower index in the group.
+struct Shares {
+  std::uint32_t sample = 0;
+  std::uint32_t tokens = 0;  // at least 1
+  friend bool operator==(const Shares&, const Shares&) = default;
+};
+
+// One sampled response, or one way through an episode of several turns. Lists are by token that the
+// policy drew; those of reference and critic stay empty in a run without them. What the policy did
+// not draw is in `turns` alone; row.hpp joins both for a forward pass.
 struct Trajectory {
-  std::vector<std::int32_t> tokens;  // the response, its end token included
+  std::vector<std::int32_t> tokens;  // what was drawn, end tokens included
   std::vector<float> behaviour;      // log-prob when sampled: full vocabulary, at the temperature
   VersionRuns versions;              // of the weights that each token was sampled with
   FinishReason finish = FinishReason::kEos;
@@ -39,6 +56,15 @@ struct Trajectory {
   std::vector<float> values;      // the critic's, at the start of the update
   std::optional<double> score;    // the rewards that score whole samples, as one; before shaping
   std::vector<StepReward> steps;  // by token; empty without a process reward model
+  std::vector<Turn> turns;        // in order, the first begins with token 0; empty: one, no context
+  // Its episode's number in the group, from 1. Samples of an episode lie together. 0: the sample is
+  // an episode of its own.
+  std::uint32_t episode = 0;
+  std::optional<Shares> shares;  // drawn tokens that it has as context, at the same places
+  // What came with the episode, for the reward `feedback`: a score of the whole, and of turns, at
+  // their last tokens.
+  std::optional<double> feedback;
+  std::vector<StepReward> feedback_steps;
 
   // Its score, if it has one, and the rewards of its steps together.
   double total() const {
@@ -51,7 +77,7 @@ struct Trajectory {
   bool truncated() const { return finish == FinishReason::kLength; }
 };
 
-// The samples of one prompt.
+// The samples of one prompt, which is what all of their rows begin with.
 struct Group {
   Ticket ticket;
   std::vector<std::int32_t> prompt;
@@ -66,8 +92,12 @@ constexpr std::string_view state_name(GroupState state) {
   return kGroupStates[static_cast<std::size_t>(state)];
 }
 
-// Checks a trajectory from a generator. Error kData: no tokens, log-probs or versions that are not
-// one per token, or a field that only other roles may fill.
+// Checks a trajectory from a generator or an environment. Error kData: no tokens, log-probs or
+// versions that are not one per token, turns that do not begin in order at its tokens, feedback
+// that is no number or at none of them, or a field that only other roles may fill.
 core::Result<void> check_delivered(const Trajectory& sample);
+
+// The same error for turns alone.
+core::Result<void> check_turns(const Trajectory& sample);
 
 }  // namespace troupe::experience

@@ -19,6 +19,7 @@ struct UpdateArrays {
   std::vector<double> groups;     // number of the sample's prompt in the update, from 0
   std::vector<double> lengths;    // tokens
   std::vector<double> truncated;  // 1 where the length ended the sample, else 0
+  std::vector<double> episodes;   // number of its episode in its group
   // By token.
   std::vector<double> advantages;          // of the estimator
   std::vector<double> logprobs;            // at the update's start: l_p
@@ -27,6 +28,7 @@ struct UpdateArrays {
   std::vector<double> teacher_logprobs;    // of the teacher
   std::vector<double> versions;            // of the weights that sampled the token
   std::vector<double> values;              // of the critic
+  std::vector<double> turns;               // number of the token's turn in its sample, from 0
 };
 
 // One number a token, finite.

@@ -24,6 +24,14 @@ ordered_json numbers(const std::vector<Value>& values) {
   return list;
 }
 
+// [[begin, context], ...]
+ordered_json turns_of(const experience::Trajectory& sample) {
+  ordered_json turns = ordered_json::array();
+  for (const experience::Turn& turn : sample.turns)
+    turns.push_back({turn.begin, turn.context});
+  return turns;
+}
+
 }  // namespace
 
 core::Result<void> dump_batch(const std::filesystem::path& path,
@@ -39,7 +47,7 @@ core::Result<void> dump_batch(const std::filesystem::path& path,
       for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
         const experience::Trajectory& sample = group.samples[i];
         const bool known = i < logprobs[part.group].size();
-        const ordered_json line = {
+        ordered_json line = {
             {"update", group.ticket.update},
             {"slot", group.ticket.slot},
             {"sample", i},
@@ -53,6 +61,9 @@ core::Result<void> dump_batch(const std::filesystem::path& path,
             {"advantages", numbers(update.advantages[part.group][i])},
             {"micro_batch", m},
             {"loss", loss}};
+        if (!sample.turns.empty()) line["turns"] = turns_of(sample);
+        if (sample.episode != 0) line["episode"] = sample.episode;
+        if (sample.shares) line["shares"] = {sample.shares->sample, sample.shares->tokens};
         text += line.dump() + "\n";
       }
     }

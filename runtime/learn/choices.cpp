@@ -29,6 +29,16 @@ constexpr std::array kReducers = {
             .weight = constant_mean},
 };
 
+constexpr std::array kCredits = {
+    Credit{.name = "token", .help = "rewards count at their tokens"},
+    Credit{.name = "turn",
+           .help = "a turn is one action: discount between turns, one advantage for its tokens",
+           .by_turn = true},
+    Credit{.name = "episode",
+           .help = "all rewards of an episode are part of its score",
+           .by_episode = true},
+};
+
 constexpr std::array kClipOrders = {
     ClipOrder{.name = "troupe", .help = "scores are clipped before the group step"},
     ClipOrder{.name = "openrlhf",
@@ -67,6 +77,10 @@ std::span<const Reducer> Reducer::all() {
   return kReducers;
 }
 
+std::span<const Credit> Credit::all() {
+  return kCredits;
+}
+
 std::span<const ClipOrder> ClipOrder::all() {
   return kClipOrders;
 }
@@ -78,6 +92,7 @@ std::vector<core::ChoiceTable> choice_tables() {
           words_of<KlEstimator>("algo.kl.estimator"),
           words_of<Correction>("algo.correction.type"),
           words_of<ClipOrder>("reward.clip_order"),
+          words_of<Credit>("algo.credit"),
           words_of<OptimKind>("actor.optim"),
           words_of<OptimKind>("critic.optim"),
           words_of<Schedule>("actor.lr_scheduler"),

@@ -1,6 +1,6 @@
-// Three small tables of named choices (KL estimators, loss reducers, the order of the reward's
-// clip), and the names in all tables of algo.* and reward.* choices, for the configuration.
-// Immutable; any thread.
+// Four small tables of named choices (KL estimators, loss reducers, the order of the reward's clip,
+// credit over turns), and the names in all tables of algo.* and reward.* choices, for the
+// configuration. Immutable; any thread.
 #pragma once
 
 #include "runtime/core/choice.hpp"
@@ -30,7 +30,8 @@ struct KlEstimator {
 
 // Totals of one update; each mini-batch is one optimiser step per pass.
 struct UpdateCounts {
-  double mini_batches = 1, tokens = 1, samples = 1;
+  double mini_batches = 1, tokens = 1;
+  double samples = 1;  // episodes, where samples are forks of one
 };
 
 // Turns the losses of an update's tokens into one mean by giving each token a weight. The weights
@@ -39,10 +40,21 @@ struct UpdateCounts {
 struct Reducer {
   std::string_view name, alias = {};
   std::string_view help;
-  // `sample_tokens`: length of the token's sample; `constant`: algo.reducer_constant, in tokens.
+  // `sample_tokens`: length of the token's sample, all drawn tokens of its episode; `constant`:
+  // algo.reducer_constant, in tokens.
   double (*weight)(const UpdateCounts& counts, double sample_tokens, double constant) = nullptr;
 
   static std::span<const Reducer> all();
+};
+
+// What rewards inside an episode are credited to (docs/algorithms.md, "Over turns").
+struct Credit {
+  std::string_view name, alias = {};
+  std::string_view help;
+  bool by_turn = false;     // a turn counts as one action, with the sum of its tokens' rewards
+  bool by_episode = false;  // rewards of steps and turns are part of the score
+
+  static std::span<const Credit> all();
 };
 
 // Whether scores are clipped before the group step or its results after it.

@@ -27,6 +27,14 @@ std::vector<double> normalised(const GroupScores& group) {
   return advantages;
 }
 
+double over_deviation(const GroupScores& group) {
+  return 1 / (deviation_of(group.scores, mean_of(group.scores)) + kGrpoStdFloor);
+}
+
+double one_over_mean(const GroupScores& group) {
+  return 1 / mean_of(group.scores);
+}
+
 std::vector<double> minus(std::span<const double> scores, double baseline) {
   std::vector<double> advantages;
   for (const double score : scores)
@@ -89,6 +97,7 @@ constexpr std::array kEstimators = {
               .alias = "grpo",
               .help = "(R - mean of the group) / its deviation",
               .group_step = normalised,
+              .slope = over_deviation,
               .returns = discounted},
     Estimator{.name = "rloo",
               .help = "R - mean of the others of the group",
@@ -107,6 +116,7 @@ constexpr std::array kEstimators = {
               .help = "(R - mean of the group) / that mean; scores of at least 0",
               .divides_by_mean = true,
               .group_step = over_mean,
+              .slope = one_over_mean,
               .returns = discounted},
     Estimator{.name = "opo",
               .help = "R - mean of the group, each sample weighed by its length",

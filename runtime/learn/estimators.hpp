@@ -23,10 +23,11 @@ struct SampleRewards {
   std::span<const double> log_w;   // l_p - l_mu; empty unless the estimator has reads_start
 };
 
-// The samples of one prompt, in order.
+// The samples of one prompt, in order; an episode that forks is one, with the mean of its samples'
+// scores.
 struct GroupScores {
   std::span<const double> scores;
-  std::span<const double> tokens;  // length of each sample
+  std::span<const double> tokens;  // drawn tokens of each
 };
 
 struct Estimator {
@@ -42,6 +43,9 @@ struct Estimator {
   // Turns the scores of one prompt's samples into advantages relative to each other; null: scores
   // are used unchanged. Gets at least two scores, finite and not all equal.
   std::vector<double> (*group_step)(const GroupScores& group) = nullptr;
+  // How an advantage grows with its own score while the group's statistics stay: what the samples
+  // of an episode differ by. Null: by 1.
+  double (*slope)(const GroupScores& group) = nullptr;
   // Advantages (and the critic's targets, if any) of one sample.
   TokenReturns (*returns)(const AlgoSettings& algo, const SampleRewards& sample) = nullptr;
 

@@ -1,5 +1,7 @@
 #include "runtime/learn/experience_check.hpp"
 
+#include "runtime/experience/episodes.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -40,6 +42,8 @@ core::Result<void> check_sample(const experience::Trajectory& sample,
       (needs.teacher && !all_finite(sample.teacher))) {
     return core::fail(ErrorCode::kNumeric, name + " has a log-prob that is not a finite number");
   }
+  if (const auto turns = experience::check_turns(sample); !turns)
+    return core::fail(ErrorCode::kInvalidArgument, name + " is " + turns.error().message);
   if (!sample.score) return core::fail(ErrorCode::kInvalidArgument, name + " has no score");
   for (const experience::StepReward& step : sample.steps) {
     if (step.token < count && std::isfinite(step.reward)) continue;
@@ -62,6 +66,11 @@ core::Result<Staleness> check_experience(const std::vector<experience::Group>& g
   Staleness staleness;
   double ages = 0, tokens = 0;
   for (const experience::Group& group : groups) {
+    if (const auto good = experience::check_episodes(group.samples); !good) {
+      return core::fail(
+          ErrorCode::kInvalidArgument,
+          "group of " + experience::name_of(group.ticket) + ": " + good.error().message);
+    }
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
       const experience::Trajectory& sample = group.samples[i];
       const std::string name =

@@ -26,8 +26,8 @@ struct ExperienceNeeds {
 
 // `version` is that of the weights at the update's start. Errors, naming group and sample:
 // kInvalidArgument (a list without exactly one entry per token, a newer version than `version`, no
-// score, needed log-probs of frozen models or values that are missing), kNumeric (a recorded
-// log-prob or value that is not finite).
+// score, turns or forks that do not fit, needed log-probs of frozen models or values that are
+// missing), kNumeric (a recorded log-prob or value that is not finite).
 core::Result<Staleness> check_experience(const std::vector<experience::Group>& groups,
                                          core::Version version,
                                          const ExperienceNeeds& needs);

@@ -1,5 +1,7 @@
 #include "runtime/learn/micro_batch.hpp"
 
+#include "runtime/experience/episodes.hpp"
+#include "runtime/experience/row.hpp"
 #include "runtime/learn/even_cut.hpp"
 #include "runtime/learn/update_advantages.hpp"
 
@@ -209,8 +211,10 @@ MiniBatch cut_for_lanes(const std::vector<experience::Group>& groups,
 }  // namespace
 
 std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::size_t end) {
-  return static_cast<std::int64_t>(group.prompt.size()) + part_tokens(group, begin, end) -
-         static_cast<std::int64_t>(end - begin);
+  auto rows = static_cast<std::int64_t>(group.prompt.size());
+  for (std::size_t i = begin; i < end; ++i)
+    rows += static_cast<std::int64_t>(experience::row_length(group.samples[i])) - 1;
+  return rows;
 }
 
 core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& groups,
@@ -235,9 +239,8 @@ core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& group
     for (const MicroBatch& micro : mini.micro_batches)
       plan.rows += micro.rows;
   }
-  for (const experience::Group& group : groups) {
-    plan.samples += static_cast<std::int64_t>(group.samples.size());
-  }
+  for (const experience::Group& group : groups)
+    plan.samples += std::ssize(experience::episodes_of(group.samples));
   return plan;
 }
 

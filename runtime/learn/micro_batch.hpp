@@ -23,7 +23,7 @@ struct MicroBatch {
   std::vector<GroupPart> parts;
   bool learns = true;       // false: forward pass for the metrics alone, no gradient
   std::int64_t rows = 0;    // tokens that go through the model
-  std::int64_t tokens = 0;  // response tokens, each a target of the loss
+  std::int64_t tokens = 0;  // drawn tokens, each a target of the loss
 };
 
 // How the micro-batches of a step are dealt to lanes (lane_sum.hpp).
@@ -39,7 +39,8 @@ struct MiniBatch {
 
 struct UpdatePlan {
   std::vector<MiniBatch> mini_batches;
-  std::int64_t tokens = 0, samples = 0, rows = 0, micro_batches = 0;
+  std::int64_t tokens = 0, rows = 0, micro_batches = 0;
+  std::int64_t samples = 0;  // episodes, of which each is one sample unless it forks
 
   UpdateCounts counts() const {
     return {static_cast<double>(mini_batches.size()), static_cast<double>(tokens),
@@ -47,8 +48,8 @@ struct UpdatePlan {
   }
 };
 
-// Rows of samples [begin, end) of `group`: the prompt once, then every response without its last
-// token, since no log-prob is needed after it.
+// Rows of samples [begin, end) of `group`: the prompt once, then every sample's row (with contexts)
+// without its last token, since no log-prob is needed after it.
 std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::size_t end);
 
 // Takes the groups in ticket order and cuts them into `mini_batches` mini-batches whose numbers of

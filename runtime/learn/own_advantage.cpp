@@ -1,6 +1,7 @@
 #include "runtime/learn/own_advantage.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/experience/episodes.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 
 #include <algorithm>
@@ -13,6 +14,25 @@ template <class Value>
 void append_all(std::vector<double>& to, const Value& from) {
   for (const auto value : from)
     to.push_back(static_cast<double>(value));
+}
+
+// For each token the number of its turn in its sample.
+void append_turns(std::vector<double>& to, const experience::Trajectory& sample) {
+  std::size_t next = 0;
+  for (std::size_t t = 0; t < sample.tokens.size(); ++t) {
+    while (next < sample.turns.size() && sample.turns[next].begin <= t)
+      ++next;
+    to.push_back(next == 0 ? 0.0 : static_cast<double>(next - 1));
+  }
+}
+
+// For each sample the number of its episode in its group.
+void append_episodes(std::vector<double>& to, const experience::Group& group) {
+  double number = 0;
+  for (const experience::Episode& episode : experience::episodes_of(group.samples)) {
+    to.insert(to.end(), episode.leaves(), number);
+    ++number;
+  }
 }
 
 }  // namespace
@@ -37,7 +57,9 @@ UpdateArrays arrays_of(const UpdateContext& update) {
       append_all(arrays.teacher_logprobs, sample.teacher);
       append_all(arrays.versions, sample.versions);
       append_all(arrays.values, sample.values);
+      append_turns(arrays.turns, sample);
     }
+    append_episodes(arrays.episodes, group);
     ++number;
   }
   return arrays;

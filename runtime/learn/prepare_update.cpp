@@ -1,5 +1,6 @@
 #include "runtime/learn/prepare_update.hpp"
 
+#include "runtime/experience/episodes.hpp"
 #include "runtime/learn/own_advantage.hpp"
 #include "runtime/learn/ranks/rank_group.hpp"
 
@@ -52,11 +53,13 @@ core::Result<void> check_pairs(const std::vector<experience::Group>& groups,
   return {};
 }
 
+// Over episodes.
 double mean_score(const std::vector<experience::Group>& groups) {
   double sum = 0, count = 0;
   for (const std::size_t index : by_ticket(groups)) {
-    for (const experience::Trajectory& sample : groups[index].samples) {
-      sum += sample.total();
+    const auto& samples = groups[index].samples;
+    for (const experience::Episode& episode : experience::episodes_of(samples)) {
+      sum += experience::episode_total(samples, episode);
       ++count;
     }
   }

@@ -8,6 +8,17 @@ namespace {
 
 constexpr double kDeviationMin = 1e-8;
 
+// Drawn tokens: the length limit is one of a turn.
+std::int64_t longest_turn(const experience::Trajectory& sample) {
+  auto end = static_cast<std::int64_t>(sample.tokens.size()), longest = std::int64_t{0};
+  if (sample.turns.empty()) return end;
+  for (auto turn = sample.turns.rbegin(); turn != sample.turns.rend(); ++turn) {
+    longest = std::max(longest, end - turn->begin);
+    end = turn->begin;
+  }
+  return longest;
+}
+
 }  // namespace
 
 void RunningMoments::add(double value) {
@@ -44,7 +55,7 @@ double shaped_score(const RewardShaping& shaping,
                     const experience::Trajectory& sample,
                     double score) {
   if (!std::isfinite(score)) return score;
-  score -= overlong_penalty(shaping, static_cast<std::int64_t>(sample.tokens.size()));
+  score -= overlong_penalty(shaping, longest_turn(sample));
   return sample.truncated() ? cut_score(shaping, score) : score;
 }
 

@@ -43,6 +43,8 @@ struct AlgoSettings {
   double reward_clip_low = -10, reward_clip_high = 10;
   Chosen<ClipOrder> clip_order = "troupe";
 
+  Chosen<Credit> credit = "token";
+
   Chosen<Objective> objective = "decoupled";
   double eps_clip_low = 0.2, eps_clip_high = 0.2;
   double dual_clip = 0.0;       // 0 = none, else above 1

@@ -4,6 +4,7 @@
 #include "runtime/learn/advantage.hpp"
 #include "runtime/learn/kl_control.hpp"
 #include "runtime/learn/token_returns.hpp"
+#include "runtime/learn/turn_credit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -70,8 +71,14 @@ class Chain {
 
   void take_in_scores() {
     for (const std::size_t index : order_) {
-      for (const experience::Trajectory& sample : groups_[index].samples) {
-        if (std::isfinite(*sample.score)) moments_.add(*sample.score);
+      const auto& samples = groups_[index].samples;
+      const auto paths = experience::paths_of(samples);
+      for (const experience::Episode& episode : experience::episodes_of(samples)) {
+        double sum = raw_score(samples, paths, episode.begin);
+        for (std::size_t i = episode.begin + 1; i < episode.end; ++i)
+          sum += raw_score(samples, paths, i);
+        if (episode.leaves() > 1) sum /= static_cast<double>(episode.leaves());
+        if (std::isfinite(sum)) moments_.add(sum);
       }
     }
   }
@@ -80,10 +87,17 @@ class Chain {
     return std::clamp(score, algo_.reward_clip_low, algo_.reward_clip_high);
   }
 
+  // The score of a sample before any step; with credit `episode` all rewards on its path with it.
+  double raw_score(const std::vector<experience::Trajectory>& samples,
+                   const std::vector<experience::Path>& paths,
+                   std::size_t sample) const {
+    const double score = *samples[sample].score;
+    return algo_.credit->by_episode ? experience::path_total(samples, paths[sample], score) : score;
+  }
+
   // Steps 1 to 3 for one sample. A score that is not finite stays as it is, so that the group step
   // reports it.
-  double score_of(const experience::Trajectory& sample) const {
-    double score = *sample.score;
+  double score_of(const experience::Trajectory& sample, double score) const {
     if (!std::isfinite(score)) return score;
     if (algo_.shaping.normalise_running) score = moments_.normalised(score);
     score = shaped_score(algo_.shaping, sample, score);
@@ -126,49 +140,90 @@ class Chain {
 
   core::Result<void> group_step(std::size_t index) {
     const experience::Group& group = groups_[index];
-    std::vector<double> scores, tokens;
+    const auto paths = experience::paths_of(group.samples);
+    const auto episodes = experience::episodes_of(group.samples);
     std::vector<std::vector<double>> rewards;  // [sample][token]
+    std::vector<std::vector<double>> kl;
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      double score = score_of(group.samples[i]);
-      std::vector<double> reward(group.samples[i].tokens.size());
-      if (algo_.kl_coef != 0) {
-        const std::vector<double> kl = kl_of(index, i);
-        const double sum = std::accumulate(kl.begin(), kl.end(), 0.0);
-        kl_sum_ += sum;
-        if (algo_.kl_in_reward() && algo_.kl_per_sample) {
-          score -= algo_.kl_coef * sum;
-        } else if (algo_.kl_in_reward()) {
-          for (std::size_t t = 0; t < kl.size(); ++t)
-            reward[t] = -algo_.kl_coef * kl[t];
-        }
+      rewards.emplace_back(group.samples[i].tokens.size());
+      if (algo_.kl_coef == 0) continue;
+      kl.push_back(kl_of(index, i));
+      kl_sum_ += std::accumulate(kl[i].begin(), kl[i].end(), 0.0);
+      for (std::size_t t = 0; t < kl[i].size() && kl_by_token(); ++t)
+        rewards[i][t] = -algo_.kl_coef * kl[i][t];
+    }
+    std::vector<double> scores;
+    for (std::size_t i = 0; i < group.samples.size(); ++i) {
+      double score = score_of(group.samples[i], raw_score(group.samples, paths, i));
+      if (algo_.kl_in_reward() && algo_.kl_per_sample) {
+        const std::vector<double> on_path = along(paths[i], kl);
+        score -= algo_.kl_coef * std::accumulate(on_path.begin(), on_path.end(), 0.0);
       }
-      ++samples_;
       scores.push_back(score);
-      tokens.push_back(static_cast<double>(reward.size()));
-      rewards.push_back(std::move(reward));
     }
-    TROUPE_TRY_ASSIGN(stepped, group_advantages(algo_.estimator, {scores, tokens},
-                                                experience::name_of(group.ticket)));
-    TROUPE_TRY_ASSIGN(steps_differ, add_steps(group, rewards));
-    const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
-    if (*low != *high || steps_differ) differing_ += scores.size();
+    samples_ += std::ssize(episodes);
+    TROUPE_TRY_ASSIGN(stepped, episode_advantages(algo_, group.samples, scores,
+                                                  experience::name_of(group.ticket)));
+    bool steps_differ = false;
+    if (!algo_.credit->by_episode) {
+      TROUPE_TRY_SET(steps_differ, add_steps(group, rewards));
+    }
+    if (differ(episodes, scores, stepped) || steps_differ) differing_ += episodes.size();
+    std::vector<std::vector<double>> advantages, targets;  // [sample][token of its path]
     for (std::size_t i = 0; i < stepped.size(); ++i) {
-      rewards[i].back() += algo_.clip_order->after_group_step ? clipped(stepped[i]) : stepped[i];
-      estimate(index, i, rewards[i]);
+      std::vector<double> on_path = along(paths[i], rewards);
+      on_path.back() += algo_.clip_order->after_group_step ? clipped(stepped[i]) : stepped[i];
+      TokenReturns returns = estimate(index, paths[i], on_path);
+      advantages.push_back(std::move(returns.advantages));
+      targets.push_back(std::move(returns.targets));
     }
+    result_.tokens[index] = mean_over_paths(group.samples, paths, std::move(advantages));
+    if (!algo_.estimator->has_critic) return {};
+    for (const auto& sample : mean_over_paths(group.samples, paths, std::move(targets)))
+      result_.returns[index].emplace_back(sample.begin(), sample.end());
     return {};
   }
 
-  void estimate(std::size_t index, std::size_t sample, const std::vector<double>& rewards) {
+  // Whether the group has a gradient: forks may differ where their episodes do not.
+  static bool differ(const std::vector<experience::Episode>& episodes,
+                     const std::vector<double>& scores,
+                     const std::vector<double>& stepped) {
+    const auto& numbers = episodes.size() == scores.size() ? scores : stepped;
+    const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+    return *low != *high;
+  }
+
+  // Whether the KL is a reward of each token.
+  bool kl_by_token() const { return algo_.kl_in_reward() && !algo_.kl_per_sample; }
+
+  // The numbers of a path's tokens. `lists`: by sample and token.
+  template <class Number>
+  static std::vector<double> along(const experience::Path& path,
+                                   const std::vector<std::vector<Number>>& lists) {
+    std::vector<double> numbers;
+    numbers.reserve(path.tokens.size() + 1);
+    for (const auto& [sample, token] : path.tokens)
+      numbers.push_back(static_cast<double>(lists[sample][token]));
+    return numbers;
+  }
+
+  TokenReturns estimate(std::size_t index,
+                        const experience::Path& path,
+                        const std::vector<double>& rewards) const {
     const Estimator& estimator = *algo_.estimator;
-    const auto& recorded = groups_[index].samples[sample].values;
     std::vector<double> values, log_w;
-    if (estimator.has_critic) values.assign(recorded.begin(), recorded.end());
-    if (estimator.reads_start) log_w = log_weights(index, sample);
-    TokenReturns returns = estimator.returns(algo_, {rewards, values, log_w});
-    result_.tokens[index].push_back(std::move(returns.advantages));
-    if (!estimator.has_critic) return;
-    result_.returns[index].emplace_back(returns.targets.begin(), returns.targets.end());
+    for (const auto& [sample, token] : path.tokens) {
+      const experience::Trajectory& one = groups_[index].samples[sample];
+      if (estimator.has_critic) values.push_back(one.values[token]);
+      if (estimator.reads_start) log_w.push_back(log_weight(index, sample, token));
+    }
+    return path_returns(algo_, {rewards, values, log_w}, path.turns);
+  }
+
+  double log_weight(std::size_t index, std::size_t sample, std::size_t token) const {
+    const std::vector<float>& mu = groups_[index].samples[sample].behaviour;
+    const std::vector<float>& l_p = scored_.empty() ? mu : scored_[index][sample];
+    return static_cast<double>(l_p[token]) - static_cast<double>(mu[token]);
   }
 
   std::vector<double> log_weights(std::size_t index, std::size_t sample) const {
@@ -248,9 +303,9 @@ class Chain {
   const std::vector<std::size_t> order_;
   UpdateAdvantages result_;
   double kl_sum_ = 0;
-  std::int64_t samples_ = 0;
-  std::size_t differing_ =
-      0;  // samples of groups whose scores, or scores of steps, are not all equal
+  std::int64_t samples_ = 0;  // episodes
+  // Episodes of groups whose scores, or scores of steps, are not all equal.
+  std::size_t differing_ = 0;
 };
 
 }  // namespace
@@ -284,27 +339,55 @@ core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
   return Chain(algo, groups, scored, moments).run();
 }
 
+namespace {
+
+// Of an episode: the mean over its samples. That of one sample is the advantage of its first token;
+// a fork's own score shows in its last.
+double rank_of(const experience::Episode& episode,
+               const std::vector<std::vector<double>>& advantages) {
+  if (episode.leaves() == 1) return advantages[episode.begin].front();
+  double sum = 0;
+  for (std::size_t i = episode.begin; i < episode.end; ++i)
+    sum += advantages[i].back();
+  return sum / static_cast<double>(episode.leaves());
+}
+
+}  // namespace
+
 void keep_best_and_worst(std::vector<experience::Group>& groups,
                          TokenTable<double>& advantages,
                          TokenTable<float>& scored) {
   for (std::size_t index = 0; index < groups.size(); ++index) {
     auto& samples = groups[index].samples;
-    const auto& before = advantages[index];
-    TROUPE_CHECK(samples.size() >= 2, "a group step refuses smaller groups");
+    const auto episodes = experience::episodes_of(samples);
+    TROUPE_CHECK(episodes.size() >= 2, "a group step refuses smaller groups");
+    std::vector<double> ranks;
+    for (const experience::Episode& episode : episodes)
+      ranks.push_back(rank_of(episode, advantages[index]));
     std::size_t best = 0, worst = 0;
-    for (std::size_t i = 1; i < samples.size(); ++i) {
-      if (before[i][0] > before[best][0]) best = i;
-      if (before[i][0] < before[worst][0]) worst = i;
+    for (std::size_t i = 1; i < ranks.size(); ++i) {
+      if (ranks[i] > ranks[best]) best = i;
+      if (ranks[i] < ranks[worst]) worst = i;
     }
     const double mark = best == worst ? 0 : 1;
     if (best == worst) worst = best + 1;
-    if (!scored.empty()) scored[index] = {scored[index][best], scored[index][worst]};
     std::vector<experience::Trajectory> pair;
-    pair.push_back(std::move(samples[best]));
-    pair.push_back(std::move(samples[worst]));
+    std::vector<std::vector<double>> marks;
+    std::vector<std::vector<float>> own_scored;
+    for (const std::size_t chosen : {best, worst}) {
+      const experience::Episode& episode = episodes[chosen];
+      const auto place = static_cast<std::uint32_t>(pair.size());
+      for (std::size_t i = episode.begin; i < episode.end; ++i) {
+        if (!scored.empty()) own_scored.push_back(std::move(scored[index][i]));
+        marks.emplace_back(samples[i].tokens.size(), chosen == best ? mark : -mark);
+        experience::Trajectory& sample = pair.emplace_back(std::move(samples[i]));
+        if (sample.shares)
+          sample.shares->sample += place - static_cast<std::uint32_t>(episode.begin);
+      }
+    }
+    if (!scored.empty()) scored[index] = std::move(own_scored);
     samples = std::move(pair);
-    advantages[index] = {std::vector<double>(samples[0].tokens.size(), mark),
-                         std::vector<double>(samples[1].tokens.size(), -mark)};
+    advantages[index] = std::move(marks);
   }
 }
 

@@ -45,10 +45,10 @@ core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
 // Indices of the groups, in ticket order.
 std::vector<std::size_t> by_ticket(const std::vector<experience::Group>& groups);
 
-// For online DPO: reduces every group, and `scored`, to its best and its worst sample, best first,
-// with advantages 1 and -1. Samples are ranked by the advantage of their first token, ties by lower
-// index. A group whose samples are all equal keeps its first two with advantage 0, so it gives no
-// gradient.
+// For online DPO: reduces every group, and `scored`, to its best and its worst episode, best first,
+// with advantages 1 and -1. An episode of one sample is ranked by the advantage of its first token,
+// one that forks by the mean over its samples of their last; ties by lower index. A group whose
+// episodes are all equal keeps its first two with advantage 0, so it gives no gradient.
 void keep_best_and_worst(std::vector<experience::Group>& groups,
                          TokenTable<double>& advantages,
                          TokenTable<float>& scored);

@@ -1,6 +1,7 @@
 #include "runtime/learn/update_context.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/experience/episodes.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -15,6 +16,19 @@ void append(std::vector<double>& to, const std::vector<Value>& from) {
 double anchor_share(core::Version made_by, core::Version start, core::Version now) {
   if (now <= made_by) return 0;
   return static_cast<double>(start - made_by) / static_cast<double>(now - made_by);
+}
+
+// For each sample the drawn tokens of its episode.
+std::vector<std::size_t> episode_tokens(const experience::Group& group) {
+  std::vector<std::size_t> lengths;
+  for (const experience::Episode& episode : experience::episodes_of(group.samples))
+    lengths.resize(episode.end, experience::tokens_of(group.samples, episode));
+  return lengths;
+}
+
+bool begins_episode(const experience::Group& group, std::size_t sample) {
+  const auto& samples = group.samples;
+  return samples[sample].episode == 0 || samples[sample].episode != samples[sample - 1].episode;
 }
 
 }  // namespace
@@ -63,17 +77,25 @@ TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
   return table;
 }
 
-std::vector<model::SampleGroup> sample_groups(const std::vector<experience::Group>& groups,
-                                              const MicroBatch& micro) {
-  std::vector<model::SampleGroup> result;
+SampleRows sample_rows(const std::vector<experience::Group>& groups, const MicroBatch& micro) {
+  SampleRows result;
   for (const GroupPart& part : micro.parts) {
     const experience::Group& group = groups[part.group];
     model::SampleGroup item;
     item.prompt = group.prompt;
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
-      item.responses.emplace_back(group.samples[i].tokens);
+      const experience::Trajectory& sample = group.samples[i];
+      if (!experience::has_context(sample)) {
+        item.responses.emplace_back(sample.tokens);
+        item.targets.emplace_back();
+        continue;
+      }
+      // A row's lists stay where they are when the vector of rows grows.
+      const experience::Row& row = result.rows.emplace_back(experience::row_of(sample));
+      item.responses.emplace_back(row.ids);
+      item.targets.emplace_back(row.drawn);
     }
-    result.push_back(std::move(item));
+    result.groups.push_back(std::move(item));
   }
   return result;
 }
@@ -83,7 +105,8 @@ core::Result<void> plan_micro_batch(const std::vector<experience::Group>& groups
                                     const model::ModelSpec& spec,
                                     core::TeamRunner& team,
                                     model::GroupPlan& out) {
-  TROUPE_TRY(model::build_group_plan(sample_groups(groups, micro), spec, team.size(), out));
+  const SampleRows rows = sample_rows(groups, micro);
+  TROUPE_TRY(model::build_group_plan(rows.groups, spec, team.size(), out));
   out.plan.place(team.memory());
   TROUPE_CHECK(out.plan.rows() == micro.rows && out.targets.size() == micro.tokens,
                "the model's plan has the rows and tokens of the micro-batch");
@@ -100,11 +123,12 @@ TokenBatch token_batch(const AlgoSettings& algo,
     batch.pair_weight = counts.mini_batches / static_cast<double>(update.pairs);
   }
   for (const GroupPart& part : micro.parts) {
+    const std::vector<std::size_t> lengths = episode_tokens(update.groups[part.group]);
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
       const experience::Trajectory& sample = update.groups[part.group].samples[i];
       const std::size_t count = sample.tokens.size();
       const double weight =
-          algo.reducer->weight(counts, static_cast<double>(count), algo.reducer_constant);
+          algo.reducer->weight(counts, static_cast<double>(lengths[i]), algo.reducer_constant);
       append(batch.advantage, update.advantages[part.group][i]);
       batch.weight.insert(batch.weight.end(), count, weight);
       if (!update.token_weights.empty()) {
@@ -122,7 +146,10 @@ TokenBatch token_batch(const AlgoSettings& algo,
           batch.anchor_share.push_back(anchor_share(made_by, update.start, now));
       }
       if (!update.keep.empty()) append(batch.keep, update.keep[part.group][i]);
-      batch.sample_ends.push_back(batch.size());
+      // A pair compares episodes: all that was drawn in one against all that was in the other.
+      const bool goes_on = algo.objective->pairs && i + 1 < part.sample_end &&
+                           !begins_episode(update.groups[part.group], i + 1);
+      if (!goes_on) batch.sample_ends.push_back(batch.size());
     }
   }
   return batch;

@@ -5,6 +5,7 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/experience/group.hpp"
+#include "runtime/experience/row.hpp"
 #include "runtime/learn/experience_check.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
@@ -64,9 +65,13 @@ TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
                                const TokenTable<float>& scored,
                                double tau);
 
-// The groups of a micro-batch as the model takes them; spans into `groups`.
-std::vector<model::SampleGroup> sample_groups(const std::vector<experience::Group>& groups,
-                                              const MicroBatch& micro);
+// The groups of a micro-batch as the model takes them: spans into the update's groups, and into
+// `rows` for samples with contexts. Movable, not copied.
+struct SampleRows {
+  std::vector<model::SampleGroup> groups;
+  std::vector<experience::Row> rows;
+};
+SampleRows sample_rows(const std::vector<experience::Group>& groups, const MicroBatch& micro);
 
 // Builds the forward plan of a micro-batch in the memory of the team that will run it. Errors:
 // those of model::build_group_plan.

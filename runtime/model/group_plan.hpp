@@ -21,6 +21,14 @@ namespace troupe::model {
 struct SampleGroup {
   std::span<const std::int32_t> prompt;                  // at least one token
   std::vector<std::span<const std::int32_t>> responses;  // an empty one has no targets
+  // Of each response the indices of its tokens that are targets, ascending. Empty, or an empty
+  // entry: all are. The others are read like a prompt's tokens.
+  std::vector<std::span<const std::uint32_t>> targets{};
+
+  // Whether the response has its own list of targets.
+  bool chooses(std::size_t response) const {
+    return response < targets.size() && !targets[response].empty();
+  }
 };
 
 // Which log-probs are wanted: token `token[i]` as predicted by row `plan.logit_rows[row[i]]`.
@@ -32,12 +40,12 @@ struct TokenTargets {
 
 struct GroupPlan {
   ForwardPlan plan;
-  TokenTargets targets;  // every response token, by group, sample, position; empty with kLast
+  TokenTargets targets;  // those of the responses, by group, sample, position; none with kLast
 };
 
 // Which rows of a group's samples go to the head.
 enum class GroupRows {
-  kPredicting,  // every row that predicts a response token; the last token has no row
+  kPredicting,  // every row that predicts a target; the last token has no row
   kLast,        // the row of the last token of every response; there are no targets
 };
 
@@ -47,7 +55,8 @@ std::int64_t rows_of(const SampleGroup& group, GroupRows rows = GroupRows::kPred
 
 // Builds `out`, finished for a team of `members`. plan.logit_rows is ordered by group, then by
 // sample. Errors (kData, naming group and sample): an empty prompt, a sample with more rows than
-// the context, an id outside the vocabulary, or, with kLast, an empty response.
+// the context, an id outside the vocabulary, targets that are no ascending indices, or, with kLast,
+// an empty response.
 core::Result<void> build_group_plan(std::span<const SampleGroup> groups,
                                     const ModelSpec& spec,
                                     int members,

@@ -1,6 +1,7 @@
 #include "runtime/model/plan_builder.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace troupe::model {
 namespace {
@@ -13,6 +14,30 @@ std::int32_t narrow(std::int64_t value) {
 std::int64_t blocks_for(std::int64_t tokens) {
   return (tokens + kKvBlock - 1) / kKvBlock;
 }
+bool ascending_below(std::span<const std::uint32_t> indices, std::size_t end) {
+  return std::adjacent_find(indices.begin(), indices.end(), std::greater_equal<>()) ==
+             indices.end() &&
+         indices.back() < end;
+}
+
+// Goes through the indices of a response's tokens, in order, and says which are targets.
+class TargetsOf {
+ public:
+  TargetsOf(const SampleGroup& group, std::size_t response) : all_(!group.chooses(response)) {
+    if (!all_) left_ = group.targets[response];
+  }
+  // Call it with each index in turn.
+  bool take(std::size_t index) {
+    if (all_) return true;
+    if (left_.empty() || left_.front() != index) return false;
+    left_ = left_.subspan(1);
+    return true;
+  }
+
+ private:
+  bool all_;
+  std::span<const std::uint32_t> left_;
+};
 
 }  // namespace
 
@@ -37,6 +62,10 @@ core::Result<void> PlanBuilder::check(const SampleGroup& group,
     const std::string sample = where + ", sample " + std::to_string(i);
     if (last && response.empty()) return refuse(sample, "an empty response has no last token");
     TROUPE_TRY(check_tokens(response, spec, sample));
+    if (group.chooses(i) && !ascending_below(group.targets[i], response.size())) {
+      return refuse(sample, "its targets are no ascending indices of its " +
+                                std::to_string(response.size()) + " tokens");
+    }
     const std::int64_t rows = std::ssize(group.prompt) + own_rows(response, rows_);
     if (rows <= spec.context) continue;
     return refuse(sample, std::to_string(last ? rows : rows + 1) +
@@ -65,7 +94,7 @@ void PlanBuilder::add(const SampleGroup& group) {
   }
   add_prompt(group, prompt_block);
   for (std::size_t i = 0; i < group.responses.size(); ++i) {
-    add_sample(group, group.responses[i], own_block_[i]);
+    add_sample(group, i, own_block_[i]);
   }
 }
 
@@ -94,19 +123,21 @@ void PlanBuilder::add_prompt(const SampleGroup& group, std::int64_t prompt_block
       plan_.slots.push_back(narrow(own_block_[i] * kKvBlock + p - full * kKvBlock));
     }
   }
-  const bool wanted = rows_ == GroupRows::kPredicting &&
-                      std::any_of(group.responses.begin(), group.responses.end(),
-                                  [](auto response) { return !response.empty(); });
+  bool wanted = false;
+  for (std::size_t i = 0; i < group.responses.size(); ++i) {
+    wanted = wanted || (rows_ == GroupRows::kPredicting && !group.responses[i].empty() &&
+                        TargetsOf(group, i).take(0));
+  }
   prompt_logit_row_ = narrow(std::ssize(plan_.logit_rows));
   if (wanted) plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
 }
 
-void PlanBuilder::add_sample(const SampleGroup& group,
-                             std::span<const std::int32_t> response,
-                             std::int64_t own_block) {
+void PlanBuilder::add_sample(const SampleGroup& group, std::size_t index, std::int64_t own_block) {
+  const std::span<const std::int32_t> response = group.responses[index];
   if (response.empty()) return;
   const bool last_only = rows_ == GroupRows::kLast;
-  if (!last_only) add_target(prompt_logit_row_, response[0]);
+  TargetsOf targets(group, index);
+  if (!last_only && targets.take(0)) add_target(prompt_logit_row_, response[0]);
   const std::int64_t rows = own_rows(response, rows_);
   if (rows == 0) return;
   const std::int64_t prompt = std::ssize(group.prompt);
@@ -122,7 +153,7 @@ void PlanBuilder::add_sample(const SampleGroup& group,
   for (std::int64_t i = 0; i < rows; ++i) {
     add_row(response[static_cast<std::size_t>(i)], prompt + i);
     plan_.slots.push_back(narrow(own_block * kKvBlock + prompt + i - full * kKvBlock));
-    if (last_only) continue;
+    if (last_only || !targets.take(static_cast<std::size_t>(i + 1))) continue;
     add_target(narrow(std::ssize(plan_.logit_rows)), response[static_cast<std::size_t>(i + 1)]);
     plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
   }

@@ -21,7 +21,7 @@ class PlanBuilder {
   PlanBuilder(GroupPlan& out, GroupRows rows);
 
   // kData, naming `where`: an empty prompt, an id outside the vocabulary, more rows than the
-  // context, or, with kLast, an empty response.
+  // context, targets that are no ascending indices, or, with kLast, an empty response.
   core::Result<void> check(const SampleGroup& group,
                            const ModelSpec& spec,
                            const std::string& where) const;
@@ -43,9 +43,7 @@ class PlanBuilder {
   template <class TargetsOf>
   void add_sequence(std::span<const std::int32_t> tokens, std::size_t rows, TargetsOf targets_of);
   void add_prompt(const SampleGroup& group, std::int64_t prompt_block);
-  void add_sample(const SampleGroup& group,
-                  std::span<const std::int32_t> response,
-                  std::int64_t own_block);
+  void add_sample(const SampleGroup& group, std::size_t index, std::int64_t own_block);
   void add_target(std::int32_t row, std::int32_t token);
 
   ForwardPlan& plan_;

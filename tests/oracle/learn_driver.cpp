@@ -55,11 +55,13 @@ learn::AlgoSettings algo_of(const json& from) {
   choose(from, "reducer", algo.reducer);
   choose(from, "kl_estimator", algo.kl_estimator);
   choose(from, "clip_order", algo.clip_order);
+  choose(from, "credit", algo.credit);
   take(from, "gamma", algo.gamma);
   take(from, "lambda", algo.lambda);
   take(from, "vtrace_rho_max", algo.vtrace_rho_max);
   take(from, "vtrace_c_max", algo.vtrace_c_max);
   take(from, "whiten_std", algo.whiten_std);
+  take(from, "compares_steps", algo.compares_steps);
   take(from, "normalise_running", algo.shaping.normalise_running);
   take(from, "overlong_tokens", algo.shaping.overlong_tokens);
   take(from, "overlong_factor", algo.shaping.overlong_factor);
@@ -112,6 +114,17 @@ experience::Group group_of(const json& from) {
     sample.versions =
         experience::VersionRuns(std::span<const core::Version>(item.value("versions", none)));
     sample.reference = item.value("reference", std::vector<float>{});
+    for (const json& turn : item.value("turns", json::array()))
+      sample.turns.push_back(
+          {turn[0].get<std::uint32_t>(), turn[1].get<std::vector<std::int32_t>>()});
+    for (const json& step : item.value("steps", json::array()))
+      sample.steps.push_back({step[0].get<std::uint32_t>(), step[1].get<double>()});
+    sample.episode = item.value("episode", 0u);
+    if (item.contains("shares")) {
+      const json& shares = item["shares"];
+      sample.shares =
+          experience::Shares{shares[0].get<std::uint32_t>(), shares[1].get<std::uint32_t>()};
+    }
     group.samples.push_back(std::move(sample));
   }
   return group;

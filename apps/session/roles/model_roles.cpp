@@ -129,7 +129,8 @@ class PartNames {
       part.set = set;
       std::string instance = kind == Kind::kSource ? "0" : part.name;
       if (!set.empty()) instance = "eval-" + set + "-" + part.name;
-      part.role = "reward/" + unique(instance, roles_);
+      part.role =
+          kind == Kind::kFeedback ? actors::kFeedbackPeer : "reward/" + unique(instance, roles_);
       const std::size_t place = parts.size();
       if (place < config.reward.weights.size()) part.weight = config.reward.weights[place];
       parts.push_back(std::move(part));
@@ -144,6 +145,7 @@ class PartNames {
       add(Kind::kModel, stem_of(folder), folder);
     const std::string& process = reward.process.model_name_or_path;
     if (!process.empty()) add(Kind::kProcess, stem_of(process), process);
+    if (reward.feedback) add(Kind::kFeedback, "feedback", "");
     return parts;
   }
 

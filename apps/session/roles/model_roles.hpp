@@ -70,18 +70,19 @@ core::Result<void> check_frozen_folder(const config::TrainConfig& config,
 
 // One reward of the configuration.
 struct RewardPart {
-  // A rule, Python file or server; a judge; a reward model; a process reward model.
-  enum class Kind { kSource, kJudge, kModel, kProcess };
+  // A rule, Python file or server; a judge; a reward model; a process reward model; what comes with
+  // the episodes, which no role gives.
+  enum class Kind { kSource, kJudge, kModel, kProcess, kFeedback };
   Kind kind = Kind::kSource;
   std::string name;    // in reward sets: a rule's, "http", a file's stem, a model folder's name
-  std::string role;    // "reward/0", "reward/rm-small"
+  std::string role;    // "reward/0", "reward/rm-small"; kFeedbackPeer, which is no role
   std::string folder;  // of a learned model as configured, else ""
   double weight = 1;
   std::string set;  // of eval.sets, whose prompts alone it scores; "": of the run
 };
 
 // The rule, Python file or server first, then the judge, then the models in order, then the process
-// reward model; then those of the sets of eval.sets that have their own.
+// reward model, then the feedback; then those of the sets of eval.sets that have their own.
 // Names are unique in a set, roles in all: a second folder of the same name gets "-2".
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 

@@ -58,6 +58,7 @@ void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo)
   algo.reward_clip_low = config.reward.clip_range[0];
   algo.reward_clip_high = config.reward.clip_range[1];
   algo.clip_order = config.reward.clip_order;
+  algo.credit = config.algo.credit;
   algo.compares_steps = config.reward.process.baseline == "group";
 }
 

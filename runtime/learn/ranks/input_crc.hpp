@@ -35,6 +35,11 @@ class InputCrc {
     for (const experience::Trajectory& sample : group.samples) {
       add(sample.tokens).add(sample.behaviour).add(sample.reference).add(sample.teacher);
       add(sample.values);
+      for (const experience::Turn& turn : sample.turns)
+        add(std::span(&turn.begin, 1)).add(turn.context);
+      if (sample.episode != 0) add(std::span(&sample.episode, 1));
+      if (sample.shares)
+        add(std::span(&sample.shares->sample, 1)).add(std::span(&sample.shares->tokens, 1));
       for (const experience::StepReward& step : sample.steps)
         add(std::span(&step.token, 1)).add(std::span(&step.reward, 1));
     }

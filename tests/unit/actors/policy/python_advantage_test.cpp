@@ -23,6 +23,8 @@ UpdateArrays three_samples() {
   update.groups = {0, 0, 1};
   update.lengths = {2, 1, 3};
   update.truncated = {0, 0, 1};
+  update.episodes = {0, 1, 0};
+  update.turns = {0, 1, 0, 0, 0, 1};
   update.advantages = {0.1, 0.1, -0.1, 7, 7, 7};
   update.logprobs = {-1, -2, -3, -4, -5, -6};
   update.sampled_logprobs = {-1, -2, -3, -4, -5, -6.5};
@@ -117,14 +119,17 @@ TEST_F(PythonAdvantage, MayGiveWeightsAloneOrByTheSample) {
 }
 
 TEST_F(PythonAdvantage, WithKwargsItGetsAllThatTheRunHas) {
-  const auto got =
-      run("def advantage(lengths, **rest):\n"
-          "    assert sorted(rest) == ['advantages', 'groups', 'logprobs', 'reference_logprobs',\n"
-          "                            'sampled_logprobs', 'scores', 'seed', 'teacher_logprobs',\n"
-          "                            'truncated', 'update', 'values', 'versions'], sorted(rest)\n"
-          "    assert rest['values'] is None and rest['teacher_logprobs'] is None and "
-          "len(rest['logprobs']) == 6\n"
-          "    return [0] * 6\n");
+  const auto got = run(
+      "def advantage(lengths, **rest):\n"
+      "    assert sorted(rest) == ['advantages', 'episodes', 'groups', 'logprobs',\n"
+      "                            'reference_logprobs', 'sampled_logprobs', 'scores', 'seed',\n"
+      "                            'teacher_logprobs', 'truncated', 'turns', 'update', 'values',\n"
+      "                            'versions'], sorted(rest)\n"
+      "    assert list(rest['episodes']) == [0, 1, 0] and list(rest['turns']) == [0, 1, 0, 0, 0, "
+      "1]\n"
+      "    assert rest['values'] is None and rest['teacher_logprobs'] is None and "
+      "len(rest['logprobs']) == 6\n"
+      "    return [0] * 6\n");
   ASSERT_TRUE(got) << got.error().message;
 }
 

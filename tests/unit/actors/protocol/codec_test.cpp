@@ -83,6 +83,35 @@ TEST(Codec, CriticPagesKeepGroupsValuesAndTheirPlace) {
   EXPECT_EQ(through_a_frame(TrainCritic{6, 8}).groups, 8u);
 }
 
+TEST(Codec, EpisodesKeepTheirTurnsForksAndFeedback) {
+  PutGroup put;
+  put.prompt = {3, 4};
+  put.samples.resize(2);
+  put.samples[0].tokens = {5, 6};
+  put.samples[0].turns = {{0, {}}, {1, {7, 8}}};
+  put.samples[0].episode = 4;
+  put.samples[0].feedback = -0.5;
+  put.samples[0].feedback_steps = {{1, 0.25}};
+  put.samples[1].tokens = {9};
+  put.samples[1].shares = experience::Shares{0, 2};
+  const auto read = through_a_frame(put);
+  EXPECT_EQ(read.prompt, put.prompt);
+  EXPECT_EQ(read.samples[0].turns, put.samples[0].turns);
+  EXPECT_EQ(read.samples[0].episode, 4u);
+  EXPECT_EQ(read.samples[0].shares, std::nullopt);
+  EXPECT_EQ(read.samples[0].feedback, -0.5);
+  EXPECT_EQ(read.samples[0].feedback_steps, put.samples[0].feedback_steps);
+  EXPECT_EQ(read.samples[1].shares, put.samples[1].shares);
+  EXPECT_EQ(read.samples[1].feedback, std::nullopt);
+  ScoreLogprobs score;
+  score.responses = {{1, 2, 3}, {4}};
+  score.targets = {{0, 2}, {}};
+  const auto asked = through_a_frame(score);
+  EXPECT_EQ(asked.targets, score.targets);
+  EXPECT_EQ(asked.wanted(0), 2u);
+  EXPECT_EQ(asked.wanted(1), 1u) << "an empty list stands for all";
+}
+
 TEST(Codec, AGroupSaysThatItWasFiltered) {
   GroupStatuses statuses;
   statuses.groups.resize(2);

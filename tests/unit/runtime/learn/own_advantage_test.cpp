@@ -65,6 +65,17 @@ TEST(OwnAdvantage, ArraysStandInTicketOrder) {
   EXPECT_EQ(arrays_of(update).logprobs, (Values{-2.5, -3.5, -4.5, -1.5}));
 }
 
+TEST(OwnAdvantage, EpisodesAndTurnsAreNumbered) {
+  UpdateContext update = two_groups();
+  EXPECT_EQ(arrays_of(update).episodes, (Values{0, 1, 0}));
+  EXPECT_EQ(arrays_of(update).turns, (Values{0, 0, 0, 0}));
+  auto& forked = update.groups[1].samples;
+  forked[0].turns = {{0, {}}, {1, {8}}};
+  forked[0].episode = forked[1].episode = 1;
+  EXPECT_EQ(arrays_of(update).episodes, (Values{0, 0, 0}));
+  EXPECT_EQ(arrays_of(update).turns, (Values{0, 1, 0, 0}));
+}
+
 TEST(OwnAdvantage, NumbersGoToTheirTokens) {
   UpdateContext update = two_groups();
   Told told({{10, 20, 30, 40}, {1, 1, 1, 1}});

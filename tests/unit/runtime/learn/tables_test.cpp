@@ -76,6 +76,7 @@ TEST(Tables, EveryRowIsDocumented) {
   expect_documented<Correction>(true);
   expect_documented<Method>(true);
   expect_documented<PairLoss>(true);
+  expect_documented<Credit>(true);
   expect_documented<Reducer>(false);
   expect_documented<KlEstimator>(false);
   expect_documented<ClipOrder>(false);

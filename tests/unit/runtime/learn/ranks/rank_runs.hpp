@@ -2,6 +2,7 @@
 // tests that say that the number of ranks and the stage change no bit.
 #pragma once
 
+#include "runtime/experience/row.hpp"
 #include "runtime/learn/critic_trainer.hpp"
 #include "runtime/learn/ranks/block_shards.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
@@ -91,6 +92,7 @@ struct PolicyRun {
   TrainerSettings settings;
   model::ModelSpec spec = tiny_spec();
   bool stale = false;
+  bool episodes = false;    // samples have turns, and the second of a group is a fork of the first
   bool own_blocks = false;  // each rank starts from its own alone; also below
   bool on_device = false;
 
@@ -111,6 +113,7 @@ struct PolicyRun {
       const auto host_weights =
           on_device ? packed_on_host(trainer.master(), trainer.version()) : trainer.packed();
       auto groups = random_groups(*host_weights, update, 6, 4);
+      if (episodes) make_episodes(groups);
       for (auto& sample : groups[1].samples)
         sample.score = 0.5;
       core::Rng rng(9 + update);
@@ -136,6 +139,22 @@ struct PolicyRun {
     if (trainer.average() != nullptr) {
       const auto average = all_weights(*trainer.average());
       out.weights.insert(out.weights.end(), average.begin(), average.end());
+    }
+  }
+
+  static void make_episodes(std::vector<experience::Group>& groups) {
+    core::Rng rng(31);
+    for (auto& group : groups) {
+      for (auto& sample : group.samples) {
+        sample.turns = {{0, random_tokens(rng, rng.next_below(4))}};
+        if (sample.tokens.size() > 3) sample.turns.push_back({3, random_tokens(rng, 2)});
+        sample.steps = {{0, rng.next_uniform()}};
+      }
+      const experience::Row row = experience::row_of(group.samples[0]);
+      auto& context = group.samples[1].turns[0].context;
+      context.insert(context.begin(), row.ids.begin(), row.ids.begin() + row.drawn[0] + 1);
+      group.samples[1].shares = experience::Shares{0, 1};
+      group.samples[0].episode = group.samples[1].episode = 1;
     }
   }
 

@@ -86,6 +86,17 @@ TEST(RankTraining, AStalePolicyWithAllTermsToo) {
   expect_no_change(run, {2, 3, 8});
 }
 
+TEST(RankTraining, EpisodesOfTurnsThatForkToo) {
+  auto run = policy_run();
+  run.episodes = true;
+  run.stale = true;
+  run.settings.batch.mini_batches = 2;
+  run.settings.algo.estimator = "gae";
+  run.settings.algo.credit = "turn";
+  run.settings.algo.gamma = 0.9;
+  expect_no_change(run, {2, 3, 8}, {0, 3});
+}
+
 TEST(RankTraining, AdaptersAndTextsToo) {
   auto run = policy_run();
   run.settings.optim.trained.lora.rank = 4;

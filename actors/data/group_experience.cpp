@@ -1,0 +1,44 @@
+#include "actors/data/group_experience.hpp"
+
+#include "runtime/core/group_bytes.hpp"
+#include "runtime/experience/episodes.hpp"
+#include "runtime/experience/row.hpp"
+
+namespace troupe::actors {
+
+core::Result<void> check_delivery(const PutGroup& request) {
+  const auto named = [&](const core::Result<void>& found) -> core::Result<void> {
+    if (found) return {};
+    return core::fail(found.error().within(name_of(request.ticket)));
+  };
+  for (const experience::Trajectory& sample : request.samples)
+    TROUPE_TRY(named(experience::check_delivered(sample)));
+  return named(experience::check_episodes(request.samples));
+}
+
+const std::vector<std::int32_t>& prompt_tokens(const BookGroup& group, const Prompt& prompt) {
+  return group.begins_with.empty() ? prompt.tokens : group.begins_with;
+}
+
+experience::Group experience_of(const BookGroup& group, const Prompt& prompt) {
+  experience::Group result{group.ticket, prompt_tokens(group, prompt), group.samples};
+  for (experience::Trajectory& sample : result.samples) {
+    sample.text.clear();
+    sample.feedback.reset();
+    sample.feedback_steps.clear();
+  }
+  return result;
+}
+
+std::uint64_t bytes_of(const experience::Group& group) {
+  std::uint64_t tokens = 0, turns = 0;
+  for (const experience::Trajectory& sample : group.samples) {
+    tokens += sample.tokens.size();
+    turns += experience::turn_bytes(sample);
+  }
+  const bool taught = !group.samples.empty() && !group.samples.front().teacher.empty();
+  return core::group_bytes(group.prompt.size(), group.samples.size(), tokens, 0, taught ? 3 : 2) +
+         turns;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,27 @@
+// A group on its way through the data role: checked when it is delivered, and as the policy learns
+// from it. Pure functions.
+#pragma once
+
+#include "actors/data/book_group.hpp"
+#include "actors/data/prompt_source.hpp"
+#include "actors/protocol/messages.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::actors {
+
+// Error kData, naming the ticket: those of experience::check_delivered and check_episodes.
+core::Result<void> check_delivery(const PutGroup& request);
+
+// What all rows of the group begin with.
+const std::vector<std::int32_t>& prompt_tokens(const BookGroup& group, const Prompt& prompt);
+
+// The group without texts and what the rewards have used.
+experience::Group experience_of(const BookGroup& group, const Prompt& prompt);
+
+// Upper bound of its bytes in a message.
+std::uint64_t bytes_of(const experience::Group& group);
+
+}  // namespace troupe::actors
