@@ -42,6 +42,7 @@ constexpr core::LimitRow kLimits[] = {
 #include "runtime/data/limits.def"
 #include "runtime/dialects/limits.def"
 #include "runtime/engine/limits.def"
+#include "runtime/guide/limits.def"
 #include "runtime/net/limits.def"
 #include "runtime/parse/limits.def"
 #include "runtime/store/limits.def"

@@ -123,7 +123,12 @@ core::Result<void> Engine::submit(GroupRequest request) {
                 where + ": " + to_string(limits::kEngineQueue_groups_max) +
                     " groups wait already; submit it when some have finished");
   }
-  scheduler_->submit(writer_->group_of(std::move(request)));
+  TROUPE_TRY_ASSIGN(group, writer_->group_of(std::move(request)));
+  const std::shared_ptr<SampleGuide>& guide = group->at(0).guide;
+  if (guide != nullptr && guide->allowed().size() != mask_words(bounds_.vocab)) {
+    return fail(ErrorCode::kInvalidArgument, where + ": its guide is of another vocabulary");
+  }
+  scheduler_->submit(std::move(group));
   return {};
 }
 

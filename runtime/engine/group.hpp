@@ -13,11 +13,13 @@
 #pragma once
 
 #include "kernels/shapes.hpp"
+#include "runtime/engine/sample_guide.hpp"
 #include "runtime/engine/token_counts.hpp"
 #include "runtime/engine/types.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace troupe::engine {
@@ -95,6 +97,7 @@ struct SampleState {
   BlockEntry entry;
   bool mixed = false;  // its blocks hold keys of several versions, so none may be indexed
   TokenCounts counts;  // of out.tokens, if a penalty needs them
+  std::shared_ptr<SampleGuide> guide;  // has taken out.tokens; null: any token may follow
 };
 
 struct Group {

@@ -21,6 +21,7 @@ Sample since(const Sample& sample, std::size_t told) {
   part.tokens = tail(sample.tokens, told);
   part.versions = tail(sample.versions, told);
   part.raw_logprobs = tail(sample.raw_logprobs, told);
+  part.log_kept_mass = tail(sample.log_kept_mass, told);
   const std::size_t each = sample.top_logprobs.size() / sample.tokens.size();
   part.top_logprobs = tail(sample.top_logprobs, told * each);
   return part;

@@ -19,6 +19,8 @@ struct DrawHistory {
   std::span<const std::int32_t> masked = {};  // must not be drawn; never the whole vocabulary
   std::span<const std::int32_t> prompt = {};  // distinct tokens, for the repetition penalty
   std::span<const TokenCount> response = {};  // for all three penalties
+  // The tokens that may be drawn, as GuideMask::words; empty: all. Not read by LogitChanges.
+  std::span<const std::uint32_t> allowed = {};
 };
 
 struct ChangedScore {

@@ -6,7 +6,7 @@
 
 namespace troupe::engine {
 
-std::unique_ptr<Group> SampleWriter::group_of(GroupRequest request) const {
+core::Result<std::unique_ptr<Group>> SampleWriter::group_of(GroupRequest request) const {
   auto group = std::make_unique<Group>();
   group->end_tokens = request.sampling.stop_tokens;
   if (!request.sampling.ignore_eos) {
@@ -27,7 +27,47 @@ std::unique_ptr<Group> SampleWriter::group_of(GroupRequest request) const {
     sample.seed = core::derive_seed(request.seed, static_cast<std::uint64_t>(i));
   }
   group->request = std::move(request);
+  if (group->request.guide != nullptr) {
+    for (SampleState& sample : group->samples)
+      TROUPE_TRY(add_guide(*group, sample));
+  }
   return group;
+}
+
+EndTokens SampleWriter::ends_of(const Group& group) const {
+  EndTokens ends{.all = group.end_tokens};
+  if (!group.request.sampling.ignore_eos) ends.model = eos_;
+  return ends;
+}
+
+core::Result<void> SampleWriter::add_guide(const Group& group, SampleState& sample) const {
+  TROUPE_TRY_ASSIGN(guide, group.request.guide->clone());
+  sample.guide = std::make_shared<SampleGuide>(std::move(guide));
+  const bool early = group.request.sampling.min_new_tokens > 0;
+  if (sample.guide->look(ends_of(group), early) == SampleGuide::Next::kDraw) return {};
+  const std::string& why = sample.guide->why();
+  return core::fail(core::ErrorCode::kInvalidArgument,
+                    "group " + std::to_string(group.request.id.value) +
+                        ": the guide allows no token: " +
+                        (why.empty() ? "its only text is empty, and no token ends it" : why));
+}
+
+bool SampleWriter::guide_ends(const Group& group, SampleState& sample) const {
+  const std::vector<std::int32_t>& tokens = sample.out.tokens;
+  const bool early =
+      static_cast<std::int32_t>(tokens.size()) < group.request.sampling.min_new_tokens;
+  switch (sample.guide->take(tokens.back(), ends_of(group), early)) {
+    case SampleGuide::Next::kDraw:
+      return false;
+    case SampleGuide::Next::kComplete:
+      sample.out.finish = FinishReason::kStop;
+      return true;
+    case SampleGuide::Next::kNone:
+      break;
+  }
+  sample.out.finish = FinishReason::kAborted;
+  sample.out.guide_error = sample.guide->why();
+  return true;
 }
 
 // Stores the log-prob of a prompt token and the most likely tokens at its position. If the prompt
@@ -59,6 +99,7 @@ bool SampleWriter::write(const DrawJob& job, const Draw& draw, core::Version ver
     out.versions.reserve(most);
     if (params.raw_logprobs) out.raw_logprobs.reserve(most);
     if (params.entropies) out.entropies.reserve(most);
+    if (params.kept_mass) out.log_kept_mass.reserve(most);
     out.routed_experts.reserve(most * draw.routed.size());
     out.top_logprobs.reserve(most * static_cast<std::size_t>(params.top_logprobs));
     if (penalises(params)) state.counts.reserve(params.max_new_tokens);
@@ -68,10 +109,11 @@ bool SampleWriter::write(const DrawJob& job, const Draw& draw, core::Version ver
   out.versions.push_back(version);
   if (params.raw_logprobs) out.raw_logprobs.push_back(draw.raw_logprob);
   if (params.entropies) out.entropies.push_back(draw.entropy);
+  if (params.kept_mass) out.log_kept_mass.push_back(draw.log_kept_mass);
   out.top_logprobs.insert(out.top_logprobs.end(), draw.top.begin(), draw.top.end());
   out.routed_experts.insert(out.routed_experts.end(), draw.routed.begin(), draw.routed.end());
   if (penalises(params)) state.counts.add(draw.token);
-  return ends(group, out);
+  return ends(group, out) || (state.guide != nullptr && guide_ends(group, state));
 }
 
 // True, and sets `finish`, if the newest token ends the sample.

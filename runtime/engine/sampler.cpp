@@ -4,7 +4,9 @@
 #include "runtime/model/forward.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 
 namespace troupe::engine {
 
@@ -25,17 +27,19 @@ Draw Sampler::draw(const HeadRow& row,
                    double u,
                    const DrawHistory& history,
                    std::span<TokenLogprob> top) {
-  row_.load(row, changes_.find(row.logits, row.inv_temperature, params, history));
+  row_.load(row, changes_.find(row.logits, row.inv_temperature, params, history), history.allowed);
   Draw draw;
+  const bool truncated = params.temperature > 0.0f && KeptSet::truncates(params, vocab_);
   if (params.temperature == 0.0f) {
     draw.token = largest();
-  } else if (KeptSet::truncates(params, vocab_)) {
+  } else if (truncated) {
     kept_.find(row_, params);
     draw.token = among_kept(u);
   } else {
     draw.token = by_inversion(u);
   }
   draw.logprob = model::token_logprob(row.logits[draw.token], row.inv_temperature, row.lse);
+  if (params.kept_mass) draw.log_kept_mass = log_kept_mass(row, history, truncated);
   if (params.entropies) draw.entropy = report_.entropy(row);
   if (params.raw_logprobs || !top.empty()) {
     report_.read(row);
@@ -54,6 +58,38 @@ Draw Sampler::score(const HeadRow& row, std::int32_t token, std::span<TokenLogpr
   report_.most_likely(top);
   draw.top = top;
   return draw;
+}
+
+// The mass of the tokens that could be drawn, under the model's own distribution: by their logits
+// before penalties and biases.
+float Sampler::log_kept_mass(const HeadRow& row, const DrawHistory& history, bool truncated) {
+  if (!truncated && history.allowed.empty() && history.masked.empty()) return 0.0f;
+  double mass = 0.0;
+  const auto add = [&] {
+    ops_.exp(weights_.data(), weights_.data(), std::ssize(weights_));
+    for (const float weight : weights_)
+      mass += static_cast<double>(weight);
+    weights_.clear();
+  };
+  const auto weigh = [&](std::int64_t token) {
+    weights_.push_back(model::token_logprob(row.logits[token], row.inv_temperature, row.lse));
+  };
+  if (truncated) {
+    for (const Candidate& token : kept_.tokens())
+      weigh(token.id);
+    add();
+    return static_cast<float>(std::log(std::min(mass, 1.0)));
+  }
+  for (std::int64_t block = 0; block < row_.blocks(); ++block) {
+    if (!(row_.block_max(block) > -std::numeric_limits<float>::infinity())) continue;
+    const std::span<const float> scores = row_.scores(block);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (scores[i] > -std::numeric_limits<float>::infinity())
+        weigh(row_.block_begin(block) + static_cast<std::int64_t>(i));
+    }
+    add();
+  }
+  return static_cast<float>(std::log(std::min(mass, 1.0)));
 }
 
 std::int32_t Sampler::largest() {

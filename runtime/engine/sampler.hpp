@@ -1,9 +1,9 @@
 // Draws the next token of a sample from its row of logits: the arg max (ties: lower id), or by
 // inverting the cumulative distribution at a uniform number. Penalties, biases and masks change the
-// scores (logit_changes.hpp), then top-k, top-p and min-p drop tokens. The reported log-prob is
-// that of the model's own distribution before all of these: full vocabulary, at the temperature,
-// computed in float as z * inv_temperature - lse, as in the trainer. One Sampler per team member:
-// scratch for one thread, no state between draws.
+// scores (logit_changes.hpp), a guide's mask included, then top-k, top-p and min-p drop tokens. The
+// reported log-prob is that of the model's own distribution before all of these: full vocabulary,
+// at the temperature, computed in float as z * inv_temperature - lse, as in the trainer. One
+// Sampler per team member: scratch for one thread, no state between draws.
 #pragma once
 
 #include "runtime/engine/kept_set.hpp"
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace troupe::engine {
 
@@ -29,6 +30,7 @@ struct Draw {
   // Set only if the parameters ask for them.
   float raw_logprob = 0.0f;                    // at temperature 1
   float entropy = 0.0f;                        // of the full distribution at the temperature, nats
+  float log_kept_mass = 0.0f;                  // see Sample::log_kept_mass
   std::span<const TokenLogprob> top = {};      // most likely first, at temperature 1
   std::span<const std::uint16_t> routed = {};  // one token's part of Sample::routed_experts
 };
@@ -51,6 +53,7 @@ class Sampler {
   std::int32_t largest();
   std::int32_t by_inversion(double u);
   std::int32_t among_kept(double u) const;
+  float log_kept_mass(const HeadRow& row, const DrawHistory& history, bool truncated);
 
   const kernels::Ops& ops_;
   const std::int64_t vocab_;
@@ -58,6 +61,7 @@ class Sampler {
   KeptSet kept_;
   LogitChanges changes_;
   RowReport report_;
+  std::vector<float> weights_;  // of kept tokens
 };
 
 }  // namespace troupe::engine

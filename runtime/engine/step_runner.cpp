@@ -14,7 +14,11 @@ DrawHistory history_of(const Group& group, const SampleState& sample) {
   const bool early =
       static_cast<std::int32_t>(sample.out.tokens.size()) < group.request.sampling.min_new_tokens;
   DrawHistory history;
-  if (early) history.masked = group.end_tokens;
+  if (sample.guide != nullptr) {
+    history.allowed = sample.guide->allowed();
+  } else if (early) {
+    history.masked = group.end_tokens;
+  }
   history.prompt = group.prompt_tokens;
   history.response = sample.counts.entries();
   return history;
@@ -42,7 +46,7 @@ StepRunner::StepRunner(const model::ModelSpec& spec,
                        core::TeamRunner& team)
     : team_(team),
       device_(make_device_step(spec, sequences_max, step_tokens_max, team)),
-      head_(host_rows(spec, device_ && device_->draws() ? 0 : sequences_max)),
+      head_(host_rows(spec, device_ && device_->draws() ? 1 : sequences_max)),
       region_([this](core::Team member_of) { member(member_of); }) {
   for (int i = 0; i < team.size(); ++i)
     samplers_.emplace_back(spec.vocab);
@@ -158,9 +162,10 @@ void StepRunner::run_on_device() {
     const bool random = job.target < 0 && job.group->request.sampling.temperature > 0.0f;
     const double u = random ? uniform_of(job) : -1.0;
     uniforms_.push_back(plain ? u : -1.0);
-    if (plain || !device_sampler_) continue;
+    if (plain || !device_sampler_ || draws_on_host(job)) continue;
     device_sampler_->add(i, job, u, history_of(*job.group, job.group->at(job.sample)));
   }
+  here_.clear();
   device_->begin(*weights_, *step_, *pool_, uniforms_);
   if (device_sampler_) device_sampler_->place();
   const std::int64_t at_once = device_->batch_rows();
@@ -169,6 +174,7 @@ void StepRunner::run_on_device() {
     const std::int64_t end = std::min(begin + at_once, rows);
     device_->batch(begin, end);
     if (device_sampler_) {
+      draw_some_here(begin, end);
       device_sampler_->batch(device_->rows(), begin);
     } else {
       draw_here(begin, end);
@@ -180,6 +186,28 @@ void StepRunner::run_on_device() {
   for (std::size_t i = 0; i < jobs.size(); ++i)
     draws_[i] = {.token = drawn[i].token, .logprob = drawn[i].logprob};
   device_sampler_->read(draws_, top_, top_begin_);
+  for (const auto& [at, draw] : here_)
+    draws_[at] = draw;
+}
+
+// True if a device that draws leaves the job to the host.
+bool StepRunner::draws_on_host(const DrawJob& job) {
+  return job.target < 0 &&
+         (job.group->at(job.sample).guide != nullptr || job.group->request.sampling.kept_mass);
+}
+
+// Draws those jobs of the batch that a device leaves to the host.
+void StepRunner::draw_some_here(std::int64_t row_begin, std::int64_t row_end) {
+  const std::span<const DrawJob> jobs = step_->jobs();
+  std::int64_t there = -1;  // the row that head_ has
+  for (std::size_t at = step_->first_job(row_begin);
+       at < jobs.size() && jobs[at].logit_row < row_end; ++at) {
+    if (!draws_on_host(jobs[at])) continue;
+    const std::int64_t row = jobs[at].logit_row;
+    if (row != there) device_->read(row - row_begin, 1, head_);
+    there = row;
+    here_.emplace_back(at, draw(samplers_[0], at, row));
+  }
 }
 
 // True if the job's token is drawn from the model's own logits without truncation, and nothing but
@@ -191,7 +219,7 @@ bool StepRunner::draws_plainly(const DrawJob& job) const {
   const bool changed = penalises(params) || !params.logit_bias.empty() ||
                        !history_of(*job.group, sample).masked.empty();
   const bool more = params.entropies || params.raw_logprobs || params.top_logprobs > 0;
-  return job.target < 0 && !cut && !changed && !more;
+  return job.target < 0 && !cut && !changed && !more && !draws_on_host(job);
 }
 
 // Draws the jobs of the batch on the host, for a device whose table has no draws.

@@ -1,7 +1,8 @@
 // Computes the steps of an engine. On the CPU a step is one parallel region: the model's layers
 // over the plan's rows, then head and draws in batches of head rows, which bound the logits in
 // memory. On a GPU (device_step.hpp, device_sampler.hpp) the device also draws, with the same bits.
-// For a device whose table has no draws, logits are copied to the host and drawn from here.
+// For a device whose table has no draws, and for samples with a guide or that report their kept
+// mass, logits are copied to the host and drawn from here.
 // Owned by the engine; `run` is called on its thread and returns when the step is done. Bounds in
 // host memory: kHeadRows_max head rows and, beyond kHeadRows_min rows, kLogits_bytes_max of logits.
 #pragma once
@@ -16,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe::engine {
@@ -43,6 +45,8 @@ class StepRunner final : public StepComputer {
   void member(core::Team team);
   void run_on_device();
   bool draws_plainly(const DrawJob& job) const;
+  static bool draws_on_host(const DrawJob& job);
+  void draw_some_here(std::int64_t row_begin, std::int64_t row_end);
   double uniform_of(const DrawJob& job) const;
   void draw_here(std::int64_t row_begin, std::int64_t row_end);
   void place_alternatives();
@@ -53,13 +57,14 @@ class StepRunner final : public StepComputer {
 
   core::TeamRunner& team_;
   const std::unique_ptr<DeviceStep> device_;  // null on the CPU
-  HeadRows head_;                             // no rows if a device draws
+  HeadRows head_;                             // one row if a device draws
   std::function<void(core::Team)> region_;
   std::unique_ptr<DeviceSampler> device_sampler_;  // null where the host draws
   std::vector<Sampler> samplers_;                  // by team member
   model::ForwardScratch scratch_;
-  std::vector<double> uniforms_;        // by job, for the device
-  std::vector<Draw> draws_;             // by job
+  std::vector<double> uniforms_;                    // by job, for the device
+  std::vector<Draw> draws_;                         // by job
+  std::vector<std::pair<std::size_t, Draw>> here_;  // draws of the host, where a device draws
   std::vector<std::size_t> top_begin_;  // [jobs + 1]: where each job's entries of `top_` begin
   std::vector<TokenLogprob> top_;
   // Arguments of the running region.

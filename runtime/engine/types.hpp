@@ -6,10 +6,13 @@
 #include "runtime/experience/finish_reason.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace troupe::engine {
+
+class TokenGuide;
 
 // Added to the logit of a token before the temperature.
 struct LogitBias {
@@ -48,6 +51,7 @@ struct SamplingParams {
   std::int32_t top_logprobs = 0;  // how many most likely tokens per position, at temperature 1
   bool prompt_logprobs = false;   // log-probs of the prompt's own tokens, at temperature 1
   bool routed_experts = false;    // the experts that each token's row chose (mixture of experts)
+  bool kept_mass = false;         // how much probability truncation and a guide left
 };
 
 // n samples of one prompt. Sample i draws from seed derive_seed(seed, i); its tokens depend on the
@@ -60,6 +64,9 @@ struct GroupRequest {
   std::uint64_t cache_salt = 0;  // keys and values are shared only with groups of the same salt
   std::int32_t priority = 0;     // groups with a smaller one go first
   SamplingParams sampling;
+  // Of all its samples, at its beginning; null: any token may follow. Only its const functions are
+  // called.
+  std::shared_ptr<const TokenGuide> guide = nullptr;
 };
 
 using experience::finish_name;
@@ -81,6 +88,12 @@ struct Sample {
   // asked.
   std::vector<float> prompt_logprobs;
   std::vector<TokenLogprob> prompt_top_logprobs;  // [P-1][top_logprobs]
+  // For each token the log of the probability that lay on the tokens that could be drawn in its
+  // place, in the distribution of `logprobs`: 0 when all could, less behind top-k, top-p, min-p or
+  // a guide. `logprobs` less this is the log-prob under which the token was drawn, where no penalty
+  // or bias changed the scores. Empty when not asked.
+  std::vector<float> log_kept_mass;
+  std::string guide_error;  // why the guide ended the sample (kAborted); empty: it did not
   FinishReason finish = FinishReason::kLength;
 };
 

@@ -8,6 +8,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/engine/logit_changes.hpp"
+#include "runtime/engine/token_guide.hpp"
 
 #include <cstdint>
 #include <span>
@@ -29,8 +30,11 @@ class VocabRow {
   VocabRow(std::int64_t vocab, const kernels::Ops& ops);
 
   // `changed`: scaled scores that replace those of the logits, ids ascending. Minus infinity masks
-  // a token; at least one token stays unmasked. `row` and `changed` must outlive the reads.
-  void load(const HeadRow& row, std::span<const ChangedScore> changed);
+  // a token, and so does a bit of `allowed` that is 0 (as GuideMask::words; empty: all are
+  // allowed). At least one token stays unmasked. The arguments must outlive the reads.
+  void load(const HeadRow& row,
+            std::span<const ChangedScore> changed,
+            std::span<const std::uint32_t> allowed = {});
 
   const kernels::Ops& ops() const { return ops_; }
   std::int64_t blocks() const { return blocks_; }
@@ -50,12 +54,15 @@ class VocabRow {
 
  private:
   void restate(std::int64_t block);
+  void restate_masked();
+  std::span<const std::uint32_t> allowed_in(std::int64_t block) const;
 
   const kernels::Ops& ops_;
   const std::int64_t vocab_;
   const std::int64_t blocks_;
   HeadRow row_;
   std::span<const ChangedScore> changed_;
+  std::span<const std::uint32_t> allowed_;
   float max_ = 0.0f;
   double mass_ = 0.0;
   std::vector<float> block_max_;

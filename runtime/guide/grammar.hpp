@@ -1,0 +1,33 @@
+// A grammar as a request gives it. A value; any thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace troupe::guide {
+
+// The space between the parts of a JSON text, as a regular expression: enough to indent it, but no
+// model writes space for ever. A schema's own "x-guidance" may say another "whitespace_pattern".
+inline constexpr std::string_view kJsonSpace = R"([ \t\r\n]{0,64})";
+
+enum class GrammarKind : std::uint8_t {
+  kJsonSchema,  // a JSON schema
+  kRegex,       // a regular expression that the whole text matches, in Rust's syntax
+  kLark,        // a grammar in llguidance's variant of Lark's syntax
+};
+
+struct Grammar {
+  GrammarKind kind = GrammarKind::kLark;
+  std::string text;
+};
+
+// What it is called in errors: "JSON schema", "regular expression", "grammar".
+const char* name_of(GrammarKind kind);
+
+// Whether bytes, nesting and members are within limits.def. Errors: kResources, naming the limit.
+core::Result<void> check_grammar(const Grammar& grammar);
+
+}  // namespace troupe::guide
