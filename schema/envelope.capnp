@@ -12,6 +12,7 @@ using Policy = import "/schema/policy.capnp";
 using Critic = import "/schema/critic.capnp";
 using Rows = import "/schema/rows.capnp";
 using Node = import "/schema/node.capnp";
+using Calls = import "/schema/calls.capnp";
 
 struct Header {
   protocol @0 :UInt32;   # version of the protocol, now 1
@@ -127,5 +128,9 @@ struct Envelope {
     fetchRows @63 :Rows.FetchRows;
     rowsPage @64 :Rows.RowsPage;
     evaluateRows @65 :Rows.EvaluateRows;
+    fetchEpisodes @66 :Calls.FetchEpisodes;
+    episodeTasks @67 :Calls.EpisodeTasks;
+    complete @68 :Calls.Complete;
+    completed @69 :Calls.Completed;
   }
 }

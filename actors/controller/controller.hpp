@@ -11,6 +11,7 @@
 // ends the run once the loop has finished its update and the committed state is saved.
 #pragma once
 
+#include "actors/controller/call_service.hpp"
 #include "actors/controller/conductor.hpp"
 #include "actors/controller/early_stop.hpp"
 #include "actors/controller/fleet.hpp"
@@ -51,6 +52,10 @@ class Controller final : public Conductor {
 
   // A repeated request waits as the first does.
   async::task<core::Result<Ack>> on(DrainGenerator request);
+  // A repeated request is answered again, with the same bits.
+  async::task<core::Result<Completed>> on(Complete request) {
+    return calls_.complete(std::move(request));
+  }
 
   // Any number of askers may wait; a repeated request is one more.
   async::task<core::Result<Published>> on(AwaitPublished request) {
@@ -65,10 +70,14 @@ class Controller final : public Conductor {
   // `restart` is called on the strand with the name of a generator that fails too much, its epoch
   // and the cause; `peer_up` reports its next start. Without `restart` it is tried again.
   using Restart = std::function<void(const std::string&, std::uint64_t, const core::Error&)>;
-  void when_sick(Restart restart) { fleet_.when_sick(std::move(restart)); }
+  void when_sick(Restart restart) {
+    environments_.when_sick(restart);
+    generators_.when_sick(std::move(restart));
+  }
   // `cleared` is called on the strand with the name of a generator that was not to blame.
   void when_cleared(std::function<void(const std::string&)> cleared) {
-    fleet_.when_cleared(std::move(cleared));
+    environments_.when_cleared(cleared);
+    generators_.when_cleared(std::move(cleared));
   }
 
   // `told` is called on the strand with each version, before any generator hears of it.
@@ -80,9 +89,15 @@ class Controller final : public Conductor {
   void begin_beside() override;
   void leave_scope() override { updates_.stop_watching(); }
   async::task<core::Result<void>> loop() override { return updates_.run(); }
-  bool alone() const;
+  bool alone();
+  std::function<void(const experience::Ticket&)> retired();
 
-  Fleet fleet_;
+  // Those that take tickets: the generators, or in a run of episodes the environments.
+  Fleet& tickets() { return run_.plan.episodes ? environments_ : generators_; }
+
+  Fleet generators_;
+  Fleet environments_;  // none without episodes
+  CallService calls_;
   RewardService rewards_;
   TicketIssuer issuer_;
   EarlyStop stop_;

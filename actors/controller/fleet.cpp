@@ -7,6 +7,7 @@
 #include "runtime/core/rng.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace troupe::actors {
 
@@ -36,11 +37,11 @@ std::uint32_t groups_among(std::uint32_t room, std::size_t losses) {
 }  // namespace
 
 // A generator that holds a prompt's prefix is worth two groups of extra load.
-Fleet::Fleet(RunState& run, std::function<void(const experience::Ticket&)> retired)
+Fleet::Fleet(RunState& run, std::function<void(const experience::Ticket&)> retired, FleetKind kind)
     : run_(run),
+      kind_(kind),
       retired_(std::move(retired)),
-      router_(std::int64_t{2} * run.plan.samples,
-              static_cast<std::uint32_t>(limits::kGeneratorGroups_max)),
+      router_(std::int64_t{2} * run.plan.samples, kind.work_max),
       landed_(*run.context.timers) {}
 
 void Fleet::begin() {
@@ -61,12 +62,13 @@ void Fleet::add(const std::vector<experience::Ticket>& tickets, TicketWork like)
 std::uint32_t Fleet::capacity(WorkKind kind) const {
   const std::uint32_t groups =
       kind == WorkKind::kEvaluation ? run_.plan.evaluation_groups : run_.plan.groups;
-  const auto able = static_cast<std::uint32_t>(std::max<std::size_t>(generators_able(), 1));
-  return std::max<std::uint32_t>((groups + able - 1) / able, 1);
+  const auto members = static_cast<std::uint32_t>(std::max<std::size_t>(able(), 1));
+  return std::max<std::uint32_t>((groups + members - 1) / members, 1);
 }
 
 void Fleet::dispatch() {
   if (run_.scope == nullptr) return;
+  landed_.notify_all();
   assign(WorkKind::kEvaluation);
   assign(WorkKind::kTraining);
 }
@@ -141,7 +143,7 @@ void Fleet::failed(Flight flight, const core::Error& error) {
     stranded(flight, router_.groups(flight.generator) == 0);
     gone(flight.generator, error);
   } else if (reaction == Reaction::kAgain) {
-    ++run_.counts["generator full"];
+    ++run_.counts[std::string(kind_.noun) + " full"];
     Generator& generator = generators_.at(flight.generator);
     // One that has nothing to do is not full.
     const bool idle = router_.groups(flight.generator) == 0;
@@ -185,7 +187,7 @@ void Fleet::blame(Flight flight, const core::Error& error) {
 // Its generator was lost. It is sampled again, unless its generators are lost again and again, the
 // last one while it sampled nothing else.
 void Fleet::stranded(const Flight& flight, bool alone) {
-  ++run_.counts["generator lost"];
+  ++run_.counts[std::string(kind_.noun) + " lost"];
   const std::size_t times = failures_.lost(flight.work.ticket, flight.generator);
   if (!alone || times < limits::kTicketLosses_max) return queue_.put(flight.work);
   give_up(flight.work.ticket, std::to_string(times) +
@@ -248,6 +250,40 @@ std::size_t Fleet::open(std::uint64_t update) const {
   return queue_.count(update) + static_cast<std::size_t>(flying);
 }
 
+// ---- calls
+// ---------------------------------------------------------------------------------------
+
+std::optional<Fleet::Taken> Fleet::take(TicketWork work, const std::set<std::string>& avoid) {
+  auto name = router_.pick(work, kAnyNumber, avoid);
+  if (!name && !router_.others_for(work, avoid)) name = router_.pick(work, kAnyNumber);
+  if (!name) return std::nullopt;
+  router_.sent(*name, work);
+  return Taken{*name, generators_.at(*name).life, std::move(work)};
+}
+
+void Fleet::answered(const Taken& taken, const core::Error* error) {
+  Generator& member = generators_.at(taken.member);
+  if (!member.up || member.life != taken.life) return;
+  router_.ended(taken.member, taken.work);
+  landed_.notify_all();
+  if (error == nullptr) {
+    failures_.succeeded(taken.work.ticket, taken.member);
+    member.sick = false;
+    return look_alone();
+  }
+  const Reaction reaction = reaction_to(AskedFor::kSamples, error->code);
+  if (is_loss(error->code)) {
+    gone(taken.member, *error);
+  } else if (reaction == Reaction::kAgain) {
+    router_.block(taken.member, true);
+    run_.scope->spawn("", unblock(taken.member));
+  } else {
+    failures_.add(taken.work.ticket, taken.member);
+    const bool keeps_failing = failures_.at(taken.member) >= limits::kGeneratorFailures_max;
+    if (reaction == Reaction::kRestarted || keeps_failing) restart(taken.member, *error);
+  }
+}
+
 // ---- generators that come and go ---------------------------------------------------------------
 
 void Fleet::up(const std::string& name, std::uint64_t epoch) {
@@ -260,9 +296,14 @@ void Fleet::up(const std::string& name, std::uint64_t epoch) {
                .sick = generator.sick};
   failures_.started_again(name);
   router_.up(name);
+  if (!kind_.weights) {
+    generator.holds = 0;
+    router_.holds(name, std::numeric_limits<core::Version>::max());
+  }
   run_.listener.on_peer(name, true, "");
   look_alone();
   if (run_.scope != nullptr && latest_) start_push(name);
+  if (!kind_.weights) dispatch();
 }
 
 void Fleet::lost(const std::string& name, const std::string& cause) {
@@ -305,7 +346,7 @@ void Fleet::gone(const std::string& name, const core::Error& cause) {
 }
 
 void Fleet::restart(const std::string& name, const core::Error& cause) {
-  ++run_.counts["generator restarted"];
+  ++run_.counts[std::string(kind_.noun) + " restarted"];
   const std::uint64_t life = generators_.at(name).life;
   generators_.at(name).sick = true;
   gone(name, cause);
@@ -318,7 +359,7 @@ async::task<void> Fleet::come_back(std::string name, std::uint64_t life) {
   if (!generator.up && generator.life == life) up(name, generator.epoch);
 }
 
-std::size_t Fleet::generators_able() const {
+std::size_t Fleet::able() const {
   return static_cast<std::size_t>(
       std::count_if(generators_.begin(), generators_.end(), [this](const auto& entry) {
         const Generator& generator = entry.second;
@@ -329,7 +370,7 @@ std::size_t Fleet::generators_able() const {
 
 void Fleet::look_alone() {
   if (run_.scope == nullptr) return;
-  const bool alone = generators_able() == 0;
+  const bool alone = able() == 0;
   if (alone == is_alone_) return;
   is_alone_ = alone;
   ++alone_;
@@ -344,7 +385,7 @@ async::task<core::Result<void>> Fleet::wait_for_one(std::uint64_t alone) {
   // generator.
   co_return core::fail(
       ErrorCode::kDeadline,
-      "no generator came up within " + wait + " s" +
+      "no " + std::string(kind_.noun) + " came up within " + wait + " s" +
           (last_cause_.empty() ? "" : " that is able to work (" + last_cause_ + ")") +
           "; run the same command again to go on from the last checkpoint");
 }

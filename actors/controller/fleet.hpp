@@ -1,6 +1,8 @@
 // Manages the generators of a run for the controller: which are up, which weights each holds, which
-// tickets each samples. It sends each waiting ticket to the generator that the router picks, queues
-// the tickets of a lost generator again, and sends new weights to each in the background.
+// tickets each samples. In a run of episodes another fleet has the environments, which take tickets
+// and no weights, and the generators take calls (CallService). The fleet sends each waiting ticket
+// to the generator that the router picks, queues the tickets of a lost generator again, and sends
+// new weights to each in the background.
 //
 //   a generator: lost -> (comes up) stale -> (takes its first weights) fresh -> lost
 //
@@ -22,20 +24,31 @@
 #include "actors/controller/run_state.hpp"
 #include "actors/controller/snapshot.hpp"
 #include "actors/controller/ticket_queue.hpp"
+#include "actors/limits.hpp"
 
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace troupe::actors {
 
+// What the members of a fleet are.
+struct FleetKind {
+  const char* noun = "generator";
+  bool weights = true;  // they sample, with weights that they are sent
+  std::uint32_t work_max = static_cast<std::uint32_t>(limits::kGeneratorGroups_max);  // of each
+};
+
 class Fleet {
  public:
   // `retired` is called when a straggler was cut with nothing to deliver: its slot needs another
   // attempt. `run` outlives the fleet.
-  Fleet(RunState& run, std::function<void(const experience::Ticket&)> retired);
+  Fleet(RunState& run,
+        std::function<void(const experience::Ticket&)> retired,
+        FleetKind kind = FleetKind());
 
   // Called when a generator no longer works and must be restarted; `up` reports its next start.
   // Without it nobody starts generators, and the same one is tried again after a pause.
@@ -68,11 +81,24 @@ class Fleet {
   // The update was committed: drops its tickets, and ignores what still comes back for it.
   void forget(std::uint64_t update);
 
+  // A call that a member answers beside tickets.
+  struct Taken {
+    std::string member;
+    std::uint64_t life = 0;
+    TicketWork work;
+  };
+  // Gives a call to a member, none of `avoid` if another could take it; nothing when none has room.
+  std::optional<Taken> take(TicketWork work, const std::set<std::string>& avoid);
+  // The member has answered; nothing if it was lost meanwhile. `error`: what it answered with.
+  void answered(const Taken& taken, const core::Error* error);
+  // Notified when a member may have room.
+  async::Notifier& changes() noexcept { return landed_; }
+
   std::size_t waiting() const noexcept { return queue_.size(); }
-  std::size_t generators_up() const noexcept { return router_.generators(); }
+  std::size_t up_count() const noexcept { return router_.generators(); }
   // The generators that can work: up, not sick or drained, and with weights (or no failed try to
   // take any).
-  std::size_t generators_able() const;
+  std::size_t able() const;
   std::vector<GeneratorLine> lines() const;
 
  private:
@@ -120,6 +146,7 @@ class Fleet {
   std::uint32_t capacity(WorkKind kind) const;
 
   RunState& run_;
+  const FleetKind kind_;
   const std::function<void(const experience::Ticket&)> retired_;
   Restart restart_;
   std::function<void(const std::string& name)> clear_;

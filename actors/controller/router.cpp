@@ -9,8 +9,9 @@ namespace troupe::actors {
 
 namespace {
 
-// A key for the ticket's prompt; 0 = none. An evaluation's slot always has the same problem.
+// A key for the work's prompt; 0 = none. An evaluation's slot always has the same problem.
 std::uint64_t prompt_key(const TicketWork& work) {
+  if (work.key != 0) return work.key;
   return work.kind == WorkKind::kEvaluation ? std::uint64_t{work.ticket.slot} + 1 : 0;
 }
 

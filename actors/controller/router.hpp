@@ -1,8 +1,9 @@
 // Picks the generator for a ticket: among those with room and with weights new enough for it, the
 // one with the fewest samples outstanding. A ticket whose prompt has a key goes to the generator
 // that had the key last, whose prefix cache may still hold the prompt, unless that one is more than
-// `margin` samples above the least loaded. A pure state machine: the same events give the same
-// choices. Bounds: one Line per generator, one entry per key.
+// `margin` samples above the least loaded. So does a call of an episode, by its session. A pure
+// state machine: the same events give the same choices. Bounds: one Line per generator, one entry
+// per key.
 #pragma once
 
 #include "actors/controller/ticket_queue.hpp"

@@ -37,6 +37,7 @@ struct RunPlan {
   bool logs_groups = true;      // what was sampled is in the experience log
   std::uint32_t groups = 1;     // of one update
   std::int32_t samples = 1;     // of one group
+  bool episodes = false;        // samples are episodes: environments take the tickets
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;   // 0 = by time and at the end

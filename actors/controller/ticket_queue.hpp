@@ -28,6 +28,7 @@ struct TicketWork {
   std::shared_ptr<const SamplingSpec> sampling;
   core::Version version_min = 0;
   std::uint32_t among = kAnyNumber;  // groups that its generator may have, this one included
+  std::uint64_t key = 0;             // work of one key shares a prompt's beginning; 0: none
 };
 
 class TicketQueue {

@@ -27,14 +27,19 @@ async::task<core::Result<void>> done_with(core::Result<void> result) {
 
 }  // namespace
 
-UpdateLoop::UpdateLoop(
-    RunState& run, Fleet& fleet, TicketIssuer& issuer, Checkpointer& checkpointer, EarlyStop& stop)
+UpdateLoop::UpdateLoop(RunState& run,
+                       Fleet& generators,
+                       Fleet& tickets,
+                       TicketIssuer& issuer,
+                       Checkpointer& checkpointer,
+                       EarlyStop& stop)
     : run_(run),
-      fleet_(fleet),
+      generators_(generators),
+      tickets_(tickets),
       issuer_(issuer),
       checkpointer_(checkpointer),
       stop_(stop),
-      evaluator_(run, fleet, checkpointer),
+      evaluator_(run, tickets, checkpointer),
       news_(*run.context.timers) {}
 
 async::task<core::Result<void>> UpdateLoop::run() {
@@ -106,7 +111,7 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   auto committed = co_await commit(update);
   if (!committed) co_return checkpointer_.failure_of(committed.error());
   run_.committed = run_.done;
-  fleet_.forget(update);
+  tickets_.forget(update);
   const std::uint64_t filtered = issuer_.forget(update);
   const core::TimePoint end = run_.context.timers->now();
 
@@ -156,8 +161,8 @@ void UpdateLoop::report_groups(const GroupStatuses& statuses, UpdateReport& repo
   if (const std::uint64_t missing = missing_scores(statuses); missing > 0)
     run_.counts["sample without a score"] += missing;
   add_staleness_metrics(statuses, report.metrics);
-  report.metrics.emplace_back("async/queue", static_cast<double>(fleet_.waiting()));
-  report.metrics.emplace_back("async/generators", static_cast<double>(fleet_.generators_up()));
+  report.metrics.emplace_back("async/queue", static_cast<double>(tickets_.waiting()));
+  report.metrics.emplace_back("async/generators", static_cast<double>(generators_.up_count()));
   if (staleness_.size() < statuses.staleness.size()) staleness_.resize(statuses.staleness.size());
   for (std::size_t age = 0; age < statuses.staleness.size(); ++age) {
     staleness_[age] += statuses.staleness[age];
@@ -192,7 +197,7 @@ async::task<core::Result<void>> UpdateLoop::publish(std::uint64_t update) {
   if (!published) co_return checkpointer_.failure_of(published.error());
   if (told_) told_(*published);
   run_.starts.record(update, published->version);
-  fleet_.offer(*published);
+  generators_.offer(*published);
   news_.notify_all();
   co_return core::Result<void>();
 }
@@ -200,15 +205,15 @@ async::task<core::Result<void>> UpdateLoop::publish(std::uint64_t update) {
 async::task<core::Result<Published>> UpdateLoop::await_published(AwaitPublished request) {
   const async::Deadline deadline = async::Deadline::after(*run_.context.timers, limits::kNewsWait);
   const auto is_news = [&] {
-    const auto& newest = fleet_.latest();
+    const auto& newest = generators_.latest();
     return newest && (!request.held || newest->version > *request.held);
   };
   while (!is_news()) {
     if (!co_await news_.wait(deadline)) break;
   }
-  if (!fleet_.latest())
+  if (!generators_.latest())
     co_return core::fail(core::ErrorCode::kNotFound, "no weights were published yet");
-  co_return *fleet_.latest();
+  co_return *generators_.latest();
 }
 
 // Filtered groups used up the prompts before the last update: saves what was learned, then fails.
@@ -230,7 +235,7 @@ void UpdateLoop::watch_stragglers(std::uint64_t update) {
   if (run_.plan.straggler_timeout <= core::Duration::zero() || run_.scope == nullptr) return;
   std::function<void()> fire = [this, update] {
     if (run_.awaited != update || run_.scope == nullptr) return;
-    fleet_.cut(update);
+    tickets_.cut(update);
     watch_stragglers(update);
   };
   straggler_timer_ = run_.context.timers->arm(

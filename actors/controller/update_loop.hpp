@@ -19,8 +19,10 @@ namespace troupe::actors {
 
 class UpdateLoop {
  public:
+  // `generators` get weights; `tickets` samples tickets.
   UpdateLoop(RunState& run,
-             Fleet& fleet,
+             Fleet& generators,
+             Fleet& tickets,
              TicketIssuer& issuer,
              Checkpointer& checkpointer,
              EarlyStop& stop);
@@ -49,7 +51,8 @@ class UpdateLoop {
   void watch_stragglers(std::uint64_t update);
 
   RunState& run_;
-  Fleet& fleet_;
+  Fleet& generators_;
+  Fleet& tickets_;
   TicketIssuer& issuer_;
   Checkpointer& checkpointer_;
   EarlyStop& stop_;

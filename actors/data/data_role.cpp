@@ -145,9 +145,25 @@ async::task<core::Result<PromptTasks>> DataRole::on(FetchPrompts request) {
       co_return core::fail(ErrorCode::kNotFound, name_of(ticket) + " is not open");
     }
     TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-    const std::uint64_t seed =
-        core::derive_seed(options_.seed, ticket.update, ticket.slot, ticket.attempt);
-    reply.tasks.push_back({ticket, prompt->row, prompt->tokens, group->wanted, seed});
+    reply.tasks.push_back({ticket, prompt->row, prompt->tokens, group->wanted, seed_of(ticket)});
+  }
+  co_return reply;
+}
+
+std::uint64_t DataRole::seed_of(const experience::Ticket& ticket) const {
+  return core::derive_seed(options_.seed, ticket.update, ticket.slot, ticket.attempt);
+}
+
+async::task<core::Result<EpisodeTasks>> DataRole::on(FetchEpisodes request) {
+  EpisodeTasks reply;
+  for (const experience::Ticket& ticket : request.tickets) {
+    const BookGroup* group = book_of(ticket.update).find(ticket);
+    if (group == nullptr) {
+      co_return core::fail(ErrorCode::kNotFound, name_of(ticket) + " is not open");
+    }
+    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
+    reply.tasks.push_back({ticket, prompt->row, group->wanted, seed_of(ticket), prompt->tokens,
+                           prompt->text, prompt->messages, prompt->label, prompt->columns});
   }
   co_return reply;
 }

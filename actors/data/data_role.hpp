@@ -15,6 +15,7 @@
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/ticket_book.hpp"
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_calls.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/async/turns.hpp"
@@ -62,6 +63,8 @@ class DataRole {
   async::task<core::Result<Tickets>> on(ReissueTickets request);
   // A repeated request gets the same prompts and seeds.
   async::task<core::Result<PromptTasks>> on(FetchPrompts request);
+  // As FetchPrompts, for environments.
+  async::task<core::Result<EpisodeTasks>> on(FetchEpisodes request);
   // Acknowledges, counts and drops a group that came before or whose slot was issued again.
   async::task<core::Result<Ack>> on(PutGroup request);
   // Acknowledges a repeated request; the group has failed already.
@@ -91,6 +94,7 @@ class DataRole {
   // Held-out groups whose own reward was away too long fail, and the others are waited for.
   void leave_out_hopeless(std::uint64_t update);
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
+  std::uint64_t seed_of(const experience::Ticket& ticket) const;
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   async::task<core::Result<void>> logged();
   bool needed(const std::string& reward) const;

@@ -3,9 +3,11 @@
 // the environment role; every call is bounded by a deadline of the caller's scope.
 #pragma once
 
+#include "actors/protocol/role_shell.hpp"
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/wire/role_report.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -23,10 +25,11 @@ struct EpisodeStart {
   std::uint64_t seed = 0;  // of the group: environments that draw their start draw it from this
 };
 
-// What the environment says to the policy.
+// What the environment says to the policy. Bound: kObservation_bytes_max.
 struct EnvironmentTurn {
-  // One of the two. `messages`: a JSON list of chat messages that go on the dialogue (of role
-  // system, user or tool). `text`: goes on the token stream as it is, without a template.
+  // At most one of the two. `messages`: a JSON list of chat messages that go on the dialogue (of
+  // role system, user or tool; in an opening also assistant). `text`: goes on the token stream as
+  // it is, without a template.
   std::string messages;
   std::string text;
   std::string tools;             // JSON list of tools; only of an opening
@@ -51,20 +54,34 @@ class Episode {
   // kDeadline (it did not answer in time). After an error the episode is over.
   virtual async::task<core::Result<EnvironmentTurn>> step(PolicyTurn turn,
                                                           async::Deadline deadline) = 0;
+  // A limit ended the episode before the environment did: what its score is, if there is one. Not
+  // called after a turn that was `done`.
+  virtual async::task<core::Result<EnvironmentTurn>> finish(async::Deadline) {
+    EnvironmentTurn none;
+    none.done = true;
+    co_return none;
+  }
 };
 
 struct OpenedEpisode {
   std::unique_ptr<Episode> episode;
-  EnvironmentTurn opening;  // without text and messages: the row's prompt is what the policy sees
+  // What stands in the place of the row's prompt. Without text and messages the row's own prompt is
+  // what the policy sees.
+  EnvironmentTurn opening;
 };
 
 class Environment {
  public:
   virtual ~Environment() = default;
+  // Called once, before the first `open`, with what it runs on: scope, timers, device queue. Its
+  // episodes end before it does.
+  virtual void begin(const RoleContext& context) = 0;
   // Errors: as of `step`; kOverloaded (no more episodes at a time).
   virtual async::task<core::Result<OpenedEpisode>> open(EpisodeStart start,
                                                         async::Deadline deadline) = 0;
   virtual std::string name() const = 0;  // for messages: "the environment tools.py"
+  // Counts for `status`.
+  virtual wire::Amounts amounts() const { return {}; }
 };
 
 }  // namespace troupe::actors

@@ -42,6 +42,13 @@ async::task<core::Result<Generated>> GeneratorRole::on(Generate request) {
   co_return call->totals;
 }
 
+async::task<core::Result<Completed>> GeneratorRole::on(Complete request) {
+  const auto answer = calls_.ask(std::move(request));
+  wake();
+  auto result = co_await CallBook::Answer::take(answer);
+  co_return result;
+}
+
 async::task<core::Result<Ack>> GeneratorRole::on(CutGroups request) {
   for (const core::GroupId id : book_.cut(request.tickets))
     aborts_.push_back(id);
@@ -98,6 +105,8 @@ engine::EngineWork GeneratorRole::next_work() {
   if (weights_.version()) {
     for (engine::GroupRequest& request : book_.submit(*weights_.version()))
       work.submits.push_back({std::move(request)});
+    for (engine::GroupRequest& request : calls_.submit(*weights_.version()))
+      work.submits.push_back({std::move(request)});
   }
   work.intake = weights_.intake();
   work.kv = weights_.kv();
@@ -108,7 +117,7 @@ async::task<void> GeneratorRole::pump() {
   bool rested = false;
   for (;;) {
     engine::EngineWork work = next_work();
-    if (work.aborts.empty() && !work.intake && book_.running() == 0) {
+    if (work.aborts.empty() && !work.intake && book_.running() + calls_.running() == 0) {
       if (!sleep_idle_ || resting_ || rested || !weights_.version()) break;
       work.rest = true;
     }
@@ -156,11 +165,15 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
   }
   for (engine::GroupNews& news : turn.news) {
     for (engine::Sample& sample : news.finished) {
-      if (auto group = book_.put_sample(std::move(sample))) {
+      if (calls_.has(sample.group)) {
+        tokens_ += sample.tokens.size();
+        calls_.put_sample(std::move(sample));
+      } else if (auto group = book_.put_sample(std::move(sample))) {
         context_.scope->spawn("deliver", deliver(std::move(*group)));
       }
     }
     if (!news.error) continue;
+    calls_.fail(news.group, *news.error);
     if (const auto ticket = book_.ticket_of(news.group)) book_.end(*ticket, nullptr, news.error);
   }
 }
@@ -171,6 +184,10 @@ void GeneratorRole::fail_running(const core::Error& error) {
   for (const auto& [id, ticket] : book_.running_groups()) {
     aborts_.push_back(id);
     book_.end(ticket, nullptr, error);
+  }
+  for (const core::GroupId id : calls_.running_groups()) {
+    aborts_.push_back(id);
+    calls_.fail(id, error);
   }
   if (!weights_.version()) aborts_.clear();
 }
@@ -200,14 +217,14 @@ async::task<void> GeneratorRole::deliver(PutGroup group) {
 
 std::string GeneratorRole::state() const {
   if (!weights_.version()) return "stale";
-  if (book_.running() > 0) return "sampling";
-  if (book_.held() > 0) return "waiting for weights";
+  if (book_.running() + calls_.running() > 0) return "sampling";
+  if (book_.held() + calls_.held() > 0) return "waiting for weights";
   return book_.size() > 0 ? "waiting for data" : "no tickets";
 }
 
 void GeneratorRole::say_idle() {
   const char* cause = book_.asked() > 0 ? "waiting for prompts" : "no tickets";
-  if (book_.held() > 0 || !weights_.version()) cause = "waiting for weights";
+  if (book_.held() + calls_.held() > 0 || !weights_.version()) cause = "waiting for weights";
   context_.set_idle(cause);
 }
 
@@ -215,7 +232,7 @@ wire::Amounts GeneratorRole::amounts() const {
   return {{"version", static_cast<double>(weights_.version().value_or(0))},
           {"tokens", static_cast<double>(tokens_)},
           {"running", static_cast<double>(counters_.running_sequences)},
-          {"waiting", static_cast<double>(book_.asked() + book_.held())},
+          {"waiting", static_cast<double>(book_.asked() + book_.held() + calls_.held())},
           {"kv_blocks", static_cast<double>(counters_.total_blocks)},
           {"kv_blocks_used", static_cast<double>(counters_.total_blocks - counters_.free_blocks)},
           {"preempted", static_cast<double>(counters_.preempted)},

@@ -8,6 +8,7 @@
 // limits; kFetchTickets_max prompts per message; one delivery in flight per group.
 #pragma once
 
+#include "actors/generator/call_book.hpp"
 #include "actors/generator/group_book.hpp"
 #include "actors/generator/weight_follower.hpp"
 #include "actors/protocol/messages.hpp"
@@ -38,6 +39,9 @@ class GeneratorRole {
   // A repeated request joins the groups that are under way. A group that was delivered already is
   // sampled again from the same seed, and the data role drops it.
   async::task<core::Result<Generated>> on(Generate request);
+  // A repeated request joins the call that is under way; one that was answered is sampled again,
+  // with the same bits.
+  async::task<core::Result<Completed>> on(Complete request);
   // Ignores groups that are gone already.
   async::task<core::Result<Ack>> on(CutGroups request);
   // A repeated request waits for the same version, or answers at once when the engine has it.
@@ -66,6 +70,7 @@ class GeneratorRole {
   std::string data_peer_;
   WeightFollower weights_;
   GroupBook book_;
+  CallBook calls_;
   std::vector<core::GroupId> aborts_;  // for the next turn
   engine::EngineCounters counters_;
   std::uint64_t tokens_ = 0;  // sampled and delivered

@@ -1,6 +1,7 @@
 // Encodes messages into frames and decodes them. This file has the layouts of messages whose shape
 // differs from the schema's; runtime/wire/layout.hpp derives all others from generated field lists.
 #include "actors/protocol/frames.hpp"
+#include "actors/protocol/messages_calls.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/protocol/frames.hpp"
+#include "actors/protocol/messages_calls.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"

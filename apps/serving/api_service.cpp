@@ -3,10 +3,12 @@
 #include "apps/cli/build_facts.hpp"
 #include "runtime/dialects/generation.hpp"
 #include "runtime/dialects/messages_request.hpp"
+#include "runtime/dialects/readers.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +24,8 @@ using dialects::GenerateRequest;
 using dialects::Generation;
 using dialects::GenerationParts;
 using dialects::Read;
+using dialects::Reader;
+using dialects::reader_of;
 using dialects::ServeBounds;
 using dialects::ServedModel;
 using dialects::TextThreads;
@@ -56,7 +60,8 @@ struct Path {
   std::string_view path, method;
 };
 constexpr std::string_view kModels = "/v1/models/";  // followed by a name
-constexpr std::array kPaths = {Path{"/v1/models", "GET"},
+constexpr std::array kPaths = {Path{"/sessions", "POST"},
+                               Path{"/v1/models", "GET"},
                                Path{kModels, "GET"},
                                Path{"/v1/completions", "POST"},
                                Path{"/v1/chat/completions", "POST"},
@@ -108,16 +113,6 @@ bool is_open(const std::string& path) {
   return path == "/health" || path == "/healthz" || path == "/ping" || path == "/metrics";
 }
 
-// The reader of the requests for samples to a path; null if there is none.
-using Reader = Read (*)(const std::string&, const ServeBounds&);
-Reader reader_of(std::string_view path) {
-  if (path == "/v1/completions") return &dialects::read_completion;
-  if (path == "/v1/chat/completions") return &dialects::read_chat;
-  if (path == "/inference/v1/generate") return &dialects::read_token_generate;
-  if (path == "/v1/messages") return &dialects::read_messages_request;
-  return nullptr;
-}
-
 bool is_control(const std::string& path) {
   return path == "/sleep" || path == "/wake_up" || path == "/pause" || path == "/resume";
 }
@@ -131,7 +126,18 @@ using Prepared = std::variant<ReadAndEncoded, ApiError>;
 }  // namespace
 
 ApiService::ApiService(ApiServiceParts parts)
-    : parts_(std::move(parts)), text_(parts_.requests_max) {}
+    : parts_(std::move(parts)),
+      text_(parts_.requests_max),
+      book_(parts_.pump, timers_, {}),
+      call_parts_{parts_.model,
+                  metrics_,
+                  timers_,
+                  text_,
+                  parts_.bounds,
+                  parts_.history,
+                  [] { return static_cast<std::int64_t>(std::time(nullptr)); },
+                  [this] { metrics_.forked(); }},
+      routes_(call_parts_, book_) {}
 
 ApiService::~ApiService() = default;
 
@@ -167,11 +173,40 @@ async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest requ
   co_return response;
 }
 
+async::task<std::optional<HttpResponse>> ApiService::in_session(ApiService* self,
+                                                                HttpRequest* request,
+                                                                bool* admitted) {
+  std::string_view key = sessions::bearer_key(net::find_header(request->headers, "Authorization"));
+  if (key.empty()) key = net::find_header(request->headers, "x-api-key");
+  auto place = self->routes_.place_of(request->path, key);
+  const bool known = place && place->session;
+  if (!place || (!known && !self->admits(*request, error_form_of(request->path)))) {
+    co_return std::nullopt;
+  }
+  if (known && !sessions::SessionRoutes::takes(place->path)) {
+    request->path = place->path;
+    *admitted = true;
+    co_return std::nullopt;
+  }
+  if (known && !self->parts_.pump.counters().ready) {
+    co_return refuse(503, "there are no weights yet", "unavailable", error_form_of(place->path));
+  }
+  const std::string host(net::find_header(request->headers, "Host"));
+  auto answering = sessions::SessionRoutes::respond(&self->routes_, std::move(*request),
+                                                    std::move(*place), "http://" + host);
+  std::optional<HttpResponse> response = co_await std::move(answering);
+  co_return response;
+}
+
 async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest request) {
+  bool admitted = false;
+  auto within = in_session(self, &request, &admitted);
+  auto answered = co_await std::move(within);
+  if (answered) co_return std::move(*answered);
   const std::string path = request.path;
   const std::string_view method = method_of(path);
   const ErrorForm form = error_form_of(path);
-  if (!is_open(path) && !self->admits(request, form)) {
+  if (!is_open(path) && !admitted && !self->admits(request, form)) {
     co_return refuse(401, "this server wants an API key, as \"Authorization: Bearer KEY\"",
                      "invalid_api_key", form);
   }

@@ -12,6 +12,7 @@
 #include "runtime/dialects/served_model.hpp"
 #include "runtime/dialects/text_threads.hpp"
 #include "runtime/net/http.hpp"
+#include "runtime/sessions/session_book.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -26,6 +27,7 @@ struct ApiServiceParts {
   EnginePump& pump;
   ApiKeys keys;
   dialects::ServeBounds bounds = {};
+  sessions::History history = sessions::History::kTemplate;
   bool loopback = true;                                  // only this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
   // Loads the weights again after a sleep that freed them (level 2); called on the engine's thread.
@@ -50,6 +52,11 @@ class ApiService {
   static async::task<Response> route(ApiService* self, net::HttpRequest request);
   static async::task<Response> generate(ApiService* self, net::HttpRequest request);
   static async::task<Response> tokenize(ApiService* self, net::HttpRequest request);
+  // Answers a request that names a session. Nothing if it names none; or if it is one to the
+  // server, whose path it then has, and which the session's key has `admitted`.
+  static async::task<std::optional<Response>> in_session(ApiService* self,
+                                                         net::HttpRequest* request,
+                                                         bool* admitted);
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
   // True if the request has an API key, in Authorization or, for Anthropic's paths, in x-api-key.
   bool admits(const net::HttpRequest& request, dialects::ErrorForm form) const;
@@ -66,6 +73,9 @@ class ApiService {
   ServeMetrics metrics_;
   async::SteadyTimers timers_;
   dialects::TextThreads text_;
+  sessions::SessionBook book_;
+  const sessions::SessionCallParts call_parts_;
+  sessions::SessionRoutes routes_;
 };
 
 }  // namespace troupe::app

@@ -121,6 +121,11 @@ void ServeMetrics::refused() {
   ++refused_;
 }
 
+void ServeMetrics::forked() {
+  const std::lock_guard lock(mutex_);
+  ++forked_;
+}
+
 std::string ServeMetrics::render(const PumpCounters& pump, const std::string& model) const {
   const std::lock_guard lock(mutex_);
   const engine::EngineCounters& engine = pump.engine;
@@ -163,6 +168,9 @@ std::string ServeMetrics::render(const PumpCounters& pump, const std::string& mo
   page.value("troupe_engine_steps_total", "counter", "Steps of the engine.", count(engine.steps));
   page.value("troupe_requests_refused_total", "counter", "Requests answered with an error.",
              count(refused_));
+  page.value("troupe_sessions_forked_by_template_total", "counter",
+             "Calls of sessions whose past the chat template wrote otherwise than before.",
+             count(forked_));
   page.value("troupe_weight_version", "gauge", "Version of the weights that the engine holds.",
              count(pump.version));
   return page.text;

@@ -37,13 +37,14 @@ class ServeMetrics final : public dialects::GenerationEvents {
   void finished(std::size_t tokens, engine::FinishReason reason, double seconds) override;
   void aborted(std::size_t samples) override;
   void refused();  // a request was answered with an error
+  void forked();   // a chat template changed the past of a session
 
   // The page of /metrics, in Prometheus's text format 0.0.4.
   std::string render(const PumpCounters& pump, const std::string& model) const;
 
  private:
   mutable std::mutex mutex_;
-  std::uint64_t prompt_tokens_ = 0, generation_tokens_ = 0, refused_ = 0;
+  std::uint64_t prompt_tokens_ = 0, generation_tokens_ = 0, refused_ = 0, forked_ = 0;
   std::array<std::uint64_t, 3> success_{};  // stop, length, abort
   Histogram first_token_s_, request_s_, token_s_, prompt_sizes_, response_sizes_;
 };

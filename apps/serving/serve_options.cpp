@@ -29,6 +29,8 @@ std::vector<Flag> ServeOptions::flags() {
       {"--tool-call-parser", &tool_parser,
        std::string("how the model writes calls of tools: ") + dialects::kToolFormat_names +
            " (default: as its chat template shows)"},
+      {"--session-history", &history,
+       "when the template writes a session's past otherwise: template (fork with that) or keep"},
       {"--max-model-len", &context, "longest prompt and response; 0 = the model's", false, 0, 1e9},
       {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
       {"--max-num-batched-tokens", &step_tokens, "tokens of one step", false, 1, 1e6},
@@ -80,6 +82,10 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
   if (!tool_parser.empty() && !dialects::tool_format_of(tool_parser)) {
     return fail(ErrorCode::kConfig, "--tool-call-parser " + tool_parser + " is not known; use " +
                                         dialects::kToolFormat_names);
+  }
+  if (history != "template" && history != "keep") {
+    return fail(ErrorCode::kConfig,
+                "--session-history " + history + " is not known; use template or keep");
   }
   if (context > spec.context) {
     return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +

@@ -21,6 +21,7 @@ namespace troupe::app {
 
 struct ServeOptions {
   std::string model, host = "127.0.0.1", key_file, chat_template, tool_parser, dtype = "f32";
+  std::string history = "template";
   std::vector<std::string> names, keys, hosts;
   std::int64_t port = 8000, connections = limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;

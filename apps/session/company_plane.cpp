@@ -218,6 +218,7 @@ async::task<Result<void>> CompanyPlane::await_roles() {
     return part.kind != RewardPart::Kind::kFeedback;
   });
   if (asks) kinds.push_back("reward");
+  if (has_environment(options_.config)) kinds.push_back("environment");
   if (has_critic(options_.config)) kinds.push_back("critic");
   if (has_reference(options_.config)) kinds.push_back("reference");
   if (options_.config.method == config::kPpo && has_teacher(options_.config))

@@ -52,7 +52,8 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
     return plan;
   }
   if (config.train.staleness_max <= 0) {
-    for (const char* kind : {"policy", "critic", "generator", "reference", "teacher", "reward"})
+    for (const char* kind :
+         {"policy", "critic", "generator", "reference", "teacher", "reward", "environment"})
       plan.threads[kind] = gpu(kind) ? 1 : cores;
     if (on_gpus < generators) plan.threads["generator"] = cores;
     plan.text += "all to each role in turn";
@@ -86,7 +87,8 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
                   {"generator", std::max(1u, rest / std::max(1u, generators - on_gpus))},
                   {"reference", std::max(1u, rest / 2)},
                   {"teacher", std::max(1u, rest / 2)},
-                  {"reward", std::max(1u, rest / 2)}};
+                  {"reward", std::max(1u, rest / 2)},
+                  {"environment", 1}};
   for (auto& [kind, threads] : plan.threads)
     if (kind == "generator" ? on_gpus == generators : gpu(kind.c_str())) threads = 1;
   const auto threads_of = [&](const char* kind) { return std::to_string(plan.threads.at(kind)); };

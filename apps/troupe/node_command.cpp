@@ -38,13 +38,14 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   std::vector<std::string> kinds;
   std::istringstream words(text);
   for (std::string kind; std::getline(words, kind, ',');) {
-    constexpr std::string_view kKinds[] = {"generator", "reward", "reference",
-                                           "teacher",   "critic", "policy"};
+    constexpr std::string_view kKinds[] = {"generator", "reward", "reference",  "teacher",
+                                           "critic",    "policy", "environment"};
     if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
       const std::string near(core::nearest_word(kind, kKinds));
       return core::fail(ErrorCode::kConfig,
                         "--roles: there is no role '" + kind +
-                            "', only generator, reward, reference, teacher, critic, policy" +
+                            "', only generator, reward, reference, teacher, critic, policy, "
+                            "environment" +
                             (near.empty() ? "" : "; did you mean " + near + "?"));
     }
     kinds.push_back(kind);

@@ -63,6 +63,7 @@ class Serving {
     model_.emplace(std::move(model));
     pump_.emplace(io_, std::move(driver));
     ApiServiceParts parts{.model = *model_, .pump = *pump_, .keys = std::move(keys)};
+    if (options_.history == "keep") parts.history = sessions::History::kKeep;
     parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
     parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
     parts.bounds.routed_experts = options_.routed_experts;

@@ -64,7 +64,10 @@ class Generation::Events final : public net::HttpStream {
         std::optional<std::string> piece(std::exchange(self.events_, std::string()));
         co_return piece;
       }
-      if (ended_) co_return std::nullopt;
+      if (ended_) {
+        if (self.record_ && !self.error_) self.record_->delivered();
+        co_return std::nullopt;
+      }
       if (self.over()) {
         ended_ = true;
         self.events_ =
@@ -84,13 +87,15 @@ class Generation::Events final : public net::HttpStream {
 Generation::Generation(const GenerationParts& parts,
                        GenerateRequest request,
                        Encoded encoded,
-                       core::TimePoint began)
+                       core::TimePoint began,
+                       std::unique_ptr<GenerationRecord> record)
     : parts_(parts),
       request_(std::move(request)),
       encoded_(std::move(encoded)),
       began_(began),
-      answer_(make_answer(
-          parts.model, request_, encoded_.prompts, new_name(request_), parts.sampler.version())),
+      name_(new_name(request_)),
+      answer_(make_answer(parts.model, request_, encoded_.prompts, name_, parts.sampler.version())),
+      record_(std::move(record)),
       mail_(std::make_shared<Mail>(parts.timers)) {}
 
 Generation::~Generation() {
@@ -158,6 +163,10 @@ void Generation::take_sample(std::size_t prompt, const engine::Sample& sample) {
   const std::size_t choice = choice_of(prompt, sample);
   parts_.events.finished(sample.tokens.size(), sample.finish,
                          seconds(parts_.timers.now() - began_));
+  if (record_) {
+    const auto kept = record_->sample(name_.id, choice, sample);
+    if (!kept) return fail(kept.error());
+  }
   if (!request_.stream) {
     const auto taken = answer_->finish(choice, sample);
     if (!taken) fail(taken.error());
@@ -191,6 +200,7 @@ async::task<net::HttpResponse> Generation::respond(std::shared_ptr<Generation> s
   }
   if (!self->request_.stream) {
     response.body = self->answer_->body();
+    if (self->record_) self->record_->delivered();
     co_return response;
   }
   response.content_type = "text/event-stream; charset=utf-8";

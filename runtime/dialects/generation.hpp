@@ -13,6 +13,18 @@
 
 namespace troupe::dialects {
 
+// Keeps what a generation draws, and hears whether its client got it; if it was not `delivered`
+// when it is destroyed, the client did not. On the HTTP server's strand.
+class GenerationRecord {
+ public:
+  virtual ~GenerationRecord() = default;
+  // Called before the client is told that the sample has ended.
+  virtual core::Result<void> sample(const std::string& answer_id,
+                                    std::size_t choice,
+                                    const engine::Sample& sample) = 0;
+  virtual void delivered() = 0;  // all of the answer was handed to the network
+};
+
 // What all generations share. These objects outlive every Generation.
 struct GenerationParts {
   const ServedModel& model;
@@ -26,7 +38,8 @@ class Generation {
   Generation(const GenerationParts& parts,
              GenerateRequest request,
              Encoded encoded,
-             core::TimePoint began);
+             core::TimePoint began,
+             std::unique_ptr<GenerationRecord> record = nullptr);
   ~Generation();  // aborts unfinished groups
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
@@ -65,7 +78,9 @@ class Generation {
   const GenerateRequest request_;
   Encoded encoded_;
   const core::TimePoint began_;
+  const AnswerName name_;
   const std::unique_ptr<Answer> answer_;
+  const std::unique_ptr<GenerationRecord> record_;  // may be null
   std::shared_ptr<Mail> mail_;
   std::map<std::uint64_t, GroupPlace> groups_;  // unfinished groups, by id
   std::string events_;                          // events that were not sent yet

@@ -50,7 +50,7 @@ class CallRenderer {
     options_.now_unix_s = now_unix_s;
   }
 
-  std::variant<CallPrompt, ApiError> run(const SessionTree& tree, History history) {
+  std::variant<CallPrompt, ApiError> run(const PastCalls& calls, History history) {
     auto dialogue = dialogue_of(request_);
     if (!dialogue) return ApiError{.message = dialogue.error().message, .param = "messages"};
     auto whole = render(dialogue->messages, request_.add_generation_prompt);
@@ -61,28 +61,28 @@ class CallRenderer {
     CallPrompt out;
     out.dialogue = dialogue->digests.back();
     out.past = past_of(shared_beginning(text, std::get<std::string>(closed)));
-    const auto match = tree.find(dialogue->digests);
-    if (match) {
-      const Call& before = tree.at(match->call);
-      auto grown = growth(before, dialogue->messages, match->messages, text);
+    if (auto before = calls.before(dialogue->digests)) {
+      auto grown = growth(*before, dialogue->messages, text);
       out.rewritten = !grown;
       if (!grown && history == History::kKeep)
-        grown = growth_behind_mark(before, dialogue->messages, match->messages);
+        grown = growth_behind_mark(*before, dialogue->messages);
       if (grown) {
-        out.tokens = tree.sequence(match->call);
+        out.place = {before->call, before->sequence.size()};
+        out.tokens = std::move(before->sequence);
         out.tokens.insert(out.tokens.end(), grown->begin(), grown->end());
-        out.place = {match->call, tree.length(match->call)};
         return out;
       }
     }
     auto tokens = dialects::encode_text(model_, text, request_.add_special_tokens);
     if (auto* error = std::get_if<ApiError>(&tokens)) return *error;
     out.tokens = std::move(std::get<Tokens>(tokens));
-    out.place = tree.place(out.tokens);
+    out.place = calls.place(out.tokens);
     return out;
   }
 
  private:
+  using Before = PastCalls::Before;
+
   std::variant<std::string, ApiError> render(const Json& messages, bool opens) {
     options_.add_generation_prompt = opens;
     return dialects::render_chat(model_, dumped(messages), options_);
@@ -103,31 +103,30 @@ class CallRenderer {
 
   // The tokens of `text`, which begins with the mark that ends the answer before it; without that
   // mark's if the answer was drawn with it.
-  std::optional<Tokens> tokens_behind(const Call& before,
+  std::optional<Tokens> tokens_behind(const Before& before,
                                       const TurnEnd& end,
                                       const std::string& text) const {
     auto encoded = dialects::encode_text(model_, text, false);
     if (std::holds_alternative<ApiError>(encoded)) return std::nullopt;
     auto& tokens = std::get<Tokens>(encoded);
     if (tokens.empty() || tokens.front() != end.token) return std::nullopt;
-    if (before.drawn.tokens.back() == end.token) tokens.erase(tokens.begin());
+    if (before.sequence.back() == end.token) tokens.erase(tokens.begin());
     return std::move(tokens);
   }
 
-  // What the rendering of the messages grew by since the answer of `before`, which is the last of
-  // the first `count`. Nothing if the template writes their past otherwise now.
-  std::optional<Tokens> growth(const Call& before,
+  // What the rendering of the messages grew by since the answer of `before`. Nothing if the
+  // template writes their past otherwise now.
+  std::optional<Tokens> growth(const Before& before,
                                const Json& messages,
-                               std::size_t count,
                                const std::string& whole) {
     if (whole.size() < before.past.bytes || store::sha256_text(std::string_view(whole).substr(
                                                 0, before.past.bytes)) != before.past.sha256) {
       return std::nullopt;
     }
-    const auto closed = render(first(messages, count), false);
+    const auto closed = render(first(messages, before.messages), false);
     if (std::holds_alternative<ApiError>(closed)) return std::nullopt;
     std::string_view text = std::get<std::string>(closed);
-    const auto open = render(first(messages, count), true);
+    const auto open = render(first(messages, before.messages), true);
     if (std::holds_alternative<ApiError>(open)) return std::nullopt;
     text = shared_beginning(text, std::get<std::string>(open));
     if (!whole.starts_with(text)) return std::nullopt;
@@ -137,11 +136,9 @@ class CallRenderer {
   }
 
   // The same where the past is written otherwise: what stands behind a mark in the answer's place.
-  std::optional<Tokens> growth_behind_mark(const Call& before,
-                                           const Json& messages,
-                                           std::size_t count) {
+  std::optional<Tokens> growth_behind_mark(const Before& before, const Json& messages) {
     Json marked = messages;
-    marked[count - 1] = {{"role", "assistant"}, {"content", kAnswerMark}};
+    marked[before.messages - 1] = {{"role", "assistant"}, {"content", kAnswerMark}};
     const auto rendered = render(marked, request_.add_generation_prompt);
     if (std::holds_alternative<ApiError>(rendered)) return std::nullopt;
     const auto& text = std::get<std::string>(rendered);
@@ -172,13 +169,20 @@ class CallRenderer {
 
 }  // namespace
 
+std::optional<PastCalls::Before> TreeCalls::before(std::span<const Digest> digests) const {
+  const auto match = tree_.find(digests);
+  if (!match) return std::nullopt;
+  return Before{match->call, match->messages, tree_.at(match->call).past,
+                tree_.sequence(match->call)};
+}
+
 std::variant<CallPrompt, ApiError> prompt_of_call(const dialects::ServedModel& model,
-                                                  const SessionTree& tree,
+                                                  const PastCalls& calls,
                                                   const dialects::GenerateRequest& request,
                                                   History history,
                                                   std::int64_t now_unix_s) {
   if (request.is_dialogue() && model.tokenizer) {
-    return CallRenderer(model, request, now_unix_s).run(tree, history);
+    return CallRenderer(model, request, now_unix_s).run(calls, history);
   }
   auto encoded = dialects::encode_request(model, request);
   if (auto* error = std::get_if<ApiError>(&encoded)) return *error;
@@ -188,7 +192,7 @@ std::variant<CallPrompt, ApiError> prompt_of_call(const dialects::ServedModel& m
   }
   CallPrompt out;
   out.tokens = std::move(prompts.front().tokens);
-  out.place = tree.place(out.tokens);
+  out.place = calls.place(out.tokens);
   return out;
 }
 

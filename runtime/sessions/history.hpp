@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,10 +28,38 @@ struct CallPrompt {
   bool rewritten = false;  // the template changed the past, so that it begins a fork
 };
 
+// What a prompt is made from: the calls of a session, which others may add to meanwhile. Any
+// thread.
+class PastCalls {
+ public:
+  struct Before {  // the call that a dialogue goes on from
+    std::size_t call = 0;
+    std::size_t messages = 0;  // how many of the dialogue's it holds, its answer included
+    PastText past;
+    std::vector<std::int32_t> sequence;
+  };
+  virtual ~PastCalls() = default;
+  virtual std::optional<Before> before(std::span<const Digest> digests) const = 0;
+  virtual SessionTree::Place place(std::span<const std::int32_t> prompt) const = 0;
+};
+
+// Those of a tree that one thread uses.
+class TreeCalls final : public PastCalls {
+ public:
+  explicit TreeCalls(const SessionTree& tree) : tree_(tree) {}
+  std::optional<Before> before(std::span<const Digest> digests) const override;
+  SessionTree::Place place(std::span<const std::int32_t> prompt) const override {
+    return tree_.place(prompt);
+  }
+
+ private:
+  const SessionTree& tree_;
+};
+
 // The prompt of the one group of a request. Errors are those of dialects::encode_request.
 std::variant<CallPrompt, dialects::ApiError> prompt_of_call(
     const dialects::ServedModel& model,
-    const SessionTree& tree,
+    const PastCalls& calls,
     const dialects::GenerateRequest& request,
     History history,
     std::int64_t now_unix_s);

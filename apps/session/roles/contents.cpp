@@ -102,6 +102,7 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
   TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
   TROUPE_TRY(add_files(all, "reward.judge_rubric", config.reward.judge_rubric, true));
+  TROUPE_TRY(add_files(all, "env.python", config.env.python, true));
   TROUPE_TRY(add_files(all, "algo.advantage_file", config.algo.advantage_file, true));
   return all;
 }
@@ -111,7 +112,7 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
                                               const std::string& role) {
   const std::string actor = "actor.model_name_or_path";
   std::vector<Content> all;
-  if (kind == "generator") {
+  if (kind == "generator" || kind == "environment") {
     TROUPE_TRY_ASSIGN(words, tokenizer_at(actor, config.actor.model_name_or_path));
     all.push_back(std::move(words));
   } else if (kind == "reference") {
@@ -142,6 +143,9 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
   }
   if (kind == "reward" && role == "reward/0") {
     TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
+  }
+  if (kind == "environment") {
+    TROUPE_TRY(add_files(all, "env.python", config.env.python, true));
   }
   return all;
 }

@@ -130,6 +130,10 @@ const config::Table& run_table() {
   return table;
 }
 
+bool has_environment(const config::TrainConfig& config) {
+  return config.method == config::kPpo && !config.env.python.empty();
+}
+
 bool has_critic(const config::TrainConfig& config) {
   return config.method == config::kPpo &&
          learn::Chosen<learn::Estimator>(config.algo.advantage.estimator)->has_critic;
@@ -316,6 +320,7 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.updates = updates;
   plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
   plan.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
+  plan.episodes = has_environment(config);
   plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
   plan.sampling = sampling_spec(config);
   plan.straggler_timeout = seconds_of(config.rollout.straggler_timeout_s);

@@ -57,6 +57,8 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
 // supervised training is part of its trainer.)
 bool has_critic(const config::TrainConfig& config);
 bool has_reference(const config::TrainConfig& config);
+// Whether the samples of the run are episodes of an environment.
+bool has_environment(const config::TrainConfig& config);
 
 // AdamW, schedule, clipping and LoRA of the trained model (keys actor.*).
 learn::OptimSettings optim_settings(const config::TrainConfig& config);

@@ -98,7 +98,8 @@ TEST_F(MathRule, ALabelThatCannotBeReadIsNoScore) {
 
 constexpr const char* kAsserts =
     R"(["assert f(1) == 2", "assert f(3) == 4", "assert abs(f(0.5) - 1.5) < 1e-9"])";
-constexpr const char* kPairs = R"({"inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7"]})";
+constexpr const char* kInputsAndOutputs =
+    R"({"inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7"]})";
 
 class CodeRule : public testing::Test {
  protected:
@@ -139,8 +140,10 @@ TEST_F(CodeRule, TheScoreIsTheShareOfTestsThatPass) {
                             {"def f(x):\n    return x + 1", half, "def f(x: return", "no program"});
   EXPECT_EQ(got.values, (Values{1, 1.0 / 3, 0, 0}));
   EXPECT_EQ(got.extras[0], R"({"code_stopped":0})");
-  EXPECT_EQ(judged(*stage_, kPairs, {"print(sum(map(int, input().split())))", "print(3)"}).values,
-            (Values{1, 0.5}));
+  EXPECT_EQ(
+      judged(*stage_, kInputsAndOutputs, {"print(sum(map(int, input().split())))", "print(3)"})
+          .values,
+      (Values{1, 0.5}));
   EXPECT_EQ(judged(*stage_, R"({"setup": "y = 5", "asserts": ["assert f(y) == [5, (1.5, None)]"]})",
                    {"def f(x):\n    return [x, (1.5, None)]"})
                 .values,
@@ -151,8 +154,9 @@ TEST_F(CodeRule, AllOrNothing) {
   auto made = make_code_reward({.timeout_s = 2, .memory_mb = 256, .all = true});
   ASSERT_TRUE(made) << made.error().message;
   CallsStage all(std::move(*made));
-  EXPECT_EQ(judged(all, kPairs, {"print(sum(map(int, input().split())))", "print(3)"}).values,
-            (Values{1, 0}));
+  EXPECT_EQ(
+      judged(all, kInputsAndOutputs, {"print(sum(map(int, input().split())))", "print(3)"}).values,
+      (Values{1, 0}));
 }
 
 TEST_F(CodeRule, ATestThatEndsTheInterpreterFailsAlone) {
@@ -199,7 +203,7 @@ TEST_F(CodeRule, OneThatEatsMemoryIsContained) {
 }
 
 TEST_F(CodeRule, OneThatPrintsAGigabyteIsStopped) {
-  const Judged got = judged(*stage_, kPairs, {"while True: print('x' * 100000)"});
+  const Judged got = judged(*stage_, kInputsAndOutputs, {"while True: print('x' * 100000)"});
   EXPECT_EQ(got.values, (Values{0}));
   EXPECT_EQ(got.extras[0], R"({"code_stopped":1})");
 }

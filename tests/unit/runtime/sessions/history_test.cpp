@@ -56,7 +56,7 @@ class Histories : public ::testing::Test {
     request.messages_json = messages.dump();
     request.add_special_tokens = false;
     request.tools_json = tools_;
-    auto prompt = prompt_of_call(model_, tree_, request, history, now_);
+    auto prompt = prompt_of_call(model_, TreeCalls(tree_), request, history, now_);
     EXPECT_TRUE(std::holds_alternative<CallPrompt>(prompt))
         << std::get<dialects::ApiError>(prompt).message;
     return std::get<CallPrompt>(prompt);
@@ -250,16 +250,17 @@ TEST_F(Histories, PromptsOfIdsAreMatchedByTheirIds) {
   use(read_template("chatml_default_system.jinja"), "<|im_end|>");
   GenerateRequest request;
   request.prompts = {Ids{1, 2}};
-  auto prompt =
-      std::get<CallPrompt>(prompt_of_call(model_, tree_, request, History::kTemplate, now_));
+  auto prompt = std::get<CallPrompt>(
+      prompt_of_call(model_, TreeCalls(tree_), request, History::kTemplate, now_));
   answer(prompt, {3}, {});
   request.prompts = {Ids{1, 2, 3, 4}};
-  prompt = std::get<CallPrompt>(prompt_of_call(model_, tree_, request, History::kTemplate, now_));
+  prompt = std::get<CallPrompt>(
+      prompt_of_call(model_, TreeCalls(tree_), request, History::kTemplate, now_));
   EXPECT_EQ(prompt.place.parent, 0u);
   EXPECT_EQ(prompt.place.shared, 3u);
   request.prompts = {Ids{1}, Ids{2}};
   EXPECT_TRUE(std::holds_alternative<dialects::ApiError>(
-      prompt_of_call(model_, tree_, request, History::kTemplate, now_)));
+      prompt_of_call(model_, TreeCalls(tree_), request, History::kTemplate, now_)));
 }
 
 }  // namespace

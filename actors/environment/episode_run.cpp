@@ -1,0 +1,226 @@
+#include "actors/environment/episode_run.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/sessions/said.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kController = "controller/0";
+
+std::uint64_t session_of(const EpisodeOrder& order) {
+  const experience::Ticket& ticket = order.task->ticket;
+  return core::derive_seed(ticket.update, ticket.slot, ticket.attempt, order.index);
+}
+
+core::Error error_of(const dialects::ApiError& error) {
+  return {ErrorCode::kData, error.message};
+}
+
+engine::Sample sample_of(const Completed& completed) {
+  engine::Sample out;
+  out.tokens = completed.tokens;
+  out.finish = completed.finish;
+  return out;
+}
+
+CallSampling call_sampling(const SamplingSpec& spec, std::int32_t room) {
+  CallSampling out;
+  out.temperature = spec.temperature;
+  out.top_p = spec.top_p;
+  out.min_p = spec.min_p;
+  out.top_k = spec.top_k;
+  out.stop_strings = spec.stop;
+  out.max_new_tokens = std::min(spec.max_new_tokens, room);
+  return out;
+}
+
+}  // namespace
+
+EpisodeRun::EpisodeRun(const RoleContext& context,
+                       const dialects::ServedModel& model,
+                       const EpisodeSettings& settings,
+                       Environment& environment,
+                       EpisodeOrder order)
+    : context_(context),
+      model_(model),
+      settings_(settings),
+      environment_(environment),
+      order_(std::move(order)),
+      session_(session_of(order_)),
+      messages_(Json::array()) {}
+
+async::Deadline EpisodeRun::turn_deadline() const {
+  return async::Deadline::after(*context_.timers, settings_.turn_limit);
+}
+
+async::task<core::Result<EpisodeEnd>> EpisodeRun::run(EpisodeRun* self) {
+  auto going = self->go_on();
+  TROUPE_CO_TRY(co_await std::move(going));
+  self->episode_.reset();
+  co_return std::move(self->end_);
+}
+
+async::task<core::Result<void>> EpisodeRun::go_on() {
+  const core::TimePoint end = context_.timers->now() + settings_.episode_limit;
+  const EpisodeTask& task = *order_.task;
+  EpisodeStart start{task.text, task.messages, task.label, task.columns, task.seed};
+  auto opening = environment_.open(std::move(start), turn_deadline());
+  TROUPE_CO_TRY_ASSIGN(opened, co_await std::move(opening));
+  episode_ = std::move(opened.episode);
+  take_in(opened.opening, true);
+  while (!over_) {
+    if (context_.timers->now() >= end) {
+      co_return core::fail(ErrorCode::kDeadline, "an episode took longer than its limit");
+    }
+    auto calling = one_turn();
+    TROUPE_CO_TRY_ASSIGN(turn, co_await std::move(calling));
+    if (!turn) break;
+    ++end_.turns;
+    auto stepping = episode_->step(std::move(*turn), turn_deadline());
+    TROUPE_CO_TRY_ASSIGN(said, co_await std::move(stepping));
+    if (said.reward && last_) end_.tree.reward(*last_, *said.reward);
+    take_in(said, false);
+    if (!over_ && end_.turns >= static_cast<std::uint64_t>(settings_.turns_max)) {
+      end_.out_of_room = true;
+      over_ = true;
+    }
+  }
+  if (end_.out_of_room && end_.turns > 0) {
+    auto finishing = episode_->finish(turn_deadline());
+    TROUPE_CO_TRY_ASSIGN(last, co_await std::move(finishing));
+    take_in(last, false);
+  }
+  if (end_.turns == 0) {
+    co_return core::fail(ErrorCode::kData, environment_.name() + " left the policy no turn");
+  }
+  co_return core::Result<void>();
+}
+
+void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
+  if (opening) tools_ = turn.tools;
+  if (turn.score) end_.rewards.score = turn.score;
+  if (!turn.extras.empty()) end_.extras = turn.extras;
+  over_ = turn.done;
+  end_.rewards.by_turn = settings_.reward_by_turn;
+  const std::string& messages =
+      opening && turn.messages.empty() && turn.text.empty() ? order_.task->messages : turn.messages;
+  if (!messages.empty()) {
+    is_dialogue_ = true;
+    const Json list = Json::parse(messages, nullptr, false);
+    if (!list.is_array()) return;
+    for (const Json& message : list)
+      messages_.push_back(message);
+    return;
+  }
+  if (opening && turn.text.empty()) opening_ids_ = order_.task->tokens;
+  text_ = turn.text;
+}
+
+dialects::GenerateRequest EpisodeRun::dialogue_request() const {
+  dialects::GenerateRequest out;
+  out.dialect = dialects::Dialect::kChat;
+  out.messages_json = messages_.dump(-1, ' ', false, Json::error_handler_t::replace);
+  out.add_special_tokens = false;
+  out.tools_json = tools_;
+  out.tools = !tools_.empty();
+  const Json tools = Json::parse(tools_, nullptr, false);
+  if (!tools.is_array()) return out;
+  for (const Json& tool : tools) {
+    const Json function = tool.value("function", Json::object());
+    if (function.is_object()) out.tool_names.insert(function.value("name", ""));
+  }
+  return out;
+}
+
+core::Result<EpisodeRun::Asked> EpisodeRun::prepare() const {
+  Asked out;
+  if (is_dialogue_) {
+    auto prompt =
+        sessions::prompt_of_call(model_, sessions::TreeCalls(end_.tree), dialogue_request(),
+                                 settings_.history, settings_.now_unix_s);
+    if (const auto* error = std::get_if<dialects::ApiError>(&prompt))
+      return core::fail(error_of(*error));
+    out.prompt = std::move(std::get<sessions::CallPrompt>(prompt));
+  } else {
+    out.prompt.tokens = last_ ? end_.tree.sequence(*last_) : opening_ids_;
+    if (last_) out.prompt.place = {*last_, end_.tree.length(*last_)};
+    auto more = dialects::encode_text(model_, text_, false);
+    if (const auto* error = std::get_if<dialects::ApiError>(&more))
+      return core::fail(error_of(*error));
+    const auto& ids = std::get<std::vector<std::int32_t>>(more);
+    out.prompt.tokens.insert(out.prompt.tokens.end(), ids.begin(), ids.end());
+  }
+  if (out.prompt.tokens.empty()) {
+    return core::fail(ErrorCode::kData, environment_.name() + " began an episode without a prompt");
+  }
+  std::int64_t most = model_.context;
+  if (settings_.tokens_max > 0) most = std::min(most, settings_.tokens_max);
+  out.room =
+      static_cast<std::int32_t>(std::max<std::int64_t>(most - std::ssize(out.prompt.tokens), 0));
+  return out;
+}
+
+Complete EpisodeRun::request_of(const Asked& asked) const {
+  Complete out;
+  out.ticket = order_.task->ticket;
+  out.session = session_;
+  out.number = end_.tree.size();
+  out.prompt = asked.prompt.tokens;
+  out.sampling = call_sampling(order_.sampling, asked.room);
+  out.seed = core::derive_seed(order_.task->seed, order_.index, end_.tree.size());
+  out.version_min = order_.version_min;
+  return out;
+}
+
+// Nothing once there is no room for a token.
+async::task<core::Result<std::optional<PolicyTurn>>> EpisodeRun::one_turn() {
+  auto job = [this] { return prepare(); };
+  auto preparing = context_.device->run(std::move(job));
+  TROUPE_CO_TRY_ASSIGN(asked, co_await std::move(preparing));
+  if (asked.room == 0) {
+    end_.out_of_room = true;
+    co_return std::optional<PolicyTurn>();
+  }
+  if (asked.prompt.rewritten) ++end_.forked_by_template;
+  Complete request = request_of(asked);
+  auto calling = ask(context_, kController, std::move(request));
+  TROUPE_CO_TRY_ASSIGN(completed, co_await std::move(calling));
+  auto reading = [this, asked = std::move(asked), completed = std::move(completed)]() mutable {
+    return keep(std::move(asked), std::move(completed));
+  };
+  auto keeping = context_.device->run(std::move(reading));
+  TROUPE_CO_TRY_ASSIGN(turn, co_await std::move(keeping));
+  co_return std::optional<PolicyTurn>(std::move(turn));
+}
+
+core::Result<PolicyTurn> EpisodeRun::keep(Asked asked, Completed completed) {
+  dialects::GenerateRequest request = dialogue_request();
+  request.sampling.stop_strings = order_.sampling.stop;
+  const std::string id =
+      "episode-" + std::to_string(session_) + "-" + std::to_string(end_.tree.size());
+  TROUPE_TRY_ASSIGN(said, sessions::said_of(model_, request, id, 0, sample_of(completed)));
+  sessions::Call call;
+  if (is_dialogue_) {
+    call.after = sessions::digest_with(asked.prompt.dialogue, said.message);
+    call.past = asked.prompt.past;
+    messages_.push_back(said.message);
+  }
+  call.text = said.text;
+  call.drawn = {std::move(completed.tokens), std::move(completed.behaviour),
+                std::move(completed.versions), completed.finish};
+  last_ = end_.tree.add(asked.prompt.tokens, asked.prompt.place, std::move(call));
+  PolicyTurn turn;
+  turn.text = std::move(said.text);
+  turn.message = said.message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  turn.cut = completed.finish == experience::FinishReason::kLength;
+  return turn;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,94 @@
+// Runs one episode: asks the environment for its opening, the controller for the policy's turns,
+// and the environment for its answers, until one of them ends it or a limit does. The calls are
+// kept in a session's tree, whose prompts are the engine's own tokens. Owned by the group of its
+// ticket, on the environment role's strand; rendering and decoding run on the role's device queue.
+// Bounds: EpisodeSettings.
+#pragma once
+
+#include "actors/environment/environment.hpp"
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_calls.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/sessions/episode_rows.hpp"
+#include "runtime/sessions/history.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct EpisodeSettings {
+  std::int32_t turns_max = 16;     // of the policy
+  std::int64_t tokens_max = 0;     // of a row, prompt included; 0: the model's context
+  core::Duration turn_limit{};     // for one answer of the environment
+  core::Duration episode_limit{};  // for all of it
+  sessions::History history = sessions::History::kTemplate;
+  bool reward_by_turn = false;  // rewards of turns are learned from at their turns
+  std::int64_t now_unix_s = 0;  // the date that templates write: one for all of a run
+};
+
+// One episode of a ticket's group.
+struct EpisodeOrder {
+  std::shared_ptr<const EpisodeTask> task;
+  std::uint32_t index = 0;  // in the group
+  SamplingSpec sampling;
+  core::Version version_min = 0;
+};
+
+// What it came to.
+struct EpisodeEnd {
+  sessions::SessionTree tree;
+  sessions::EpisodeRewards rewards;
+  std::uint64_t turns = 0;
+  std::uint64_t forked_by_template = 0;
+  bool out_of_room = false;  // a limit ended it
+  std::string extras;        // the environment's last numbers, JSON
+};
+
+class EpisodeRun {
+ public:
+  // The arguments outlive the run.
+  EpisodeRun(const RoleContext& context,
+             const dialects::ServedModel& model,
+             const EpisodeSettings& settings,
+             Environment& environment,
+             EpisodeOrder order);
+
+  // Errors: those of the environment and of the calls; kDeadline (episode_limit).
+  static async::task<core::Result<EpisodeEnd>> run(EpisodeRun* self);
+
+ private:
+  struct Asked {  // a call that is ready to be made
+    sessions::CallPrompt prompt;
+    std::int32_t room = 0;  // tokens that may be drawn
+  };
+  async::task<core::Result<void>> go_on();
+  async::task<core::Result<std::optional<PolicyTurn>>> one_turn();
+  void take_in(const EnvironmentTurn& turn, bool opening);
+  core::Result<Asked> prepare() const;
+  core::Result<PolicyTurn> keep(Asked asked, Completed completed);
+  Complete request_of(const Asked& asked) const;
+  dialects::GenerateRequest dialogue_request() const;
+  async::Deadline turn_deadline() const;
+
+  const RoleContext& context_;
+  const dialects::ServedModel& model_;
+  const EpisodeSettings& settings_;
+  Environment& environment_;
+  const EpisodeOrder order_;
+  const std::uint64_t session_;
+  std::unique_ptr<Episode> episode_;
+  // The dialogue so far; or, in an episode of plain text, what follows the last call's tokens.
+  nlohmann::ordered_json messages_;
+  std::string tools_;
+  std::vector<std::int32_t> opening_ids_;  // where the row's prompt is the opening
+  std::string text_;
+  bool is_dialogue_ = false;
+  bool over_ = false;
+  std::optional<std::size_t> last_;  // the last call
+  EpisodeEnd end_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,93 @@
+#include "actors/generator/call_book.hpp"
+
+namespace troupe::actors {
+namespace {
+
+engine::GroupRequest engine_request(core::GroupId id, const Complete& call) {
+  const CallSampling& given = call.sampling;
+  engine::GroupRequest out;
+  out.id = id;
+  out.prompt = call.prompt;
+  out.seed = call.seed;
+  out.sampling.temperature = given.temperature;
+  out.sampling.top_p = given.top_p;
+  out.sampling.min_p = given.min_p;
+  out.sampling.top_k = given.top_k;
+  out.sampling.max_new_tokens = given.max_new_tokens;
+  out.sampling.min_new_tokens = given.min_new_tokens;
+  out.sampling.ignore_eos = given.ignore_eos;
+  out.sampling.stop_tokens = given.stop_tokens;
+  out.sampling.stop_strings = given.stop_strings;
+  out.sampling.repetition_penalty = given.repetition_penalty;
+  out.sampling.presence_penalty = given.presence_penalty;
+  out.sampling.frequency_penalty = given.frequency_penalty;
+  out.sampling.logit_bias = given.logit_bias;
+  out.sampling.raw_logprobs = given.raw_logprobs;
+  out.sampling.top_logprobs = given.top_logprobs;
+  return out;
+}
+
+Completed completed_of(engine::Sample sample) {
+  Completed out;
+  out.tokens = std::move(sample.tokens);
+  out.behaviour = std::move(sample.logprobs);
+  out.versions = experience::VersionRuns(sample.versions);
+  out.finish = sample.finish;
+  out.raw_logprobs = std::move(sample.raw_logprobs);
+  for (const engine::TokenLogprob& top : sample.top_logprobs) {
+    out.top_tokens.push_back(top.token);
+    out.top_logprobs.push_back(top.logprob);
+  }
+  return out;
+}
+
+}  // namespace
+
+CallBook::Name CallBook::name_of(const Complete& request) {
+  return {request.ticket, request.session, request.number};
+}
+
+std::shared_ptr<CallBook::Answer> CallBook::ask(Complete request) {
+  const Name name = name_of(request);
+  const auto [place, fresh] = calls_.try_emplace(name);
+  if (fresh) place->second.request = std::move(request);
+  return place->second.answers.emplace_back(std::make_shared<Answer>());
+}
+
+std::vector<engine::GroupRequest> CallBook::submit(core::Version version) {
+  std::vector<engine::GroupRequest> out;
+  for (auto& [name, call] : calls_) {
+    if (call.running || call.request.version_min > version) continue;
+    const core::GroupId id{next_++};
+    call.running = true;
+    running_.emplace(id, name);
+    out.push_back(engine_request(id, call.request));
+  }
+  return out;
+}
+
+void CallBook::put_sample(engine::Sample sample) {
+  const core::GroupId id = sample.group;
+  end(id, completed_of(std::move(sample)));
+}
+
+void CallBook::fail(core::GroupId id, const core::Error& error) {
+  end(id, core::fail(error));
+}
+
+void CallBook::end(core::GroupId id, const core::Result<Completed>& result) {
+  const auto name = running_.extract(id);
+  if (name.empty()) return;
+  const auto call = calls_.extract(name.mapped());
+  for (const auto& answer : call.mapped().answers)
+    answer->set(result);
+}
+
+std::vector<core::GroupId> CallBook::running_groups() const {
+  std::vector<core::GroupId> out;
+  for (const auto& [id, name] : running_)
+    out.push_back(id);
+  return out;
+}
+
+}  // namespace troupe::actors

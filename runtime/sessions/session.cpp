@@ -1,0 +1,108 @@
+#include "runtime/sessions/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::sessions {
+
+using core::ErrorCode;
+
+std::optional<PastCalls::Before> Session::before(std::span<const Digest> digests) const {
+  const std::lock_guard lock(mutex_);
+  return TreeCalls(tree_).before(digests);
+}
+
+SessionTree::Place Session::place(std::span<const std::int32_t> prompt) const {
+  const std::lock_guard lock(mutex_);
+  return tree_.place(prompt);
+}
+
+std::optional<std::string> Session::refusal() const {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return "session " + id_ + " has ended";
+  if (tree_.size() >= bounds_.calls_max) {
+    return "session " + id_ + " has " + std::to_string(bounds_.calls_max) +
+           " calls, which is the most; begin another";
+  }
+  if (tree_.tokens() >= bounds_.tokens_max) {
+    return "session " + id_ + " has " + std::to_string(bounds_.tokens_max) +
+           " tokens, which is the most; begin another";
+  }
+  return std::nullopt;
+}
+
+std::size_t Session::add(const CallPrompt& prompt, Call call) {
+  const std::lock_guard lock(mutex_);
+  return tree_.add(prompt.tokens, prompt.place, std::move(call));
+}
+
+void Session::drop(std::size_t call) {
+  const std::lock_guard lock(mutex_);
+  tree_.drop(call);
+}
+
+void Session::retry(const std::vector<std::int32_t>& prompt) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = tree_.size(); i-- > 0;) {
+    const Call& call = tree_.at(i);
+    if (call.dropped || tree_.length(i) - call.drawn.tokens.size() != prompt.size()) continue;
+    const std::vector<std::int32_t> sequence = tree_.sequence(i);
+    if (!std::equal(prompt.begin(), prompt.end(), sequence.begin())) continue;
+    tree_.drop(i);
+    return;
+  }
+}
+
+core::Result<void> Session::reward(double value, std::optional<std::size_t> call) {
+  const std::lock_guard lock(mutex_);
+  if (!std::isfinite(value))
+    return core::fail(ErrorCode::kData, "a reward must be a finite number");
+  if (ended_) return core::fail(ErrorCode::kInvalidArgument, "session " + id_ + " has ended");
+  if (!call) {
+    score_ = value;
+    return {};
+  }
+  if (*call >= tree_.size() || tree_.at(*call).dropped) {
+    return core::fail(ErrorCode::kInvalidArgument,
+                      "session " + id_ + " has no call " + std::to_string(*call));
+  }
+  tree_.reward(*call, value);
+  return {};
+}
+
+void Session::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+}
+
+std::size_t Session::calls() const {
+  const std::lock_guard lock(mutex_);
+  return tree_.size();
+}
+
+bool Session::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+std::optional<double> Session::score() const {
+  const std::lock_guard lock(mutex_);
+  return score_;
+}
+
+std::uint64_t Session::forked_by_template() const {
+  const std::lock_guard lock(mutex_);
+  return forked_by_template_;
+}
+
+void Session::count_fork() {
+  const std::lock_guard lock(mutex_);
+  ++forked_by_template_;
+}
+
+SessionTree Session::tree() const {
+  const std::lock_guard lock(mutex_);
+  return tree_;
+}
+
+}  // namespace troupe::sessions

@@ -1,0 +1,62 @@
+// One session of a program with the model: its calls, which any thread may read and add to, and the
+// rewards that it was given. Shared by the requests of the session and its owner. Thread-safe.
+// Bounds: SessionBounds, beyond which calls are refused.
+#pragma once
+
+#include "runtime/sessions/history.hpp"
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace troupe::sessions {
+
+struct SessionBounds {
+  std::size_t calls_max = 100'000;
+  std::uint64_t tokens_max = std::uint64_t{1} << 26;  // new in each call, together
+};
+
+class Session final : public PastCalls {
+ public:
+  Session(std::string id, SessionBounds bounds) : id_(std::move(id)), bounds_(bounds) {}
+
+  const std::string& id() const noexcept { return id_; }
+
+  std::optional<Before> before(std::span<const Digest> digests) const override;
+  SessionTree::Place place(std::span<const std::int32_t> prompt) const override;
+
+  // Why it takes no further call, if it does not: it has ended, or is at a bound.
+  std::optional<std::string> refusal() const;
+  // Adds a call; returns its number.
+  std::size_t add(const CallPrompt& prompt, Call call);
+  // The answer did not reach its client.
+  void drop(std::size_t call);
+  // A client asks again for what a call has answered: drops the last call with this prompt that
+  // nothing goes on from.
+  void retry(const std::vector<std::int32_t>& prompt);
+
+  // Gives a reward to the whole, or to one call. Error kInvalidArgument: no such call, or the
+  // session has ended; kData: not a finite number.
+  core::Result<void> reward(double value, std::optional<std::size_t> call);
+  // No calls and rewards follow.
+  void end();
+
+  std::size_t calls() const;
+  bool ended() const;
+  std::optional<double> score() const;
+  std::uint64_t forked_by_template() const;
+  void count_fork();
+  SessionTree tree() const;  // a copy
+
+ private:
+  const std::string id_;
+  const SessionBounds bounds_;
+  mutable std::mutex mutex_;
+  SessionTree tree_;
+  std::optional<double> score_;
+  std::uint64_t forked_by_template_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace troupe::sessions

@@ -1,0 +1,170 @@
+#include "runtime/sessions/session_routes.hpp"
+
+#include "runtime/dialects/json_fields.hpp"
+#include "runtime/dialects/readers.hpp"
+#include "runtime/sessions/episode_rows.hpp"
+#include "runtime/sessions/trace.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace troupe::sessions {
+
+using dialects::api_error_response;
+using dialects::ApiError;
+using Json = nlohmann::ordered_json;
+using net::HttpResponse;
+
+namespace {
+
+constexpr std::string_view kSessions = "/sessions";
+
+HttpResponse json_response(const Json& value) {
+  HttpResponse response;
+  response.body = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return response;
+}
+
+HttpResponse refuse(int status, std::string message, std::string param = "") {
+  return api_error_response(
+      {.status = status, .message = std::move(message), .param = std::move(param)});
+}
+
+Json about(const Session& session) {
+  const auto score = session.score();
+  return {{"id", session.id()},
+          {"calls", session.calls()},
+          {"reward", score ? Json(*score) : Json()},
+          {"forked_by_template", session.forked_by_template()},
+          {"ended", session.ended()}};
+}
+
+HttpResponse trace_response(const Session& session) {
+  auto samples = samples_of(session.tree(), 1, 0, {session.score(), true});
+  if (samples.empty()) return json_response({{"schema_version", 1}, {"turns", Json::array()}});
+  return json_response(training_trace(session.id(), {}, samples));
+}
+
+}  // namespace
+
+std::string_view bearer_key(std::string_view authorization) {
+  constexpr std::string_view kBearer = "Bearer ";
+  if (!authorization.starts_with(kBearer)) return {};
+  return authorization.substr(kBearer.size());
+}
+
+bool SessionRoutes::takes(std::string_view path) {
+  return path.empty() || path == "/traces" || path == "/reward" || path == "/end" ||
+         dialects::reader_of(path) != nullptr;
+}
+
+std::optional<SessionRoutes::Place> SessionRoutes::place_of(std::string_view path,
+                                                            std::string_view key) {
+  Place out;
+  if (path == kSessions) {
+    out.opens = true;
+    return out;
+  }
+  if (path.starts_with("/sessions/")) {
+    const std::string_view rest = path.substr(kSessions.size() + 1);
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    out.id = rest.substr(0, slash);
+    out.path = rest.substr(slash);
+    out.session = host_.find(out.id);
+    return out;
+  }
+  if (key.empty()) return std::nullopt;
+  out.session = host_.find(key);
+  if (!out.session) return std::nullopt;
+  out.path = path;
+  return out;
+}
+
+async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
+                                                 net::HttpRequest request,
+                                                 Place place,
+                                                 std::string base) {
+  if (place.opens) {
+    if (request.method != "POST") co_return refuse(405, "/sessions takes POST");
+    auto opening = open(self, std::move(request), std::move(base));
+    HttpResponse response = co_await std::move(opening);
+    co_return response;
+  }
+  if (!place.session) {
+    co_return api_error_response(
+        {.status = 404,
+         .message = "there is no session '" + place.id + "' here; POST /sessions opens one",
+         .code = "not_found"},
+        dialects::error_form_of(place.path));
+  }
+  const OpenedSession& session = *place.session;
+  if (dialects::reader_of(place.path) != nullptr) {
+    if (request.method != "POST") {
+      co_return api_error_response({.status = 405, .message = place.path + " takes POST"},
+                                   dialects::error_form_of(place.path));
+    }
+    auto answering = answer_session_call(&self->parts_, session.sampler, session.session,
+                                         std::move(request), place.path);
+    HttpResponse response = co_await std::move(answering);
+    co_return response;
+  }
+  if (place.path == "/traces" && request.method == "GET") {
+    co_return trace_response(*session.session);
+  }
+  if (place.path == "/reward" && request.method == "POST") {
+    co_return self->reward(request, session);
+  }
+  if ((place.path == "/end" && request.method == "POST") ||
+      (place.path.empty() && request.method == "DELETE")) {
+    co_return self->end(session);
+  }
+  if (place.path.empty() && request.method == "GET") {
+    co_return json_response(about(*session.session));
+  }
+  co_return refuse(405, "/sessions/ID" + place.path + " does not take " + request.method);
+}
+
+async::task<HttpResponse> SessionRoutes::open(SessionRoutes* self,
+                                              net::HttpRequest request,
+                                              std::string base) {
+  const std::string body = request.body.empty() ? "{}" : request.body;
+  const auto read = dialects::read_object(body, self->parts_.bounds);
+  if (const auto* error = std::get_if<ApiError>(&read)) co_return api_error_response(*error);
+  auto opening = self->host_.open(body);
+  auto opened = co_await std::move(opening);
+  if (!opened) co_return api_error_response(dialects::api_error_of(opened.error()));
+  const std::string& id = opened->session->id();
+  Json answer = {{"id", id}, {"base_url", base + "/sessions/" + id + "/v1"}, {"api_key", id}};
+  if (!opened->about.empty()) answer["task"] = Json::parse(opened->about, nullptr, false);
+  co_return json_response(answer);
+}
+
+HttpResponse SessionRoutes::reward(const net::HttpRequest& request, const OpenedSession& session) {
+  const auto read = dialects::read_object(request.body, parts_.bounds);
+  if (const auto* error = std::get_if<ApiError>(&read)) return api_error_response(*error);
+  const Json& object = std::get<Json>(read);
+  dialects::JsonFields fields(object);
+  const Json* const value = fields.find("reward");
+  if (value == nullptr || !value->is_number()) fields.complain("reward", "must be a number");
+  std::optional<std::size_t> call;
+  if (fields.find("call") != nullptr) {
+    call = static_cast<std::size_t>(fields.integer("call", 0, 0, INT32_MAX));
+  }
+  const bool ends = fields.boolean("end", false);
+  fields.end();
+  if (fields.error()) return api_error_response(*fields.error());
+  const auto given = session.session->reward(value->get<double>(), call);
+  if (!given) return refuse(400, given.error().message, "reward");
+  if (ends) session.session->end();
+  host_.changed(session.session);
+  return json_response(about(*session.session));
+}
+
+HttpResponse SessionRoutes::end(const OpenedSession& session) {
+  session.session->end();
+  host_.changed(session.session);
+  return json_response(about(*session.session));
+}
+
+}  // namespace troupe::sessions

@@ -1,0 +1,75 @@
+// The paths of sessions over HTTP: opening one, its calls in each API, its rewards, its trace and
+// its end. A session is named in the path (/sessions/ID/v1/...) or by its id as the API key, and
+// that key opens no other. On the HTTP server's strand.
+#pragma once
+
+#include "runtime/sessions/session_calls.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace troupe::sessions {
+
+struct OpenedSession {
+  std::shared_ptr<Session> session;
+  dialects::Sampler* sampler = nullptr;  // answers its calls; outlives them
+  std::string about;                     // a JSON object for the client; "": nothing to say
+};
+
+// Who owns the sessions of a server.
+class SessionHost {
+ public:
+  virtual ~SessionHost() = default;
+  // Opens a session. `wishes`: the body of the request, a JSON object. Errors: kOverloaded (there
+  // are as many as there may be), kInvalidArgument, kClosed.
+  virtual async::task<core::Result<OpenedSession>> open(std::string wishes) = 0;
+  virtual std::optional<OpenedSession> find(std::string_view id) = 0;
+  // The session was given a reward, or has ended.
+  virtual void changed(const std::shared_ptr<Session>& session) = 0;
+};
+
+class SessionRoutes {
+ public:
+  // Both outlive the routes.
+  SessionRoutes(const SessionCallParts& parts, SessionHost& host) : parts_(parts), host_(host) {}
+
+  // Where a request goes: to a session, if it names one by path or key, and then to which path of
+  // the API or of the session.
+  struct Place {
+    bool opens = false;                    // POST /sessions
+    std::optional<OpenedSession> session;  // of the others
+    std::string id;                        // as the path named it
+    std::string path;  // "/v1/chat/completions", "/reward"; of the session itself: ""
+  };
+  // Nothing if the request is none of sessions. `key`: of the request's Authorization, or
+  // x-api-key.
+  std::optional<Place> place_of(std::string_view path, std::string_view key);
+
+  // Answers a request of a session. `base`: the server's address, "http://127.0.0.1:8000", for the
+  // answer that opens one. Do not call it with a path that only reads the server ("/v1/models").
+  static async::task<net::HttpResponse> respond(SessionRoutes* self,
+                                                net::HttpRequest request,
+                                                Place place,
+                                                std::string base);
+  // Whether a path within a session is answered here, and not as that of the server.
+  static bool takes(std::string_view path);
+
+ private:
+  static async::task<net::HttpResponse> open(SessionRoutes* self,
+                                             net::HttpRequest request,
+                                             std::string base);
+  net::HttpResponse reward(const net::HttpRequest& request, const OpenedSession& session);
+  net::HttpResponse end(const OpenedSession& session);
+
+  const SessionCallParts& parts_;
+  SessionHost& host_;
+};
+
+// The key in "Bearer KEY"; empty if there is none.
+std::string_view bearer_key(std::string_view authorization);
+
+}  // namespace troupe::sessions
