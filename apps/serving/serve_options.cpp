@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace troupe::app {
 
@@ -23,6 +24,9 @@ std::vector<Flag> ServeOptions::flags() {
       {"--port", &port, "0 takes a free one", false, 0, 65535},
       {"--api-key", &keys, "a key that lets clients in (others on this machine can see it)"},
       {"--api-key-file", &key_file, "file of keys, one a line; or TROUPE_API_KEY"},
+      {"--ssl-certfile", &certificate_file,
+       "certificate in PEM, with those that signed it: the server speaks HTTPS"},
+      {"--ssl-keyfile", &certificate_key_file, "its key in PEM"},
       {"--served-model-name", &names,
        "name in the API (default: the folder's, or org/name); may be repeated"},
       {"--chat-template", &chat_template, "a Jinja file instead of the model's own"},
@@ -63,11 +67,19 @@ bool ServeOptions::loopback() const {
 
 Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
   if (loopback()) return {};
+  if (!certificate_file.empty()) {
+    if (!api_keys.any()) {
+      std::fprintf(stderr, "warning: %s can be reached from other hosts; no API key is required\n",
+                   host.c_str());
+    }
+    return {};
+  }
   if (!insecure) {
     return fail(ErrorCode::kConfig,
                 "--host " + host +
                     " can be reached from other hosts, and what is said there is not encrypted; "
-                    "put a TLS proxy in front of 127.0.0.1, or accept it by --insecure");
+                    "give --ssl-certfile and --ssl-keyfile, put a TLS proxy in front of 127.0.0.1, "
+                    "or accept it by --insecure");
   }
   std::fprintf(stderr, "warning: %s can be reached from other hosts; nothing is encrypted%s\n",
                host.c_str(), api_keys.any() ? "" : " and no API key is required");
@@ -129,8 +141,18 @@ engine::EngineLimits ServeOptions::limits() const {
   return limits;
 }
 
-net::HttpServerOptions ServeOptions::listen() const {
+Result<net::HttpServerOptions> ServeOptions::listen() const {
   net::HttpServerOptions listen;
+  if (certificate_file.empty() != certificate_key_file.empty()) {
+    return fail(ErrorCode::kConfig,
+                std::string(certificate_file.empty() ? "--ssl-keyfile" : "--ssl-certfile") +
+                    " stands alone; HTTPS takes --ssl-certfile and --ssl-keyfile");
+  }
+  if (!certificate_file.empty()) {
+    auto tls = net::HttpsContext::load({certificate_file, certificate_key_file});
+    if (!tls) return fail(tls.error().within("--ssl-certfile, --ssl-keyfile"));
+    listen.tls = std::move(*tls);
+  }
   listen.host = host;
   listen.port = static_cast<std::uint16_t>(port);
   listen.allowed_hosts = hosts;
@@ -142,7 +164,8 @@ net::HttpServerOptions ServeOptions::listen() const {
 
 std::string ServeOptions::address(std::uint16_t bound) const {
   const bool bracket = host.find(':') != std::string::npos;
-  return "http://" + (bracket ? "[" + host + "]" : host) + ":" + std::to_string(bound) + "/v1";
+  const std::string scheme = certificate_file.empty() ? "http://" : "https://";
+  return scheme + (bracket ? "[" + host + "]" : host) + ":" + std::to_string(bound) + "/v1";
 }
 
 namespace {

@@ -22,6 +22,7 @@ namespace troupe::app {
 struct ServeOptions {
   std::string model, host = "127.0.0.1", key_file, chat_template, tool_parser, dtype = "f32";
   std::string history = "template";
+  std::string certificate_file, certificate_key_file;
   std::vector<std::string> names, keys, hosts;
   std::int64_t port = 8000, connections = limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
@@ -35,7 +36,7 @@ struct ServeOptions {
 
   // True if --host is a loopback address.
   bool loopback() const;
-  // If other hosts can reach the port: warns with --insecure, else returns kConfig.
+  // If other hosts can reach the port without TLS: warns with --insecure, else returns kConfig.
   core::Result<void> check_listen(const ApiKeys& keys) const;
   // Checks the flags against the model before its weights are read. Error kConfig, naming the flag.
   core::Result<void> check_model(const model::ModelSpec& spec) const;
@@ -45,7 +46,8 @@ struct ServeOptions {
     return no_tokenizer ? TokenizerUse::kNone : TokenizerUse::kNeeded;
   }
   engine::EngineLimits limits() const;
-  net::HttpServerOptions listen() const;
+  // Reads the files of --ssl-certfile and --ssl-keyfile. Error kConfig, naming the flag.
+  core::Result<net::HttpServerOptions> listen() const;
   // The base URL of the API: "http://127.0.0.1:8000/v1". `bound`: the port in use.
   std::string address(std::uint16_t bound) const;
   // Call it after `check_model`. Error kConfig: the file of --chat-template is bad.

@@ -68,7 +68,7 @@ constexpr const char* kCommandsHelp =
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"
     "  chat --model M                    talk to a chat model\n"
-    "  serve --model M                   OpenAI's API over HTTP\n"
+    "  serve --model M                   OpenAI's and Anthropic's API over HTTP\n"
     "  merge-lora --model M --adapter A  one model of a base and a LoRA adapter\n"
     "\n"
     "work on whole files\n"

@@ -41,7 +41,8 @@ class Serving {
 
   // Takes the port. Errors name the flag.
   Result<void> open() {
-    auto server = net::HttpServer::open(io_, options_.listen(), [this](net::HttpRequest request) {
+    TROUPE_TRY_ASSIGN(listen, options_.listen());
+    auto server = net::HttpServer::open(io_, std::move(listen), [this](net::HttpRequest request) {
       ApiService* const service = ready_.load();
       return service == nullptr ? loading(request.path)
                                 : ApiService::respond(service, std::move(request));
@@ -164,10 +165,11 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
 
 Result<void> run_serve(Words words) {
   ServeOptions options;
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe serve: a model over HTTP, in OpenAI's API; with --join "
-                                "the policy of a run",
-                                options.flags(), words));
+  TROUPE_TRY_ASSIGN(
+      outcome,
+      parse_flags("troupe serve: a model over HTTP, in OpenAI's and Anthropic's APIs; with --join "
+                  "the policy of a run",
+                  options.flags(), words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(keys, ApiKeys::gather(options.keys, options.key_file));
   TROUPE_TRY(options.check_listen(keys));

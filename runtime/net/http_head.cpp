@@ -27,7 +27,7 @@ bool folds(std::string_view bytes, char& last) {
 
 }  // namespace
 
-async::task<HttpHeadRead> read_http_head(beast::tcp_stream* stream,
+async::task<HttpHeadRead> read_http_head(ServerStream* stream,
                                          beast::flat_buffer* buffer,
                                          HttpParser* parser) {
   parser->eager(false);  // stop where the body begins

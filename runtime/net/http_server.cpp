@@ -5,18 +5,17 @@
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/http_head.hpp"
+#include "runtime/net/http_watch.hpp"
 #include "runtime/net/listener.hpp"
+#include "runtime/net/server_stream.hpp"
 #include "runtime/net/strand_scope.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/string.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 
 namespace troupe::net {
@@ -32,7 +31,7 @@ constexpr std::size_t kFirstRead_bytes = 4096;
 constexpr std::size_t kBuffer_bytes_max =
     limits::kHttpHeader_bytes_max + limits::kHttpReadAhead_bytes_max;
 
-using Stream = beast::tcp_stream;
+using Stream = ServerStream;
 using StreamPtr = std::shared_ptr<Stream>;
 using Parser = HttpParser;
 using Complaint = HttpComplaint;
@@ -110,7 +109,7 @@ async::task<void> drain(Stream* stream) {
   std::vector<char> trash(16u << 10);
   for (std::size_t seen = 0; seen < limits::kHttpLinger_bytes_max;) {
     const auto room = asio::buffer(trash);
-    const auto [code, size] = co_await stream->async_read_some(room, kToken);
+    const auto [code, size] = co_await stream->plain().async_read_some(room, kToken);
     if (code) co_return;
     seen += size;
   }
@@ -125,6 +124,7 @@ struct HttpServer::Impl {
   async::task<void> accept_all();
   async::task<void> converse(StreamPtr stream);
   async::task<void> turn_away(StreamPtr stream);
+  async::task<bool> meet(Stream* stream);
   async::task<Then> one_request(StreamPtr stream, beast::flat_buffer* buffer, bool first);
   async::task<Then> answer(StreamPtr stream, Parser* parser);
   async::task<HttpResponse> respond(HttpRequest request);
@@ -158,7 +158,8 @@ async::task<void> HttpServer::Impl::accept_all() {
     }
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    auto stream = std::make_shared<Stream>(std::move(socket));
+    auto stream =
+        std::make_shared<Stream>(std::move(socket), options.tls ? &options.tls->native() : nullptr);
     if (connections < options.connections_max) {
       work.scope().spawn("", converse(std::move(stream)));
       ++connections;
@@ -173,6 +174,9 @@ async::task<void> HttpServer::Impl::accept_all() {
 
 async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
   const Counted counted{connections};
+  stream->expires_after(options.header_limit);
+  const bool greeted = co_await meet(stream.get());
+  if (!greeted) co_return;
   beast::flat_buffer buffer(kBuffer_bytes_max);
   Then then = co_await one_request(stream, &buffer, true);
   while (then == Then::kNext)
@@ -181,8 +185,21 @@ async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
     co_await drain(stream.get());
     co_return;
   }
-  boost::system::error_code ignored;
-  stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream->expires_after(limits::kHttpRefusal);
+  co_await stream->finish();
+}
+
+// Agrees with the client on TLS, if the server speaks it. Tells a client that does not that it
+// must.
+async::task<bool> HttpServer::Impl::meet(Stream* stream) {
+  const ServerStream::Greeting greeting = co_await stream->greet();
+  if (greeting != ServerStream::Greeting::kNoTls)
+    co_return greeting == ServerStream::Greeting::kDone;
+  const Message message = last_word(
+      {http::status::bad_request, "this port speaks TLS; use https:// in the URL"}, Parser());
+  const auto [failed, sent] = co_await http::async_write(stream->plain(), message, kToken);
+  if (!failed) co_await drain(stream);
+  co_return false;
 }
 
 // Refuses a connection beyond the limit. Reads its header first, since a client that is still
@@ -194,6 +211,8 @@ async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
   parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
   parser.body_limit(boost::none);
   stream->expires_after(limits::kHttpRefusal);
+  const bool greeted = co_await meet(stream.get());
+  if (!greeted) co_return;
   const auto [code, size] = co_await http::async_read_header(*stream, buffer, parser, kToken);
   if (code) co_return;
   Message message = last_word(
@@ -281,22 +300,6 @@ async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
   co_return then;
 }
 
-// Watches the client until it closes or breaks the connection, sends its next request (no close can
-// be seen behind unread bytes) or has its answer.
-async::task<void> watch(StreamPtr stream, std::shared_ptr<HttpPresence> client) {
-  for (;;) {
-    const auto [code] = co_await stream->socket().async_wait(tcp::socket::wait_read, kToken);
-    if (code || client->over()) co_return;
-    char byte = 0;
-    const auto peeked = ::recv(stream->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (peeked > 0) co_return;
-    if (peeked == 0 || (errno != EAGAIN && errno != EINTR)) {
-      client->leave();
-      co_return;
-    }
-  }
-}
-
 // Handles a complete request and sends the answer.
 async::task<Then> HttpServer::Impl::answer(StreamPtr stream, Parser* parser) {
   const bool keep_alive = parser->get().keep_alive();
@@ -317,7 +320,7 @@ async::task<Then> HttpServer::Impl::answer(StreamPtr stream, Parser* parser) {
   const Ended ended{*client, *stream};
   if (options.watch_clients) {
     request.client = client;
-    work.scope().spawn("", watch(stream, client));
+    work.scope().spawn("", watch_client(stream, client, &timers));
   }
   HttpResponse response = co_await respond(std::move(request));
   if (client->gone()) co_return Then::kClose;

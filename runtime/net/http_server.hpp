@@ -15,6 +15,7 @@
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/net/http.hpp"
+#include "runtime/net/https_context.hpp"
 #include "runtime/net/limits.hpp"
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct HttpServerOptions {
   // Host names to accept in addition to `localhost` and addresses. If the server is bound to
   // loopback, it accepts loopback addresses only, otherwise any address.
   std::vector<std::string> allowed_hosts;
+  std::shared_ptr<HttpsContext> tls;  // none: plain HTTP; else HTTPS and nothing else
   std::uint64_t body_bytes_max = limits::kHttpBody_bytes_max;
   std::uint64_t connections_max = limits::kHttpConnections_max;
   core::Duration header_limit = limits::kHttpHeader;
