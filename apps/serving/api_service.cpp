@@ -113,9 +113,26 @@ bool is_open(const std::string& path) {
   return path == "/health" || path == "/healthz" || path == "/ping" || path == "/metrics";
 }
 
+// Paths that count or convert tokens, without a sample.
+bool is_text(std::string_view path) {
+  return path == "/tokenize" || path == "/detokenize" || path == "/v1/messages/count_tokens";
+}
+
 bool is_control(const std::string& path) {
   return path == "/sleep" || path == "/wake_up" || path == "/pause" || path == "/resume";
 }
+
+// A stream that holds its key's lease until it ends.
+class LeasedStream final : public net::HttpStream {
+ public:
+  LeasedStream(std::shared_ptr<net::HttpStream> stream, KeyMeter::Lease lease)
+      : lease_(std::move(lease)), stream_(std::move(stream)) {}
+  async::task<std::optional<std::string>> next() override { return stream_->next(); }
+
+ private:
+  const KeyMeter::Lease lease_;
+  const std::shared_ptr<net::HttpStream> stream_;
+};
 
 struct ReadAndEncoded {
   GenerateRequest request;
@@ -127,10 +144,10 @@ using Prepared = std::variant<ReadAndEncoded, ApiError>;
 
 ApiService::ApiService(ApiServiceParts parts)
     : parts_(std::move(parts)),
+      meters_(meters_of(parts_.keys, metrics_, timers_)),
       text_(parts_.requests_max),
       book_(parts_.pump, timers_, {}),
       call_parts_{parts_.model,
-                  metrics_,
                   timers_,
                   text_,
                   parts_.bounds,
@@ -160,10 +177,11 @@ std::optional<ApiError> ApiService::check_wanted(const std::string& name) const 
   return name.empty() ? std::nullopt : check_model(name);
 }
 
-bool ApiService::admits(const HttpRequest& request, ErrorForm form) const {
-  if (parts_.keys.admits(net::find_header(request.headers, "Authorization"))) return true;
-  return form == ErrorForm::kAnthropic &&
-         parts_.keys.has(net::find_header(request.headers, "x-api-key"));
+std::optional<std::size_t> ApiService::key_of(const HttpRequest& request, ErrorForm form) const {
+  const auto found =
+      parts_.keys.find(bearer_key(net::find_header(request.headers, "Authorization")));
+  if (found || form != ErrorForm::kAnthropic) return found;
+  return parts_.keys.find(net::find_header(request.headers, "x-api-key"));
 }
 
 async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest request) {
@@ -173,42 +191,30 @@ async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest requ
   co_return response;
 }
 
-async::task<std::optional<HttpResponse>> ApiService::in_session(ApiService* self,
-                                                                HttpRequest* request,
-                                                                bool* admitted) {
-  std::string_view key = sessions::bearer_key(net::find_header(request->headers, "Authorization"));
-  if (key.empty()) key = net::find_header(request->headers, "x-api-key");
-  auto place = self->routes_.place_of(request->path, key);
-  const bool known = place && place->session;
-  if (!place || (!known && !self->admits(*request, error_form_of(request->path)))) {
-    co_return std::nullopt;
-  }
-  if (known && !sessions::SessionRoutes::takes(place->path)) {
-    request->path = place->path;
-    *admitted = true;
-    co_return std::nullopt;
-  }
-  if (known && !self->parts_.pump.counters().ready) {
-    co_return refuse(503, "there are no weights yet", "unavailable", error_form_of(place->path));
-  }
-  const std::string host(net::find_header(request->headers, "Host"));
-  auto answering = sessions::SessionRoutes::respond(&self->routes_, std::move(*request),
-                                                    std::move(*place), "http://" + host);
-  std::optional<HttpResponse> response = co_await std::move(answering);
-  co_return response;
-}
-
 async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest request) {
-  bool admitted = false;
-  auto within = in_session(self, &request, &admitted);
-  auto answered = co_await std::move(within);
-  if (answered) co_return std::move(*answered);
+  std::string_view given = bearer_key(net::find_header(request.headers, "Authorization"));
+  if (given.empty()) given = net::find_header(request.headers, "x-api-key");
+  auto place = self->routes_.place_of(request.path, given);
+  const bool of_session = place && place->session;  // whose id lets the client in
+  std::optional<std::size_t> key;
+  if (of_session) key = place->session->owner;
+  if (of_session && !sessions::SessionRoutes::takes(place->path)) {
+    request.path = place->path;  // a request to the server
+    place.reset();
+  }
   const std::string path = request.path;
   const std::string_view method = method_of(path);
-  const ErrorForm form = error_form_of(path);
-  if (!is_open(path) && !admitted && !self->admits(request, form)) {
+  const ErrorForm form = error_form_of(place ? place->path : path);
+  if (!of_session) key = self->key_of(request, form);
+  if (!is_open(path) && !of_session && self->parts_.keys.any() && !key) {
     co_return refuse(401, "this server wants an API key, as \"Authorization: Bearer KEY\"",
                      "invalid_api_key", form);
+  }
+  KeyMeter* const meter = key ? self->meters_[*key].get() : nullptr;
+  if (place) {
+    auto answering = in_session(self, std::move(request), std::move(*place), key);
+    HttpResponse response = co_await std::move(answering);
+    co_return response;
   }
   if (method.empty()) co_return refuse(404, "there is no " + path + " here", "not_found", form);
   const bool as_get = request.method == "HEAD" ? method == "GET" : request.method == method;
@@ -218,13 +224,8 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
     co_return wrong;
   }
   if (is_index(path)) co_return index_page();
-  if (reader_of(path) != nullptr) {
-    auto answering = generate(self, std::move(request));
-    HttpResponse response = co_await std::move(answering);
-    co_return response;
-  }
-  if (path == "/tokenize" || path == "/detokenize" || path == "/v1/messages/count_tokens") {
-    auto answering = tokenize(self, std::move(request));
+  if (reader_of(path) != nullptr || is_text(path)) {
+    auto answering = work(self, std::move(request), meter);
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
@@ -236,8 +237,11 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
   if (path == "/metrics") {
     HttpResponse page;
     page.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    std::vector<KeyUse> keys;
+    for (const auto& meter : self->meters_)
+      keys.push_back(meter->use());
     page.body =
-        self->metrics_.render(self->parts_.pump.counters(), self->parts_.model.names.front());
+        self->metrics_.render(self->parts_.pump.counters(), self->parts_.model.names.front(), keys);
     co_return page;
   }
   if (path == "/is_sleeping" || path == "/is_paused") {
@@ -305,7 +309,60 @@ HttpResponse ApiService::server_info() const {
                         {"version", build_version()}});
 }
 
-async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest request) {
+// The end of a request within the limits of its key, whose stream holds the lease.
+HttpResponse leased(HttpResponse response, KeyMeter::Lease lease) {
+  if (lease && response.stream) {
+    response.stream = std::make_shared<LeasedStream>(std::move(response.stream), std::move(lease));
+  }
+  return response;
+}
+
+std::variant<KeyMeter::Lease, ApiError> lease_of(KeyMeter* meter) {
+  return meter != nullptr ? meter->begin() : KeyMeter::Lease();
+}
+
+async::task<HttpResponse> ApiService::work(ApiService* self, HttpRequest request, KeyMeter* meter) {
+  auto lease = lease_of(meter);
+  if (auto* error = std::get_if<ApiError>(&lease)) {
+    co_return api_error_response(*error, error_form_of(request.path));
+  }
+  dialects::GenerationEvents* events = &self->metrics_;
+  if (meter != nullptr) events = meter;
+  HttpResponse response;
+  if (is_text(request.path)) {
+    auto answering = tokenize(self, std::move(request));
+    response = co_await std::move(answering);
+  } else {
+    auto answering = generate(self, std::move(request), events);
+    response = co_await std::move(answering);
+  }
+  co_return leased(std::move(response), std::move(std::get<KeyMeter::Lease>(lease)));
+}
+
+async::task<HttpResponse> ApiService::in_session(ApiService* self,
+                                                 HttpRequest request,
+                                                 sessions::SessionRoutes::Place place,
+                                                 std::optional<std::size_t> key) {
+  KeyMeter* const meter = key ? self->meters_[*key].get() : nullptr;
+  const bool draws = place.session && reader_of(place.path) != nullptr;
+  const ErrorForm form = error_form_of(place.path);
+  if (draws && !self->parts_.pump.counters().ready) {
+    co_return refuse(503, "there are no weights yet", "unavailable", form);
+  }
+  auto lease = lease_of(draws ? meter : nullptr);
+  if (auto* error = std::get_if<ApiError>(&lease)) co_return api_error_response(*error, form);
+  sessions::SessionClient client{key, &self->metrics_};
+  if (meter != nullptr) client.events = meter;
+  client.base = self->parts_.scheme + std::string(net::find_header(request.headers, "Host"));
+  auto answering = sessions::SessionRoutes::respond(&self->routes_, std::move(request),
+                                                    std::move(place), std::move(client));
+  HttpResponse response = co_await std::move(answering);
+  co_return leased(std::move(response), std::move(std::get<KeyMeter::Lease>(lease)));
+}
+
+async::task<HttpResponse> ApiService::generate(ApiService* self,
+                                               HttpRequest request,
+                                               dialects::GenerationEvents* events) {
   const core::TimePoint began = self->timers_.now();
   const ErrorForm form = error_form_of(request.path);
   if (!self->parts_.pump.counters().ready) {
@@ -327,7 +384,7 @@ async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest req
   if (!prepared) co_return api_error_response(api_error_of(prepared.error()), form);
   if (auto* error = std::get_if<ApiError>(&*prepared)) co_return api_error_response(*error, form);
   auto& ready = std::get<ReadAndEncoded>(*prepared);
-  const GenerationParts parts{self->parts_.model, self->parts_.pump, self->metrics_, self->timers_};
+  const GenerationParts parts{self->parts_.model, self->parts_.pump, *events, self->timers_};
   auto generation = std::make_shared<Generation>(parts, std::move(ready.request),
                                                  std::move(ready.encoded), began);
   auto answering = Generation::respond(std::move(generation), std::move(client));

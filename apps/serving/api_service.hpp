@@ -6,6 +6,7 @@
 
 #include "apps/serving/api_key.hpp"
 #include "apps/serving/engine_pump.hpp"
+#include "apps/serving/key_meter.hpp"
 #include "apps/serving/limits.hpp"
 #include "apps/serving/serve_metrics.hpp"
 #include "runtime/dialects/generate_request.hpp"
@@ -17,8 +18,11 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace troupe::app {
 
@@ -28,6 +32,7 @@ struct ApiServiceParts {
   ApiKeys keys;
   dialects::ServeBounds bounds = {};
   sessions::History history = sessions::History::kTemplate;
+  std::string scheme = "http://";                        // of the server's address
   bool loopback = true;                                  // only this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
   // Loads the weights again after a sleep that freed them (level 2); called on the engine's thread.
@@ -50,16 +55,21 @@ class ApiService {
  private:
   using Response = net::HttpResponse;
   static async::task<Response> route(ApiService* self, net::HttpRequest request);
-  static async::task<Response> generate(ApiService* self, net::HttpRequest request);
+  // Answers a request that costs something, within the limits of its key (null: none).
+  static async::task<Response> work(ApiService* self, net::HttpRequest request, KeyMeter* meter);
+  static async::task<Response> generate(ApiService* self,
+                                        net::HttpRequest request,
+                                        dialects::GenerationEvents* events);
   static async::task<Response> tokenize(ApiService* self, net::HttpRequest request);
-  // Answers a request that names a session. Nothing if it names none; or if it is one to the
-  // server, whose path it then has, and which the session's key has `admitted`.
-  static async::task<std::optional<Response>> in_session(ApiService* self,
-                                                         net::HttpRequest* request,
-                                                         bool* admitted);
+  // Answers a request of a session, or one that opens one. `key`: whose limits hold for it.
+  static async::task<Response> in_session(ApiService* self,
+                                          net::HttpRequest request,
+                                          sessions::SessionRoutes::Place place,
+                                          std::optional<std::size_t> key);
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
-  // True if the request has an API key, in Authorization or, for Anthropic's paths, in x-api-key.
-  bool admits(const net::HttpRequest& request, dialects::ErrorForm form) const;
+  // The place of the key of a request, in Authorization or, for Anthropic's paths, in x-api-key.
+  std::optional<std::size_t> key_of(const net::HttpRequest& request,
+                                    dialects::ErrorForm form) const;
   std::variant<nlohmann::ordered_json, dialects::ApiError> convert(const std::string& path,
                                                                    const std::string& body) const;
   Response models(const std::string& path) const;
@@ -72,6 +82,7 @@ class ApiService {
   const ApiServiceParts parts_;
   ServeMetrics metrics_;
   async::SteadyTimers timers_;
+  const std::vector<std::unique_ptr<KeyMeter>> meters_;  // by key
   dialects::TextThreads text_;
   sessions::SessionBook book_;
   const sessions::SessionCallParts call_parts_;

@@ -126,7 +126,9 @@ void ServeMetrics::forked() {
   ++forked_;
 }
 
-std::string ServeMetrics::render(const PumpCounters& pump, const std::string& model) const {
+std::string ServeMetrics::render(const PumpCounters& pump,
+                                 const std::string& model,
+                                 const std::vector<KeyUse>& keys) const {
   const std::lock_guard lock(mutex_);
   const engine::EngineCounters& engine = pump.engine;
   Page page(model);
@@ -173,6 +175,28 @@ std::string ServeMetrics::render(const PumpCounters& pump, const std::string& mo
              count(forked_));
   page.value("troupe_weight_version", "gauge", "Version of the weights that the engine holds.",
              count(pump.version));
+  struct Row {
+    const char *name, *type, *help;
+    double (*value)(const KeyUse&);
+  };
+  constexpr std::array<Row, 5> kRows = {{
+      {"troupe_key_requests_total", "counter", "Requests of an API key, by its name.",
+       [](const KeyUse& key) { return static_cast<double>(key.requests); }},
+      {"troupe_key_refused_total", "counter", "Requests that the limits of the key refused.",
+       [](const KeyUse& key) { return static_cast<double>(key.refused); }},
+      {"troupe_key_prompt_tokens_total", "counter", "Tokens of the key's prompts.",
+       [](const KeyUse& key) { return static_cast<double>(key.prompt_tokens); }},
+      {"troupe_key_generation_tokens_total", "counter", "Tokens sampled for the key.",
+       [](const KeyUse& key) { return static_cast<double>(key.generation_tokens); }},
+      {"troupe_key_requests_running", "gauge", "Requests of the key that are being answered.",
+       [](const KeyUse& key) { return static_cast<double>(key.running); }},
+  }};
+  for (const Row& row : kRows) {
+    if (keys.empty()) break;
+    page.head(row.name, row.type, row.help);
+    for (const KeyUse& key : keys)
+      page.line(row.name, ",key=\"" + key.name + "\"", row.value(key));
+  }
   return page.text;
 }
 

@@ -1,8 +1,10 @@
 // Collects the server's metrics and renders them for /metrics in Prometheus's format, mostly under
-// vLLM's names so that dashboards made for vLLM work. Thread-safe. Bound: a fixed set of series.
+// vLLM's names so that dashboards made for vLLM work. Thread-safe. Bound: a fixed set of series,
+// and five for each API key.
 #pragma once
 
 #include "apps/serving/engine_pump.hpp"
+#include "apps/serving/key_meter.hpp"
 
 #include <array>
 #include <cstdint>
@@ -40,7 +42,9 @@ class ServeMetrics final : public dialects::GenerationEvents {
   void forked();   // a chat template changed the past of a session
 
   // The page of /metrics, in Prometheus's text format 0.0.4.
-  std::string render(const PumpCounters& pump, const std::string& model) const;
+  std::string render(const PumpCounters& pump,
+                     const std::string& model,
+                     const std::vector<KeyUse>& keys = {}) const;
 
  private:
   mutable std::mutex mutex_;

@@ -32,7 +32,8 @@ bool SessionBook::make_room() {
   return true;
 }
 
-async::task<core::Result<OpenedSession>> SessionBook::open(std::string) {
+async::task<core::Result<OpenedSession>> SessionBook::open(std::string,
+                                                           std::optional<std::size_t> owner) {
   if (!make_room()) {
     co_return core::fail(core::ErrorCode::kOverloaded,
                          "there are " + std::to_string(sessions_.size()) +
@@ -41,7 +42,8 @@ async::task<core::Result<OpenedSession>> SessionBook::open(std::string) {
   OpenedSession opened;
   opened.session = std::make_shared<Session>(new_session_id(), options_.bounds);
   opened.sampler = &sampler_;
-  sessions_[opened.session->id()] = {opened.session, timers_.now()};
+  opened.owner = owner;
+  sessions_[opened.session->id()] = {opened.session, timers_.now(), owner};
   co_return opened;
 }
 
@@ -49,7 +51,7 @@ std::optional<OpenedSession> SessionBook::find(std::string_view id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
   found->second.used = timers_.now();
-  return OpenedSession{found->second.session, &sampler_, ""};
+  return OpenedSession{found->second.session, &sampler_, found->second.owner};
 }
 
 }  // namespace troupe::sessions

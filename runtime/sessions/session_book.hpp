@@ -21,7 +21,8 @@ class SessionBook final : public SessionHost {
   SessionBook(dialects::Sampler& sampler, async::Timers& timers, SessionBookOptions options)
       : sampler_(sampler), timers_(timers), options_(options) {}
 
-  async::task<core::Result<OpenedSession>> open(std::string wishes) override;
+  async::task<core::Result<OpenedSession>> open(std::string wishes,
+                                                std::optional<std::size_t> owner) override;
   std::optional<OpenedSession> find(std::string_view id) override;
   void changed(const std::shared_ptr<Session>&) override {}
 
@@ -31,6 +32,7 @@ class SessionBook final : public SessionHost {
   struct Line {
     std::shared_ptr<Session> session;
     core::TimePoint used;
+    std::optional<std::size_t> owner{};
   };
   bool make_room();
 

@@ -113,6 +113,7 @@ Prepared prepare(const SessionCallParts& parts,
 
 async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts,
                                                    dialects::Sampler* sampler,
+                                                   dialects::GenerationEvents* events,
                                                    std::shared_ptr<Session> session,
                                                    net::HttpRequest request,
                                                    std::string path) {
@@ -144,7 +145,7 @@ async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts
   }
   auto record =
       std::make_unique<CallRecord>(parts->model, session, ready.request, std::move(ready.prompt));
-  const dialects::GenerationParts shared{parts->model, *sampler, parts->events, parts->timers};
+  const dialects::GenerationParts shared{parts->model, *sampler, *events, parts->timers};
   auto generation = std::make_shared<dialects::Generation>(
       shared, std::move(ready.request), std::move(ready.encoded), began, std::move(record));
   auto answering = dialects::Generation::respond(std::move(generation), std::move(client));

@@ -20,7 +20,6 @@ namespace troupe::sessions {
 // These objects outlive every call.
 struct SessionCallParts {
   const dialects::ServedModel& model;
-  dialects::GenerationEvents& events;
   async::Timers& timers;
   dialects::TextThreads& text;
   const dialects::ServeBounds& bounds;
@@ -30,9 +29,10 @@ struct SessionCallParts {
   std::function<void()> forked;
 };
 
-// `path`: of the API ("/v1/chat/completions"). Errors are in the form of that API.
+// `path`: of the API ("/v1/chat/completions"); `events` outlives the answer. Errors are in the form of that API.
 async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts,
                                                    dialects::Sampler* sampler,
+                                                   dialects::GenerationEvents* events,
                                                    std::shared_ptr<Session> session,
                                                    net::HttpRequest request,
                                                    std::string path);

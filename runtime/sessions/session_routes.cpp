@@ -48,12 +48,6 @@ HttpResponse trace_response(const Session& session) {
 
 }  // namespace
 
-std::string_view bearer_key(std::string_view authorization) {
-  constexpr std::string_view kBearer = "Bearer ";
-  if (!authorization.starts_with(kBearer)) return {};
-  return authorization.substr(kBearer.size());
-}
-
 bool SessionRoutes::takes(std::string_view path) {
   return path.empty() || path == "/traces" || path == "/reward" || path == "/end" ||
          dialects::reader_of(path) != nullptr;
@@ -84,10 +78,10 @@ std::optional<SessionRoutes::Place> SessionRoutes::place_of(std::string_view pat
 async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
                                                  net::HttpRequest request,
                                                  Place place,
-                                                 std::string base) {
+                                                 SessionClient client) {
   if (place.opens) {
     if (request.method != "POST") co_return refuse(405, "/sessions takes POST");
-    auto opening = open(self, std::move(request), std::move(base));
+    auto opening = open(self, std::move(request), std::move(client));
     HttpResponse response = co_await std::move(opening);
     co_return response;
   }
@@ -104,8 +98,8 @@ async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
       co_return api_error_response({.status = 405, .message = place.path + " takes POST"},
                                    dialects::error_form_of(place.path));
     }
-    auto answering = answer_session_call(&self->parts_, session.sampler, session.session,
-                                         std::move(request), place.path);
+    auto answering = answer_session_call(&self->parts_, session.sampler, client.events,
+                                         session.session, std::move(request), place.path);
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
@@ -131,11 +125,11 @@ async::task<HttpResponse> SessionRoutes::open(SessionRoutes* self,
   const std::string body = request.body.empty() ? "{}" : request.body;
   const auto read = dialects::read_object(body, self->parts_.bounds);
   if (const auto* error = std::get_if<ApiError>(&read)) co_return api_error_response(*error);
-  auto opening = self->host_.open(body);
+  auto opening = self->host_.open(body, client.key);
   auto opened = co_await std::move(opening);
   if (!opened) co_return api_error_response(dialects::api_error_of(opened.error()));
   const std::string& id = opened->session->id();
-  Json answer = {{"id", id}, {"base_url", base + "/sessions/" + id + "/v1"}, {"api_key", id}};
+  Json answer = {{"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}};
   if (!opened->about.empty()) answer["task"] = Json::parse(opened->about, nullptr, false);
   co_return json_response(answer);
 }

@@ -17,16 +17,25 @@ namespace troupe::sessions {
 struct OpenedSession {
   std::shared_ptr<Session> session;
   dialects::Sampler* sampler = nullptr;  // answers its calls; outlives them
-  std::string about;                     // a JSON object for the client; "": nothing to say
+  std::optional<std::size_t> owner{};    // the key of the server that opened it
+  std::string about{};                   // a JSON object for the client; "": nothing to say
+};
+
+// Who asks.
+struct SessionClient {
+  std::optional<std::size_t> key;                // of the server
+  dialects::GenerationEvents* events = nullptr;  // told of the calls; outlives them
+  std::string base{};                            // the server's address: "http://127.0.0.1:8000"
 };
 
 // Who owns the sessions of a server.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
-  // Opens a session. `wishes`: the body of the request, a JSON object. Errors: kOverloaded (there
-  // are as many as there may be), kInvalidArgument, kClosed.
-  virtual async::task<core::Result<OpenedSession>> open(std::string wishes) = 0;
+  // Opens a session. `wishes`: the body of the request, a JSON object; `owner`: the key of who asks.
+  // Errors: kOverloaded (there are as many as there may be), kInvalidArgument, kClosed.
+  virtual async::task<core::Result<OpenedSession>> open(std::string wishes,
+                                                        std::optional<std::size_t> owner) = 0;
   virtual std::optional<OpenedSession> find(std::string_view id) = 0;
   // The session was given a reward, or has ended.
   virtual void changed(const std::shared_ptr<Session>& session) = 0;
@@ -49,27 +58,23 @@ class SessionRoutes {
   // x-api-key.
   std::optional<Place> place_of(std::string_view path, std::string_view key);
 
-  // Answers a request of a session. `base`: the server's address, "http://127.0.0.1:8000", for the
-  // answer that opens one. Do not call it with a path that only reads the server ("/v1/models").
+  // Answers a request of a session. Do not call it with a path that only reads the server ("/v1/models").
   static async::task<net::HttpResponse> respond(SessionRoutes* self,
                                                 net::HttpRequest request,
                                                 Place place,
-                                                std::string base);
+                                                SessionClient client);
   // Whether a path within a session is answered here, and not as that of the server.
   static bool takes(std::string_view path);
 
  private:
   static async::task<net::HttpResponse> open(SessionRoutes* self,
                                              net::HttpRequest request,
-                                             std::string base);
+                                             SessionClient client);
   net::HttpResponse reward(const net::HttpRequest& request, const OpenedSession& session);
   net::HttpResponse end(const OpenedSession& session);
 
   const SessionCallParts& parts_;
   SessionHost& host_;
 };
-
-// The key in "Bearer KEY"; empty if there is none.
-std::string_view bearer_key(std::string_view authorization);
 
 }  // namespace troupe::sessions
