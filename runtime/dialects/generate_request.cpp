@@ -212,6 +212,7 @@ Read read_token_generate(const std::string& body, const ServeBounds& bounds) {
     out.return_token_ids = fields.boolean("return_token_ids", false);
     out.tokens_as_ids = true;
     out.request_id = fields.text("request_id");
+    out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);
     out.max_tokens = 16;
     const json* tokens = fields.find("token_ids");
     if (tokens == nullptr || !tokens->is_array()) {

@@ -51,8 +51,9 @@ class BodyWatch final : public parse::JsonWatch {
                     list.what + " that are taken");
     }
     if (++values_ <= bounds_.values_max) return true;
-    return refuse("the JSON has more than " + std::to_string(bounds_.values_max) +
-                  " values, token ids of prompts not counted");
+    return refuse("the JSON has more than " + std::to_string(bounds_.values_max) + " values" +
+                  (field_.empty() ? "" : " up to '" + field_ + "'") +
+                  ", token ids of prompts not counted");
   }
 
   const std::optional<ApiError>& error() const { return error_; }

@@ -1,13 +1,16 @@
 """`troupe serve` for agents, with stock clients of the `agents` environment: Anthropic's Messages give the ids
 that the same dialogue gives as an OpenAI chat, whole and streamed, with tools over two turns; so does the
-package renderers by POST /inference/v1/generate.
+package renderers by POST /inference/v1/generate. Over TLS, and within the limits of a key.
 """
 
 import asyncio
+import concurrent.futures
 import json
 import os
 import pathlib
+import ssl
 import subprocess
+import time
 
 import anthropic
 import httpx
@@ -18,7 +21,7 @@ from renderers.client import OverlongPromptError, generate
 from transformers import AutoTokenizer
 
 from byte_model import END
-from served import PATIENCE_S, serve
+from served import BUILD, PATIENCE_S, serve
 from taught_model import QUESTION, SAID, TOOLS
 
 HERE = pathlib.Path(__file__).parent
@@ -49,6 +52,12 @@ def chats(address):
 @pytest.fixture(scope="module")
 def client(address):
     return anthropic.Anthropic(base_url=address, api_key=KEY, max_retries=0, timeout=PATIENCE_S)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
 
 
 def ask(client, messages, **more):
@@ -84,6 +93,9 @@ def test_two_turns_with_a_tool_are_those_of_a_chat(client, chats):
     assert second.token_ids == again.choices[0].token_ids
     assert client.messages.count_tokens(model="tiny", messages=more, tools=[ADD]).input_tokens == len(
         second.prompt_token_ids)
+    root = str(chats.base_url).removesuffix("v1/")
+    asked = {"messages": QUESTION, "tools": TOOLS}
+    assert chats.post(root + "tokenize", cast_to=dict, body=asked)["tokens"] == first.prompt_token_ids
 
 
 def test_a_stream_adds_up_to_the_whole(client):
@@ -194,3 +206,116 @@ def test_the_package_renderers_generates(folder, address, chats):
     assert len(second["completion_ids"]) == 5 == len(second["completion_logprobs"])
     assert second["finish_reason"] == "length"
     assert (long.prompt_len, long.max_prompt_len) == (1025, 1024), "it knows the context from /v1/models"
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ca") / "ca"
+    subprocess.run([BUILD / "troupe", "ca", "init", "--out", path, "--hosts", "127.0.0.1"], check=True)
+    return path
+
+
+def test_https_with_stock_clients(folder, certificates):
+    """Whole and streamed, with the server's certificate checked; who speaks no TLS is told so."""
+    files = ["--ssl-certfile", certificates / "node.crt", "--ssl-keyfile", certificates / "node.key"]
+    trust = ssl.create_default_context(cafile=certificates / "ca.crt")
+    with serve(folder, *files) as url, httpx.Client(verify=trust) as web:
+        assert url.startswith("https://")
+        asked = dict(api_key="none", max_retries=0, timeout=PATIENCE_S)
+        messages = anthropic.Anthropic(base_url=url, http_client=anthropic.DefaultHttpxClient(verify=trust), **asked)
+        chats = openai.OpenAI(base_url=url + "/v1", http_client=openai.DefaultHttpxClient(verify=trust), **asked)
+        for _ in range(3):
+            assert ask(messages, QUESTION).token_ids == ask_chat(chats, QUESTION).choices[0].token_ids
+            assert "".join(chunk.choices[0].delta.content or "" for chunk in ask_chat(
+                chats, QUESTION, stream=True)) == "Adding."
+        with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
+            httpx.get(url + "/health")
+        plain = httpx.get(url.replace("https", "http") + "/health")
+        assert plain.status_code == 400 and "https://" in plain.json()["error"]["message"]
+        # A client that goes away: its samples end.
+        with messages.messages.stream(model="tiny", max_tokens=1000, messages=[{"role": "user", "content": "x"}],
+                                      extra_body={"ignore_eos": True}) as stream:
+            next(iter(stream))
+        idle = 'vllm:num_requests_running{model_name="tiny",engine="0"} 0\n'
+        wait_for(lambda: idle in web.get(url + "/metrics").text)
+
+
+def test_bad_files_of_https_are_refused_before_the_model_is_loaded(folder, certificates):
+    def said(*flags):
+        words = [BUILD / "troupe", "serve", "--model", folder, "--port", "0", *flags]
+        ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+        assert ended.returncode == 2
+        return ended.stderr
+
+    certificate, key = certificates / "node.crt", certificates / "node.key"
+    assert "--ssl-certfile stands alone" in said("--ssl-certfile", certificate)
+    assert "--ssl-keyfile stands alone" in said("--ssl-keyfile", key)
+    assert "cannot read the certificate" in said("--ssl-certfile", "none.crt", "--ssl-keyfile", key)
+    assert "is not that of the certificate" in said("--ssl-certfile", certificate, "--ssl-keyfile",
+                                                    certificates / "ca.key")
+    assert "--ssl-certfile and --ssl-keyfile" in said("--host", "0.0.0.0")
+
+
+def test_a_key_is_held_to_its_limits(folder, tmp_path):
+    """Counts that come back after minutes, so that the time a test takes does not matter."""
+    keys = tmp_path / "keys"
+    keys.write_text("# of the test\nfew name=few requests_per_minute=3\nfree\nlong name=long tokens_per_minute=20\n"
+                    "one name=one requests=1\n")
+    with serve(folder, "--api-key-file", keys) as url:
+        def asking(key):
+            return anthropic.Anthropic(base_url=url, api_key=key, max_retries=0, timeout=PATIENCE_S)
+
+        def refused(client, says):
+            with pytest.raises(anthropic.RateLimitError) as raised:
+                ask(client, QUESTION)
+            error = raised.value
+            assert error.body["error"]["type"] == "rate_limit_error" and says in error.body["error"]["message"]
+            assert int(error.response.headers["retry-after"]) >= 1
+
+        few = asking("few")
+        answered = 0
+        with pytest.raises(anthropic.RateLimitError):
+            while answered < 60:  # a machine may be slow enough that one comes back
+                ask(few, QUESTION, max_tokens=1)
+                answered += 1
+        assert 3 <= answered < 60
+        chats = openai.OpenAI(base_url=url + "/v1", api_key="few", max_retries=0)
+        with pytest.raises(openai.RateLimitError) as raised:
+            for _ in range(60):
+                ask_chat(chats, QUESTION)
+        assert raised.value.code == "rate_limit_exceeded"
+        for _ in range(5):
+            ask(asking("free"), QUESTION, max_tokens=1)
+        ask(asking("long"), QUESTION)
+        refused(asking("long"), "'long' has used its 20 tokens a minute")
+        one = asking("one")
+        control = httpx.Client(base_url=url, headers={"Authorization": "Bearer free"})
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            control.post("/pause?mode=keep").raise_for_status()  # the first stays under way
+            first = pool.submit(ask, one, QUESTION, max_tokens=1)
+            wait_for(lambda: 'requests_running{model_name="tiny",engine="0",key="one"} 1\n' in control.get(
+                "/metrics").text)
+            refused(asking("one"), "'one' has 1 requests under way")
+            control.post("/resume").raise_for_status()
+            assert first.result().usage.output_tokens == 1
+        ask(one, QUESTION, max_tokens=1)
+        page = httpx.get(url + "/metrics").text
+        assert 'troupe_key_requests_total{model_name="tiny",engine="0",key="key-2"} 5\n' in page
+        assert 'troupe_key_refused_total{model_name="tiny",engine="0",key="one"} 1\n' in page
+        assert 'troupe_key_generation_tokens_total{model_name="tiny",engine="0",key="key-2"} 5\n' in page
+
+
+def test_what_no_reader_takes_is_an_error_of_the_dialect(address):
+    """Over the wire: bytes that are no UTF-8, deep values, 10,000 messages."""
+    with httpx.Client(base_url=address, headers={"x-api-key": KEY, "Authorization": f"Bearer {KEY}"},
+                      timeout=PATIENCE_S) as web:
+        many = [{"role": "user", "content": "a"}] * 10_000
+        for path, more in (("/v1/chat/completions", {}), ("/v1/messages", {"max_tokens": 5})):
+            for body in (b'{"messages":"\xff"}', b'{"messages":' + b"[" * 1_000_000, b"\x00", b"",
+                         json.dumps({"messages": many, **more}).encode(),
+                         json.dumps({"messages": many[:1], "temperature": 1e300, **more}).encode()):
+                answer = web.post(path, content=body)
+                error = answer.json()["error"]
+                assert answer.status_code == 400 and error["type"] == "invalid_request_error", error
+                assert ("type" in answer.json()) == (path == "/v1/messages")
+                assert len(error["message"]) < 400

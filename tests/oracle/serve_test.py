@@ -268,6 +268,10 @@ def test_routed_experts_are_those_of_transformers(tmp_path):
         asked = dict(model="tiny", prompt=[ids], max_tokens=30, temperature=0, logit_bias={str(END): -100},
                      extra_body={"return_routed_experts": True})
         text = client.completions.create(**asked).choices[0].model_extra["routed_experts"]
+        by_ids = client.post(url + "/inference/v1/generate", cast_to=dict, body={
+            "token_ids": ids, "return_routed_experts": True,
+            "sampling_params": {"max_tokens": 30, "temperature": 0, "logit_bias": {str(END): -100}}})
+        assert by_ids["choices"][0]["routed_experts"] == text
     routed = numpy.load(io.BytesIO(base64.b64decode(text)))
     assert routed.dtype == numpy.int32 and routed.shape == (30, 3, 2)
     tokens = ids + greedy(model, ids, 30)

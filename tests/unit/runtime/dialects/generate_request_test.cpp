@@ -133,12 +133,24 @@ TEST(GenerateRequest, ReadsToolsAndTheirCalls) {
   EXPECT_FALSE(chat(R"({"messages":[{"role":"user","content":"a"}],"tools":[]})").tools);
 }
 
+TEST(GenerateRequest, ReadsADialogueToTokenize) {
+  const std::string dialogue =
+      R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"f"}}],
+          "chat_template_kwargs":{"x":1},"add_generation_prompt":false})";
+  const auto read = read_tokenize(dialogue, {});
+  ASSERT_TRUE(std::holds_alternative<TokenizeRequest>(read)) << std::get<ApiError>(read).message;
+  const auto& asked = std::get<TokenizeRequest>(read);
+  EXPECT_EQ(asked.tools_json, chat(dialogue).tools_json);
+  EXPECT_EQ(asked.template_variables_json, R"({"x":1})");
+  EXPECT_FALSE(asked.add_generation_prompt || asked.add_special_tokens);
+}
+
 // What the package renderers sends.
 TEST(GenerateRequest, ReadsTokensWithTheirSamplingParams) {
   const Read read = read_token_generate(
       R"({"model":"m","token_ids":[1,2],"sampling_params":{"stop_token_ids":[9],"logprobs":1,
           "skip_special_tokens":false,"temperature":0.5,"max_tokens":7,"n":2,"seed":4},
-          "cache_salt":"x","priority":1})",
+          "cache_salt":"x","priority":1,"return_routed_experts":true})",
       {});
   ASSERT_TRUE(std::holds_alternative<GenerateRequest>(read)) << std::get<ApiError>(read).message;
   const auto& request = std::get<GenerateRequest>(read);
@@ -152,6 +164,7 @@ TEST(GenerateRequest, ReadsTokensWithTheirSamplingParams) {
   EXPECT_EQ(request.n, 2);
   EXPECT_EQ(request.seed, 4u);
   EXPECT_EQ(request.priority, 1);
+  EXPECT_TRUE(request.sampling.routed_experts);
 }
 
 struct Bad {
