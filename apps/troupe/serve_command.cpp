@@ -64,6 +64,7 @@ class Serving {
     model_.emplace(std::move(model));
     pump_.emplace(io_, std::move(driver));
     ApiServiceParts parts{.model = *model_, .pump = *pump_, .keys = std::move(keys)};
+    if (!options_.certificate_file.empty()) parts.scheme = "https://";
     if (options_.history == "keep") parts.history = sessions::History::kKeep;
     parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
     parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
