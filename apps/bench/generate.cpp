@@ -9,7 +9,9 @@
 #include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/engine/driver.hpp"
+#include "runtime/guide/guide_maker.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +36,8 @@ struct GenerateJob {
   std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, group = 0;
   std::int64_t batched_tokens = 0;  // most rows of a step; 0: the engine's, more on a GPU
   Placement placement;
-  bool json = false, no_limits = false;
+  bool json = false, no_limits = false, guided = false;
+  std::shared_ptr<const engine::TokenGuide> guide;         // of all samples, with `guided`
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
 };
 
@@ -210,6 +213,7 @@ class GenerateRun {
     request.prompt = random_tokens(rng, job_.prompt_tokens, engine_.weights().spec().vocab);
     request.sampling.max_new_tokens = static_cast<std::int32_t>(new_tokens);
     request.sampling.ignore_eos = true;
+    request.guide = job_.guide;
     return request;
   }
 
@@ -318,6 +322,24 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
   return engine::Engine::create(std::move(packed), limits, {}, nullptr, team);
 }
 
+// A list of records that no response comes to the end of.
+constexpr const char* kGuidedSchema =
+    R"({"type":"array","minItems":1000000,"items":{"type":"object","properties":{
+        "name":{"type":"string"},"value":{"type":"number"},"kind":{"enum":["red","green"]},
+        "tags":{"type":"array","items":{"type":"string"}}},
+        "required":["name","value","kind","tags"],"additionalProperties":false}})";
+
+Result<std::shared_ptr<const engine::TokenGuide>> make_guide(const GenerateJob& job) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  guide::GuideMaker maker(
+      [file = folder / "tokenizer.json"] {
+        return text::read_file(file, text::kTokenizerJson_bytes_max);
+      },
+      spec.vocab);
+  return maker.make({guide::GrammarKind::kJsonSchema, kGuidedSchema});
+}
+
 }  // namespace
 
 Result<void> bench_generate(Words words) {
@@ -339,11 +361,13 @@ Result<void> bench_generate(Words words) {
            {"--dtype", &job.dtype, kDtypeHelp},
            {"--device", &job.placement.device, kDeviceHelp},
            {"--threads", &job.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024},
+           {"--guided", &job.guided, "responses are a list of records, by a JSON schema"},
            {"--no-limits", &job.no_limits, "do not measure what the machine could do"},
            {"--json", &job.json, "one JSON line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_SET(job.panels, panel_dtype("troupe bench generate", job.dtype, job.placement.device));
+  if (job.guided) TROUPE_TRY_SET(job.guide, make_guide(job));
   TROUPE_TRY_ASSIGN(team, make_team(job.placement));
   const bool gpu = !team->memory().on_host();
   const char* const level = gpu ? "cuda" : kernels::ops().name;
@@ -361,6 +385,7 @@ Result<void> bench_generate(Words words) {
         {"batch", job.batch},
         {"prompt_tokens", job.prompt_tokens},
         {"new_tokens", job.new_tokens},
+        {"guided", job.guided},
         {"dtype", job.dtype},
         {"isa", level},
         {"device", job.placement.device},

@@ -202,7 +202,13 @@ Result<dialects::ServedModel> ServeOptions::served_model(EngineHost& engine_host
   made.moe_layers = spec.moe.sparse_layers(spec.layers);
   made.experts_per_token = spec.moe.experts_per_token;
   made.created_s = static_cast<std::int64_t>(std::time(nullptr));
-  if (made.tokenizer) made.token_bytes_max = dialects::longest_token_bytes(*made.tokenizer);
+  if (made.tokenizer) {
+    made.token_bytes_max = dialects::longest_token_bytes(*made.tokenizer);
+    const std::filesystem::path file =
+        std::filesystem::path(engine_host.folder()) / "tokenizer.json";
+    made.guides = std::make_shared<guide::GuideMaker>(
+        [file] { return text::read_file(file, text::kTokenizerJson_bytes_max); }, made.vocab);
+  }
   if (!chat_template.empty()) {
     std::ifstream in(chat_template);
     std::ostringstream text;

@@ -1,6 +1,7 @@
 // Reads the bodies of POST /v1/completions, /v1/chat/completions, /tokenize and /detokenize.
 #include "runtime/dialects/generate_request.hpp"
 
+#include "runtime/dialects/guide_fields.hpp"
 #include "runtime/dialects/json_fields.hpp"
 #include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/request_fields.hpp"
@@ -34,15 +35,12 @@ void read_stream(JsonFields& fields, GenerateRequest& out) {
 // without effect are accepted.
 void refuse_others(JsonFields& fields) {
   for (const char* name :
-       {"functions", "function_call", "response_format", "guided_json", "guided_regex",
-        "guided_choice", "guided_grammar", "structured_outputs", "suffix", "use_beam_search",
-        "prompt_embeds", "bad_words", "audio", "modalities", "allowed_token_ids",
-        "truncate_prompt_tokens", "prompt_logprobs", "logits_processors", "reasoning_effort"}) {
+       {"functions", "function_call", "suffix", "use_beam_search", "prompt_embeds", "bad_words",
+        "audio", "modalities", "allowed_token_ids", "truncate_prompt_tokens", "prompt_logprobs",
+        "logits_processors", "reasoning_effort"}) {
     const json* value = fields.find(name);
     if (value == nullptr || value->empty() || *value == json(false)) continue;
-    const bool text_format = std::string_view(name) == "response_format" && value->is_object() &&
-                             value->value("type", json()) == json("text");
-    if (!text_format) fields.complain(name, "is not supported by this server");
+    fields.complain(name, "is not supported by this server");
   }
   fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
                  "prompt_cache_key", "prompt_cache_retention", "request_id",
@@ -52,6 +50,7 @@ void refuse_others(JsonFields& fields) {
 // Reads the fields that completions and chats share: sampling, limits, streaming.
 void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
   read_sampling(fields, bounds, out);
+  read_guide(fields, out);
   read_cache(fields, out);
   read_ids(fields, out);
   out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);

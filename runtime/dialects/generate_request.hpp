@@ -8,6 +8,7 @@
 #include "runtime/dialects/api_error.hpp"
 #include "runtime/dialects/limits.hpp"
 #include "runtime/engine/types.hpp"
+#include "runtime/guide/grammar.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -33,6 +34,12 @@ struct Dialogue {
   std::set<std::string> tool_names;
   bool tools = false;     // the response may call them
   bool one_call = false;  // of several calls the first alone counts (parallel_tool_calls: false)
+  // The response must be calls of tools, of any or of `called_tool`; goes with `tools`. What writes
+  // them is tools/forced_call.hpp.
+  bool must_call = false;
+  std::string called_tool;
+  std::optional<guide::Grammar> grammar;  // what the response must match; not with must_call
+  std::string grammar_field;              // that asked for it
   bool add_generation_prompt = true;
   bool add_special_tokens = true;  // by the tokenizer; of a prompt that is text, too
 };

@@ -117,6 +117,7 @@ void Generation::submit(async::Executor executor) {
     group.seed = request_.seed ? seed : core::derive_seed(seed, i);
     group.sampling = request_.sampling;
     group.sampling.max_new_tokens = encoded_.max_new_tokens[i];
+    group.guide = encoded_.guide;
     groups_[group.id.value] = {i, request_.n};
     parts_.events.prompt(group.prompt.size());
     parts_.sampler.submit(std::move(group), request_.stream, executor,

@@ -138,6 +138,7 @@ void OpenAiAnswer::add_end(Json& choice, const State& state, const engine::Sampl
   const std::string finish = finish_word(sample.finish);
   choice["finish_reason"] = state.reader.calls() > 0 && finish == "stop" ? "tool_calls" : finish;
   choice["stop_reason"] = stop_reason(state.reader.stop_cause(sample));
+  if (!sample.guide_error.empty()) choice["stop_reason"] = sample.guide_error;
   if (!request_.sampling.routed_experts) return;
   const auto layers = static_cast<std::size_t>(model_.moe_layers);
   const auto each = static_cast<std::size_t>(model_.experts_per_token);

@@ -1,5 +1,7 @@
 #include "runtime/dialects/sampling_fields.hpp"
 
+#include "runtime/dialects/guide_fields.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -124,8 +126,9 @@ void read_sampling_params(JsonFields& fields,
     out.sampling.top_logprobs =
         static_cast<std::int32_t>(inner.integer("logprobs", 0, 0, bounds.logprobs_max));
   }
-  inner.unsupported({"bad_words", "allowed_token_ids", "structured_outputs", "extra_args",
-                     "prompt_logprobs", "truncate_prompt_tokens", "logits_processors"});
+  read_guide(inner, out);
+  inner.unsupported({"bad_words", "allowed_token_ids", "extra_args", "prompt_logprobs",
+                     "truncate_prompt_tokens", "logits_processors"});
   inner.ignore({"detokenize", "spaces_between_special_tokens", "output_kind", "flat_logprobs"});
   inner.end();
   fields.take_over(inner);

@@ -1,5 +1,7 @@
 #include "runtime/dialects/served_model.hpp"
 
+#include "runtime/dialects/tools/forced_call.hpp"
+
 #include <algorithm>
 #include <ctime>
 
@@ -70,6 +72,26 @@ std::variant<std::int32_t, ApiError> room_for(const ServedModel& model,
   return static_cast<std::int32_t>(wanted);
 }
 
+// The guide of the request's responses; null if any text will do.
+std::variant<std::shared_ptr<const engine::TokenGuide>, ApiError> guide_for(
+    const ServedModel& model, const GenerateRequest& request) {
+  if ((!request.grammar && !request.must_call) || request.scores_only())
+    return std::shared_ptr<const engine::TokenGuide>();
+  const std::string field = request.must_call ? "tool_choice" : request.grammar_field;
+  if (!model.tokenizer || !model.guides) return no_text(field);
+  std::optional<guide::Grammar> grammar = request.grammar;
+  if (request.must_call) {
+    auto made = forced_call(request, model.tool_format, *model.tokenizer);
+    if (auto* error = std::get_if<ApiError>(&made)) return *error;
+    grammar = std::move(std::get<guide::Grammar>(made));
+  }
+  auto made = model.guides->make(*grammar);
+  if (made) return std::move(*made);
+  ApiError error = api_error_of(made.error());
+  error.param = field;
+  return error;
+}
+
 }  // namespace
 
 bool ServedModel::has_name(const std::string& name) const {
@@ -115,6 +137,9 @@ std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
 std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,
                                             const GenerateRequest& request,
                                             std::vector<EncodedPrompt> prompts) {
+  if (request.sampling.routed_experts && model.moe_layers == 0) {
+    return bad("return_routed_experts", "this model has no experts");
+  }
   Encoded out;
   out.prompts = std::move(prompts);
   for (const EncodedPrompt& prompt : out.prompts) {
@@ -123,19 +148,19 @@ std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,
     if (auto* error = std::get_if<ApiError>(&room)) return *error;
     out.max_new_tokens.push_back(std::get<std::int32_t>(room));
   }
+  auto guide = guide_for(model, request);
+  if (auto* error = std::get_if<ApiError>(&guide)) return *error;
+  out.guide = std::move(std::get<0>(guide));
   return out;
 }
 
-std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
-                                               const GenerateRequest& request) {
-  if (request.sampling.routed_experts && model.moe_layers == 0) {
-    return bad("return_routed_experts", "this model has no experts");
-  }
-  Encoded out;
+std::variant<std::vector<EncodedPrompt>, ApiError> encode_prompts(const ServedModel& model,
+                                                                  const GenerateRequest& request) {
+  std::vector<EncodedPrompt> out;
   if (request.is_dialogue()) {
     auto tokens = encode_chat(model, request);
     if (auto* error = std::get_if<ApiError>(&tokens)) return *error;
-    out.prompts.push_back({std::move(std::get<Tokens>(tokens)), ""});
+    out.push_back({std::move(std::get<Tokens>(tokens)), ""});
   }
   for (const Prompt& prompt : request.prompts) {
     EncodedPrompt made;
@@ -152,9 +177,16 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
         made.text = std::move(*text);
       }
     }
-    out.prompts.push_back(std::move(made));
+    out.push_back(std::move(made));
   }
-  return fit_prompts(model, request, std::move(out.prompts));
+  return out;
+}
+
+std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
+                                               const GenerateRequest& request) {
+  auto prompts = encode_prompts(model, request);
+  if (auto* error = std::get_if<ApiError>(&prompts)) return *error;
+  return fit_prompts(model, request, std::move(std::get<0>(prompts)));
 }
 
 std::variant<std::vector<std::int32_t>, ApiError> encode_tokenize(const ServedModel& model,

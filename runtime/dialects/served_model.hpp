@@ -5,10 +5,12 @@
 #include "runtime/core/result.hpp"
 #include "runtime/dialects/generate_request.hpp"
 #include "runtime/dialects/tools/tool_format.hpp"
+#include "runtime/guide/guide_maker.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +24,9 @@ struct ServedModel {
   std::optional<text::ChatTemplate> chat{};
   std::string no_chat{};  // why there is no template
   ToolFormat tool_format = ToolFormat::kJson;
-  std::int64_t context = 0;        // tokens of prompt and response
-  std::int64_t positions_max = 0;  // how many tokens fit into the KV blocks
+  std::shared_ptr<guide::GuideMaker> guides{};  // none without a tokenizer
+  std::int64_t context = 0;                     // tokens of prompt and response
+  std::int64_t positions_max = 0;               // how many tokens fit into the KV blocks
   std::int64_t vocab = 0;
   std::int64_t created_s = 0;                          // Unix time at which it was loaded
   std::size_t token_bytes_max = 0;                     // bytes of the longest token's text
@@ -41,8 +44,9 @@ struct EncodedPrompt {
 };
 
 struct Encoded {
-  std::vector<EncodedPrompt> prompts;        // one for a chat
-  std::vector<std::int32_t> max_new_tokens;  // by prompt, at least 1
+  std::vector<EncodedPrompt> prompts;                 // one for a chat
+  std::vector<std::int32_t> max_new_tokens;           // by prompt, at least 1
+  std::shared_ptr<const engine::TokenGuide> guide{};  // of all its samples; null: none
 };
 
 // The text that the model's template makes of a list of messages.
@@ -53,12 +57,16 @@ std::variant<std::string, ApiError> render_chat(const ServedModel& model,
 std::variant<std::vector<std::int32_t>, ApiError> encode_text(const ServedModel& model,
                                                               const std::string& text,
                                                               bool add_special);
-// Checks the prompts of a request, and computes how many new tokens each may get.
+// The tokens of a request's prompts.
+std::variant<std::vector<EncodedPrompt>, ApiError> encode_prompts(const ServedModel& model,
+                                                                  const GenerateRequest& request);
+// Checks the prompts of a request, computes how many new tokens each may get, and compiles the
+// grammar of its responses.
 std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,
                                             const GenerateRequest& request,
                                             std::vector<EncodedPrompt> prompts);
 
-// Tokenizes the prompts of a request, and computes how many new tokens each may get. Errors name
+// Tokenizes the prompts of a request and fits them, as fit_prompts does. Errors name
 // the field. May take milliseconds, so do not call it on an io thread.
 std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
                                                const GenerateRequest& request);

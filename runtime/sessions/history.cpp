@@ -184,9 +184,9 @@ std::variant<CallPrompt, ApiError> prompt_of_call(const dialects::ServedModel& m
   if (request.is_dialogue() && model.tokenizer) {
     return CallRenderer(model, request, now_unix_s).run(calls, history);
   }
-  auto encoded = dialects::encode_request(model, request);
+  auto encoded = dialects::encode_prompts(model, request);
   if (auto* error = std::get_if<ApiError>(&encoded)) return *error;
-  auto& prompts = std::get<dialects::Encoded>(encoded).prompts;
+  auto& prompts = std::get<std::vector<dialects::EncodedPrompt>>(encoded);
   if (prompts.size() != 1) {
     return ApiError{.message = "a session takes one prompt a request", .param = "prompt"};
   }

@@ -51,7 +51,9 @@ class CallRecord final : public dialects::GenerationRecord {
   core::Result<void> sample(const std::string& answer_id,
                             std::size_t choice,
                             const engine::Sample& sample) override {
-    if (sample.tokens.empty() || sample.finish == engine::FinishReason::kAborted) return {};
+    const bool aborted =
+        sample.finish == engine::FinishReason::kAborted && sample.guide_error.empty();
+    if (sample.tokens.empty() || aborted) return {};
     TROUPE_TRY_ASSIGN(said, said_of(model_, request_, answer_id, choice, sample));
     Call call;
     call.drawn = {sample.tokens, sample.logprobs, experience::VersionRuns(sample.versions),

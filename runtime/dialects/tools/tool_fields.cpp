@@ -68,11 +68,17 @@ void take_tools(JsonFields& fields,
                 const ToolChoice& choice,
                 const json& tools,
                 Dialogue& out) {
-  if (choice.kind == ToolChoice::Kind::kRequired || choice.kind == ToolChoice::Kind::kNamed) {
-    fields.complain(field, "is not supported other than auto and none: this server forces no call");
-  }
-  out.tools = choice.kind == ToolChoice::Kind::kAuto && !tools.empty();
+  out.tools = choice.kind != ToolChoice::Kind::kNone && !tools.empty();
   if (out.tools) out.tools_json = json_text(tools);
+  if (choice.kind != ToolChoice::Kind::kRequired && choice.kind != ToolChoice::Kind::kNamed) return;
+  out.must_call = true;
+  out.called_tool = choice.name;
+  if (!out.tools) return fields.complain(field, "goes with tools to call");
+  if (!choice.name.empty() && !out.tool_names.contains(choice.name))
+    return fields.complain(field, "names no tool of 'tools'");
+  if (out.grammar) {
+    fields.complain(field, "that forces a call does not go with '" + out.grammar_field + "'");
+  }
 }
 
 void read_tools(JsonFields& fields, Dialogue& out) {

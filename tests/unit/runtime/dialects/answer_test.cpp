@@ -63,6 +63,18 @@ TEST_F(Answers, AStopTokenHasNoTextAndIsNamed) {
   }
 }
 
+TEST_F(Answers, AGuideThatEndedTheResponseSaysWhy) {
+  GenerateRequest request;
+  request.max_tokens = 9;
+  engine::Sample ended = sample("{", FinishReason::kAborted);
+  ended.guide_error = "no token goes on";
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, ended));
+  const json choice = json::parse(made.body())["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "abort");
+  EXPECT_EQ(choice["stop_reason"], "no token goes on");
+}
+
 TEST_F(Answers, WithoutATokenizerThereAreIdsAndNoText) {
   model_->tokenizer.reset();
   GenerateRequest request;
