@@ -175,6 +175,7 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
     co_return Ack{};
   }
   TROUPE_CO_TRY(check_delivery(request));
+  if (refuse_long_rows(request)) co_return Ack{};
   // False: the group came before, or its slot was reissued.
   TROUPE_CO_TRY_ASSIGN(taken, book.put_samples(request.ticket, std::move(request.samples),
                                                request.cut, std::move(request.prompt)));
@@ -427,6 +428,24 @@ void DataRole::fail_too_long(const PutGroup& request) {
   if (!book_of(request.ticket.update).fail(request.ticket, FailureKind::kTooLong, cause)) return;
   too_long_samples_ += request.too_long;
   changed_.notify_all();
+}
+
+// The same for a group with a row that no micro-batch holds: episodes grow while they are played.
+bool DataRole::refuse_long_rows(const PutGroup& request) {
+  const BookGroup* const group = book_.find(request.ticket);
+  if (group == nullptr || group->state != GroupState::kIssued || options_.row_tokens_max == 0)
+    return false;
+  const std::uint64_t longest = longest_row(request.samples);
+  std::uint64_t prompt = request.prompt.size();
+  if (const auto own = prompt_of(*group); own && prompt == 0) prompt = (*own)->tokens.size();
+  if (prompt + longest <= options_.row_tokens_max) return false;
+  const std::string cause =
+      "a sample has " + std::to_string(prompt + longest) +
+      " tokens with its prompt, and the policy learns from " +
+      std::to_string(options_.row_tokens_max) +
+      " at most; raise --train.micro_tokens_max, or bound the turns of the environment";
+  if (book_.fail(request.ticket, FailureKind::kTooLong, cause)) changed_.notify_all();
+  return true;
 }
 
 wire::Amounts DataRole::amounts() const {

@@ -39,6 +39,8 @@ struct DataRoleOptions {
   std::vector<SetRewards> earlier_sets;  // of the checkpoint and of the log
   std::uint64_t episodes = 0;            // passes over the prompts; 0 = no end
   std::optional<MeanRange> filter;       // of training groups; none: every group is kept
+  // Of a sample's row with its prompt, in a training group: what the policy can learn from. 0: any.
+  std::uint64_t row_tokens_max = 0;
   ScoringOptions scoring;
   store::Disk* disk = &store::system_disk();  // where checkpoints are
   GroupLogOptions log;
@@ -101,6 +103,7 @@ class DataRole {
   // The error of a scorer that the update's groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
   void fail_too_long(const PutGroup& request);
+  bool refuse_long_rows(const PutGroup& request);
   // Brings back what the log holds of an update or evaluation, once, before its tickets are issued.
   async::task<core::Result<void>> replay_log(std::uint64_t update);
   void begin_evaluation(std::uint64_t update);

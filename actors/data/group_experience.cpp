@@ -4,6 +4,8 @@
 #include "runtime/experience/episodes.hpp"
 #include "runtime/experience/row.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 core::Result<void> check_delivery(const PutGroup& request) {
@@ -14,6 +16,13 @@ core::Result<void> check_delivery(const PutGroup& request) {
   for (const experience::Trajectory& sample : request.samples)
     TROUPE_TRY(named(experience::check_delivered(sample)));
   return named(experience::check_episodes(request.samples));
+}
+
+std::uint64_t longest_row(const std::vector<experience::Trajectory>& samples) {
+  std::uint64_t longest = 0;
+  for (const experience::Trajectory& sample : samples)
+    longest = std::max<std::uint64_t>(longest, experience::row_length(sample));
+  return longest;
 }
 
 const std::vector<std::int32_t>& prompt_tokens(const BookGroup& group, const Prompt& prompt) {

@@ -15,6 +15,9 @@ namespace troupe::actors {
 // Error kData, naming the ticket: those of experience::check_delivered and check_episodes.
 core::Result<void> check_delivery(const PutGroup& request);
 
+// The ids of the longest row, without the prompt.
+std::uint64_t longest_row(const std::vector<experience::Trajectory>& samples);
+
 // What all rows of the group begin with.
 const std::vector<std::int32_t>& prompt_tokens(const BookGroup& group, const Prompt& prompt);
 

@@ -36,6 +36,11 @@ bool waits(const BookGroup& group, const std::string& reward) {
   return open(group) && member && !group.scored[*member];
 }
 
+bool forked(const std::vector<experience::Trajectory>& samples) {
+  return std::any_of(samples.begin(), samples.end(),
+                     [](const auto& sample) { return sample.episode != 0; });
+}
+
 std::string number_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
@@ -121,8 +126,8 @@ core::Result<void> TicketBook::check_delivery(const BookGroup& group,
   const std::int32_t least = cut ? std::min(2, group.wanted) : group.wanted;
   if (count < least || count > group.wanted) {
     return core::fail(ErrorCode::kData, name_of(group.ticket) + ": " + std::to_string(count) +
-                                            " samples, or episodes, came for a group of " +
-                                            std::to_string(group.wanted));
+                                            (forked(samples) ? " episodes" : " samples") +
+                                            " came for a group of " + std::to_string(group.wanted));
   }
   for (const experience::Trajectory& sample : samples) {
     const core::Version oldest = sample.versions.oldest();

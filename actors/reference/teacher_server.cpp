@@ -34,16 +34,6 @@ core::Failure wrong(const std::string& what) {
   return core::fail(ErrorCode::kData, what);
 }
 
-core::Result<std::vector<float>> at_targets(const std::vector<float>& all,
-                                            const std::vector<std::uint32_t>& targets) {
-  std::vector<float> some;
-  for (const std::uint32_t target : targets) {
-    if (target >= all.size()) return wrong("a target is no place of its response");
-    some.push_back(all[target]);
-  }
-  return some;
-}
-
 // Refuses tokens of which most are spelled otherwise: the server has another tokenizer.
 core::Result<void> check_spelling(const json& theirs,
                                   std::size_t first,
@@ -117,6 +107,16 @@ core::Result<std::vector<float>> read_teacher_reply(const std::string& body,
     TROUPE_TRY(check_spelling(tokens, prompt_tokens, response, spelling));
   }
   return out;
+}
+
+core::Result<std::vector<float>> at_targets(const std::vector<float>& all,
+                                            const std::vector<std::uint32_t>& targets) {
+  std::vector<float> some;
+  for (const std::uint32_t target : targets) {
+    if (target >= all.size()) return wrong("a target is no place of its response");
+    some.push_back(all[target]);
+  }
+  return some;
 }
 
 TeacherServer::TeacherServer(RoleContext context, TeacherServerOptions options)

@@ -38,6 +38,10 @@ core::Result<std::vector<float>> read_teacher_reply(const std::string& body,
                                                     std::span<const std::int32_t> response,
                                                     const TokenSpelling& spelling);
 
+// The log-probs at these places of the response. Error kData: a place that it does not have.
+core::Result<std::vector<float>> at_targets(const std::vector<float>& all,
+                                            const std::vector<std::uint32_t>& targets);
+
 class TeacherServer {
  public:
   TeacherServer(RoleContext context, TeacherServerOptions options);

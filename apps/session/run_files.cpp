@@ -1,6 +1,7 @@
 #include "apps/session/run_files.hpp"
 
 #include "actors/data/data_role.hpp"
+#include "runtime/experience/episodes.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
@@ -115,7 +116,7 @@ void add_sample(std::string& lines,
   if (sample.episode != 0) line.number("episode", sample.episode);
   if (sample.shares)
     line.add("shares", text_of(ordered_json{sample.shares->sample, sample.shares->tokens}));
-  line.add("reward", text_of(sample.total()));
+  line.add("reward", text_of(experience::sample_total(committed.group->samples, index)));
   line.number("reward_set", committed.group->rewards->number);
   line.add("rewards", scores_text(scores, texts));
   if (!committed.group->row.empty()) line.add("row", committed.group->row);
@@ -193,8 +194,10 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
     ordered_json responses = ordered_json::array();
     ordered_json reasons = ordered_json::array();
     ordered_json tokens = ordered_json::array();
-    for (const experience::Trajectory& sample : committed.group->samples) {
-      rewards.push_back(sample.total());
+    const auto& samples = committed.group->samples;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const experience::Trajectory& sample = samples[i];
+      rewards.push_back(experience::sample_total(samples, i));
       responses.push_back(sample.text);
       reasons.push_back(experience::finish_name(sample.finish));
       tokens.push_back(sample.tokens.size());

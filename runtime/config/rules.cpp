@@ -71,11 +71,11 @@ std::string eval_sets_fault(const TrainConfig& c) {
   const auto sets = eval_sets(c);
   return sets ? std::string() : sets.error().message;
 }
-// Whether a key of reward.process is set that needs the model.
+// Whether a key of reward.process is set that needs the model; feedback on turns reads one of them.
 bool sets_process(const TrainConfig& c) {
   const auto& own = c.reward.process;
   const auto& usual = default_config().reward.process;
-  return own.reduce != usual.reduce || own.baseline != usual.baseline ||
+  return own.reduce != usual.reduce || (own.baseline != usual.baseline && !c.reward.feedback) ||
          !own.placeholder_token.empty() || !own.reward_tokens.empty() ||
          !own.step_separator.empty();
 }

@@ -98,12 +98,16 @@ double path_total(const std::vector<Trajectory>& samples, const Path& path, doub
   return score;
 }
 
+double sample_total(const std::vector<Trajectory>& samples, std::size_t sample) {
+  if (!samples[sample].shares) return samples[sample].total();
+  return path_total(samples, paths_of(samples)[sample], samples[sample].score.value_or(0.0));
+}
+
 double episode_total(const std::vector<Trajectory>& samples, const Episode& episode) {
   if (episode.leaves() == 1) return samples[episode.begin].total();
-  const std::vector<Path> paths = paths_of(samples);
   double sum = 0;
   for (std::size_t i = episode.begin; i < episode.end; ++i)
-    sum += path_total(samples, paths[i], samples[i].score.value_or(0.0));
+    sum += sample_total(samples, i);
   return sum / static_cast<double>(episode.leaves());
 }
 

@@ -44,8 +44,10 @@ std::vector<StepReward> path_steps(const std::vector<Trajectory>& samples,
 // `score`, and the rewards of the steps on the path.
 double path_total(const std::vector<Trajectory>& samples, const Path& path, double score);
 
-// What an episode is worth: the mean over its samples of score and steps of their paths; a sample
-// without a score counts with 0.
+// What a sample is worth: its score, 0 without one, and the rewards of the steps on its path.
+double sample_total(const std::vector<Trajectory>& samples, std::size_t sample);
+
+// What an episode is worth: the mean over its samples.
 double episode_total(const std::vector<Trajectory>& samples, const Episode& episode);
 
 // Checks how samples of one group refer to each other. Error kData, naming the sample: an episode

@@ -45,7 +45,7 @@ UpdateArrays arrays_of(const UpdateContext& update) {
     arrays.update = group.ticket.update;
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
       const experience::Trajectory& sample = group.samples[i];
-      arrays.scores.push_back(sample.total());
+      arrays.scores.push_back(experience::sample_total(group.samples, i));
       arrays.groups.push_back(number);
       arrays.lengths.push_back(static_cast<double>(sample.tokens.size()));
       arrays.truncated.push_back(sample.truncated() ? 1 : 0);

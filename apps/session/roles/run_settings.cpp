@@ -267,6 +267,8 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   for (const RewardPart& part : run_rewards(config))
     options.rewards.push_back({part.name, part.role, part.weight});
   options.reward_formula = config.reward.formula;
+  // A row has no last token in a forward pass.
+  options.row_tokens_max = static_cast<std::uint64_t>(config.train.micro_tokens_max) + 1;
   if (config.algo.dynamic_filtering_enable) {
     options.filter = actors::MeanRange{config.algo.dynamic_filtering_range[0],
                                        config.algo.dynamic_filtering_range[1]};

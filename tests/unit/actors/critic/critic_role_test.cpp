@@ -9,6 +9,7 @@
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
+#include "runtime/experience/row.hpp"
 #include "runtime/weights/local_channel.hpp"
 #include "tests/unit/actors/host_support.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
@@ -34,6 +35,7 @@ struct CriticScript {
   std::vector<experience::Group> prepared;
   learn::TokenValues old, returns;
   std::vector<std::size_t> pages;  // groups of each call for values
+  std::size_t contexts = 0;        // tokens of contexts that the critic was given
   core::Result<void> critic_learns, policy_learns;
   std::vector<core::Version> again;       // versions in the answers to repeated requests
   std::vector<core::ErrorCode> refusals;  // of requests that come again after a failure
@@ -56,6 +58,7 @@ class ScriptedCriticTrainer final : public learn::CriticTrainer {
       result.emplace_back();
       for (const auto& sample : group.samples) {
         result.back().emplace_back();
+        script_->contexts += experience::context_length(sample);
         for (const std::int32_t token : sample.tokens)
           result.back().back().push_back(value_of(token));
       }
@@ -145,6 +148,7 @@ class MadePages {
     for (std::int32_t i = 0; i < 2; ++i) {
       experience::Trajectory sample;
       sample.tokens.assign(tokens_, static_cast<std::int32_t>(request.slots.front()) + i);
+      sample.turns = {{0, {8}}, {2, {9, 9}}};
       group.samples.push_back(std::move(sample));
     }
     ExperiencePage page;
@@ -280,6 +284,7 @@ TEST(CriticRole, LearnsBeforeThePolicyWhenTheyTakeTurns) {
   ASSERT_TRUE(trained) << trained.error().message;
   EXPECT_EQ(script->calls,
             (std::vector<std::string>{"policy prepares", "critic learns", "policy learns"}));
+  EXPECT_EQ(script->contexts, 2u * 2u * 3u) << "rows with what the policy did not draw";
   const std::vector<std::pair<std::string, double>> metrics = {{"policy/loss", 0.1},
                                                                {"value/loss", 0.5}};
   EXPECT_EQ(trained->metrics, metrics);

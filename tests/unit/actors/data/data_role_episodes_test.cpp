@@ -150,8 +150,7 @@ TEST(DataRoleEpisodes, EpisodesAreCountedAgainstTheGroupsSize) {
   put.samples.pop_back();
   const auto refused = noted.stage.ask(put);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("1 samples, or episodes, came for a group of 2"),
-            std::string::npos)
+  EXPECT_NE(refused.error().message.find("1 episodes came for a group of 2"), std::string::npos)
       << refused.error().message;
   put = episodes_for(ticket);
   put.samples[1].turns[0].context[0] = 99;
@@ -162,6 +161,24 @@ TEST(DataRoleEpisodes, EpisodesAreCountedAgainstTheGroupsSize) {
             std::string::npos)
       << made_again.error().message;
   EXPECT_TRUE(noted.stage.ask(episodes_for(ticket))) << "the group still waits";
+}
+
+// A row is the prompt of 2 and 4 ids here; the policy has room for less. The slot is issued again.
+TEST(DataRoleEpisodes, ARowThatThePolicyCannotLearnFromFailsItsGroup) {
+  DataRoleOptions options = episode_options({kEpisodeFeedback});
+  options.row_tokens_max = 5;
+  NotedStage noted(std::move(options));
+  const auto ticket = noted.stage.issue(0, 1)[0];
+  noted.stage.ask(episodes_for(ticket)).value();
+  const auto statuses = noted.stage.ask(AwaitGroups{0, {}});
+  EXPECT_EQ(statuses->groups[0].cause,
+            "a sample has 6 tokens with its prompt, and the policy learns from 5 at most; raise "
+            "--train.micro_tokens_max, or bound the turns of the environment");
+  const auto again = noted.stage.reissue(ticket)->tickets[0];
+  PutGroup put = episodes_for(again);
+  put.prompt = {5};
+  noted.stage.ask(put).value();
+  EXPECT_TRUE(noted.stage.ask(AwaitGroups{0, {}})->groups[0].ready());
 }
 
 TEST(DataRoleEpisodes, FrozenModelsSeeRowsAndGiveDrawnTokensAlone) {

@@ -52,6 +52,13 @@ TEST(TeacherServer, TakesThoseOfTheResponse) {
       << "rounded up by a little";
 }
 
+TEST(TeacherServer, OfARowItKeepsTheDrawnTokens) {
+  const auto got = at_targets({-1, -2, -3, -4}, {1, 3});
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(*got, (std::vector<float>{-2, -4}));
+  EXPECT_EQ(at_targets({-1, -2}, {2}).error().message, "a target is no place of its response");
+}
+
 TEST(TeacherServer, ComparesTheSpellingOfTokens) {
   const json values = {nullptr, -9, -1, -1, -1};
   EXPECT_TRUE(read_reply(teacher_reply(values, {"x", "y", " A", "B", "?"})))

@@ -11,7 +11,8 @@ kind: pointwise
 prompt: "Q: {prompt} Right: {label} A: {response} {{response}} {\"score\": 1}"
 range: [1, 10]
 )";
-constexpr const char* kPairs = "kind: pairwise\nprompt: '{prompt}|{response_a}|{response_b}'\n";
+constexpr const char* kPairRubric =
+    "kind: pairwise\nprompt: '{prompt}|{response_a}|{response_b}'\n";
 
 Rubric rubric_of(const std::string& text) {
   auto rubric = parse_rubric(text, "r.yaml");
@@ -23,7 +24,7 @@ TEST(Rubric, PutsTheTextsInOnceAndReadsNothingInThem) {
   const Rubric rubric = rubric_of(kPoints);
   EXPECT_EQ(rubric.ask({"2+2", "4", "it is {label} {{x}} {prompt}", ""}),
             "Q: 2+2 Right: 4 A: it is {label} {{x}} {prompt} {response} {\"score\": 1}");
-  EXPECT_EQ(rubric_of(kPairs).ask({"p", "l", "one", "two"}), "p|one|two");
+  EXPECT_EQ(rubric_of(kPairRubric).ask({"p", "l", "one", "two"}), "p|one|two");
 }
 
 TEST(Rubric, TheLastNumberInRangeCounts) {
@@ -39,7 +40,7 @@ TEST(Rubric, TheLastNumberInRangeCounts) {
 }
 
 TEST(Rubric, VerdictsAreFirstSecondOrNeither) {
-  const Rubric rubric = rubric_of(kPairs);
+  const Rubric rubric = rubric_of(kPairRubric);
   EXPECT_EQ(rubric.verdict("I say [[A]]"), 1.0);
   EXPECT_EQ(rubric.verdict("not [[A]] but [[B]]"), 0.0);
   EXPECT_EQ(rubric.verdict("[[C]]"), 0.5);
@@ -75,15 +76,15 @@ TEST(Rubric, SaysWhatIsWrongAndWhere) {
       {"kind: pairwise\nprompt: '{response_a}'\n", "needs both"},
       {"kind: pointwise\nprompt: '{response}'\nrange: [2, 2]\n", "must be below"},
       {"kind: pointwise\nprompt: '{response}'\nrange: 5\n", "expected two numbers"},
-      {std::string(kPairs) + "range: [0, 1]\n", "range: is read with kind pointwise"},
-      {std::string(kPairs) + "pattern: '(A'\n", "is not a regular expression"},
-      {std::string(kPairs) + "pattern: 'A|B'\n", "has no group"},
-      {std::string(kPairs) + "tries: 0\n", "tries: '0': expected a number from 1 to 20"},
-      {std::string(kPairs) + "tries: 1.5\n", "tries: expected a whole number"},
-      {std::string(kPairs) + "temperature: hot\n", "temperature: 'hot'"},
-      {std::string(kPairs) + "tempreature: 1\n", "tempreature: is no key of a rubric"},
-      {std::string(kPairs) + "kind: pairwise\n", "given twice"},
-      {std::string(kPairs) + "system: {a: b}\n", "needs a plain value"},
+      {std::string(kPairRubric) + "range: [0, 1]\n", "range: is read with kind pointwise"},
+      {std::string(kPairRubric) + "pattern: '(A'\n", "is not a regular expression"},
+      {std::string(kPairRubric) + "pattern: 'A|B'\n", "has no group"},
+      {std::string(kPairRubric) + "tries: 0\n", "tries: '0': expected a number from 1 to 20"},
+      {std::string(kPairRubric) + "tries: 1.5\n", "tries: expected a whole number"},
+      {std::string(kPairRubric) + "temperature: hot\n", "temperature: 'hot'"},
+      {std::string(kPairRubric) + "tempreature: 1\n", "tempreature: is no key of a rubric"},
+      {std::string(kPairRubric) + "kind: pairwise\n", "given twice"},
+      {std::string(kPairRubric) + "system: {a: b}\n", "needs a plain value"},
       {std::string(kPoints) + "opponents: 2\n", "opponents: is read with kind pairwise"}};
   for (const auto& [text, why] : bad) {
     const auto rubric = parse_rubric(text, "r.yaml");

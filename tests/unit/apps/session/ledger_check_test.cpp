@@ -2,6 +2,7 @@
 // line is taken away, doubled or changed.
 #include "apps/session/ledger_check.hpp"
 
+#include "actors/data/sample_scores.hpp"
 #include "apps/session/run_files.hpp"
 #include "runtime/store/ledger.hpp"
 #include "tests/unit/actors/data/book_support.hpp"
@@ -174,6 +175,44 @@ TEST_F(LedgerCheckTest, WhatAKilledHeadWasReplacingIsRemoved) {
   ASSERT_TRUE(RunFiles::open(*store::RunFolder::open(folder_)));
   EXPECT_FALSE(std::filesystem::exists(half));
   EXPECT_TRUE(std::filesystem::exists(rollouts_file(2)));
+}
+
+// Lines of episodes say what was drawn in which turn, and whose forks they are; the reward is that
+// of the whole path.
+TEST_F(LedgerCheckTest, LinesOfEpisodesHaveTheirTurns) {
+  const auto run = store::RunFolder::open(folder_);
+  ASSERT_TRUE(run);
+  auto files = RunFiles::open(*run);
+  ASSERT_TRUE(files);
+  TicketBook book(2, false);
+  const auto set = make_set(2, {{"feedback", kFeedbackPeer, 2}}, 2);
+  const auto ticket = book.issue({2, 1}, set)[0];
+  auto some = samples(3, {0, 0, 0});
+  some[0].turns = {{0, {}}, {1, {8, 9}}};
+  some[0].feedback_steps = {{0, 0.5}};
+  some[1].turns = {{0, {1, 7}}};
+  some[1].shares = experience::Shares{0, 1};
+  some[0].episode = some[1].episode = 1;
+  some[2].episode = 2;
+  for (auto& sample : some)
+    sample.feedback = 1;
+  book.put_samples(ticket, std::move(some), false, {5}).value();
+  const GroupScored given = feedback_scores(*book.find(ticket), 0);
+  ASSERT_TRUE(book.put_scores(ticket, 0, given.scores, given.causes, {}, "", given.steps));
+  commit(**files, book, 2);
+  const auto lines = rollouts(3);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0]["turns"], json::parse("[[0, 1], [2, 2]]"));
+  EXPECT_EQ(lines[0]["episode"], 1);
+  EXPECT_FALSE(lines[0].contains("shares"));
+  EXPECT_EQ(lines[0]["reward"], 3.0);
+  EXPECT_EQ(lines[0]["steps"], json::parse("[[0, 1.0]]"));
+  EXPECT_EQ(lines[1]["turns"], json::parse("[[2, 3]]"));
+  EXPECT_EQ(lines[1]["shares"], json::parse("[0, 1]"));
+  EXPECT_EQ(lines[1]["rewards"]["feedback"], 1.5);
+  EXPECT_EQ(lines[1]["reward"], 3.0) << "with what its path shares";
+  EXPECT_FALSE(lines[2].contains("turns"));
+  EXPECT_EQ(check().wrong_scores, 0u);
 }
 
 TEST_F(LedgerCheckTest, DamageIsNamed) {

@@ -1,6 +1,8 @@
 // Which roles a run wants, where they run, and which have to come from elsewhere.
 #include "apps/session/wanted_roles.hpp"
 
+#include "apps/session/roles/run_settings.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::app {
@@ -35,6 +37,22 @@ TEST(WantedRoles, EachRoleOfThisHostHasANodeOfItsOwn) {
                    "reward/helpful at node/reward-helpful", "generator/0 at node/generator-0",
                    "generator/1 at node/generator-1"}));
   EXPECT_EQ(awaited_kinds(config), "");
+}
+
+// What comes with the episodes is a member of the reward set that no role gives.
+TEST(WantedRoles, FeedbackIsARewardWithoutARole) {
+  config::TrainConfig config;
+  config.cluster.transport = config::Transport::kCaf;
+  config.reward.feedback = true;
+  EXPECT_EQ(lines_of(config),
+            (Lines{"policy/0 at node/policy", "generator/0 at node/generator-0"}));
+  config.reward.rule = "exact";
+  config.reward.weights = {2, 3};
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "reward/0 at node/reward",
+                                     "generator/0 at node/generator-0"}));
+  const actors::DataRoleOptions options = data_options(config);
+  ASSERT_EQ(options.rewards.size(), 2u);
+  EXPECT_EQ(options.rewards[1], (actors::RewardMember{"feedback", actors::kFeedbackPeer, 3}));
 }
 
 TEST(WantedRoles, RanksHaveNodesOfTheirOwnAndMayBeElsewhere) {

@@ -253,6 +253,11 @@ TEST(Builder, RulesOfStepsAndWorkers) {
        "names a token twice");
   says(with({{"reward.process.model_name_or_path", {"p"}}, {"reward.weights", {"1"}}}),
        "1 weights for 2 reward(s)");
+  EXPECT_EQ(with({{"reward.feedback", {"true"}}, {"reward.weights", {"1", "2"}}}), "accepted");
+  EXPECT_EQ(with({{"reward.feedback", {"true"}}, {"reward.process.baseline", {"none"}}}),
+            "accepted");
+  says(with({{"reward.feedback", {"true"}}, {"reward.process.reduce", {"min"}}}),
+       "is read only with --reward.process.model_name_or_path");
 }
 
 TEST(Builder, RulesOfRanks) {
