@@ -1,7 +1,8 @@
-# Runs programs confined: each in a fresh interpreter with namespaces of its own, without network and
-# without other processes, a file system with the interpreter's files to read and one small folder to
-# write to, system calls that open sockets or look into processes refused, limits on memory, processes,
-# output and time. Linux; without root by a user namespace.
+# Runs programs confined: each with namespaces of its own, without network and without other processes, a
+# file system with the interpreter's files to read and one small folder to write to, system calls that
+# open sockets or look into processes refused, limits on memory, processes, output and time. Linux;
+# without root by a user namespace. `Confinement` is what every confined program has; `Program` runs
+# one in a fresh interpreter with an input, and judges nothing.
 import ctypes
 import errno
 import json
@@ -24,19 +25,19 @@ CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 APART = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
-MNT_DETACH = 2
+MNT_DETACH, MOUNT_SETATTR, AT_RECURSIVE = 2, 442, 0x8000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 
 # Errors of a machine that is short of processes, memory or files.
 PASSING = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)
 
-# Numbers of system calls: clone, pivot_root, clone3, and those that are refused.
+# Numbers of system calls: clone, pivot_root, clone3, socket, and those that are refused.
 CALLS = {
-    "x86_64": dict(audit=0xC000003E, clone=56, pivot_root=155, clone3=435, refused=(
-        41, 101, 155, 165, 166, 175, 246, 248, 249, 250, 272, 298, 304, 308, 310, 311, 313, 321, 323, 425, 426, 427,
+    "x86_64": dict(audit=0xC000003E, clone=56, pivot_root=155, clone3=435, socket=41, refused=(
+        101, 155, 165, 166, 175, 246, 248, 249, 250, 272, 298, 304, 308, 310, 311, 313, 321, 323, 425, 426, 427,
         428, 429, 430, 442)),
-    "aarch64": dict(audit=0xC00000B7, clone=220, pivot_root=41, clone3=435, refused=(
-        198, 117, 41, 40, 39, 105, 104, 217, 218, 219, 97, 241, 265, 268, 270, 271, 273, 280, 282, 425, 426, 427, 428,
+    "aarch64": dict(audit=0xC00000B7, clone=220, pivot_root=41, clone3=435, socket=198, refused=(
+        117, 41, 40, 39, 105, 104, 217, 218, 219, 97, 241, 265, 268, 270, 271, 273, 280, 282, 425, 426, 427, 428,
         429, 430, 442)),
 }
 
@@ -99,18 +100,33 @@ def bind(source, target):
     kept = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)  # of mounts that we may not loosen
     mount(None, target, None,
           MS_REMOUNT | MS_BIND | (0 if device else MS_RDONLY | MS_NODEV) | MS_NOSUID | kept)
+    if not device:
+        read_only_below(target)
+
+
+def read_only_below(target):
+    """The mounts below a bound folder, too, where the kernel knows how (5.12)."""
+    wanted = (ctypes.c_uint64 * 4)(MS_RDONLY | MS_NOSUID | MS_NODEV, 0, 0, 0)
+    LIBC.syscall(ctypes.c_long(MOUNT_SETATTR), ctypes.c_long(-100), target.encode(), ctypes.c_long(AT_RECURSIVE),
+                 wanted, ctypes.c_long(32))
 
 
 class Filter:
-    """A seccomp filter: the refused calls fail with EPERM."""
+    """A seccomp filter: the refused calls fail with EPERM, and so do sockets, but for the families given."""
 
-    def __init__(self, calls):
+    def __init__(self, calls, families=()):
         load, equal, above, test, give = 0x20, 0x15, 0x25, 0x45, 0x06
         refuse, allow = 0x00050000 | errno.EPERM, 0x7FFF0000
         lines = [(load, 0, 0, 4), (equal, 1, 0, calls["audit"]), (give, 0, 0, refuse), (load, 0, 0, 0)]
         lines += [(above, 0, 1, 0x3FFFFFFF), (give, 0, 0, refuse)]  # another numbering of the calls
         for number in calls["refused"]:
             lines += [(equal, 0, 1, number), (give, 0, 0, refuse)]
+        lines += [(equal, 0, len(families) + 3 if families else 1, calls["socket"])]
+        lines += [(load, 0, 0, 16)] if families else []
+        for i, family in enumerate(families):
+            lines += [(equal, len(families) - i, 0, family)]  # to `allow`
+        lines += [(give, 0, 0, refuse)]
+        lines += [(give, 0, 0, allow)] if families else []
         lines += [(equal, 0, 1, calls["clone3"]), (give, 0, 0, 0x00050000 | errno.ENOSYS)]  # its flags are hidden
         lines += [(equal, 0, 3, calls["clone"]), (load, 0, 0, 16), (test, 0, 1, CLONE_NEWUSER), (give, 0, 0, refuse)]
         lines += [(give, 0, 0, allow)]
@@ -136,17 +152,83 @@ class Outcome:
 
 
 class Confinement:
-    def __init__(self, memory):
-        self.memory = memory
+    """Forks processes into namespaces of their own and takes from them what a program may not have."""
+
+    def __init__(self, what, memory, families=()):
+        self.what, self.memory = what, memory
         self.calls = CALLS.get(platform.machine())
         if not self.calls or sys.platform != "linux":
-            raise Refusal(f"the rule code cannot confine programs on {sys.platform} {platform.machine()}")
-        self.filter = Filter(self.calls)
+            raise Refusal(f"{what} cannot confine programs on {sys.platform} {platform.machine()}")
+        self.filter = Filter(self.calls, families)
         self.root = "/proc"  # a folder that is there, and that the program shall not have
-        self.paths, self.python = readable_paths(), interpreter()
+        self.paths = readable_paths()
         self.user = os.geteuid(), os.getegid()
         self.apart = APART if os.geteuid() == 0 else APART | CLONE_NEWUSER
         prctl(PR_SET_DUMPABLE, 0)  # no other process of this user may read the tests here
+
+    def fork(self):
+        return LIBC.syscall(ctypes.c_long(self.calls["clone"]), ctypes.c_ulong(self.apart | signal.SIGCHLD), None, None,
+                            None, None)
+
+    def enter(self, fill, streams, limits, folder_bytes=FOLDER_MAX, work="/tmp"):
+        """In the child, which then has nothing but what the program may have. `fill` is called with the new
+        root, in which /tmp can be written to."""
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                os.set_inheritable(int(number), False)
+            except OSError:
+                pass  # of the listing itself
+        os.setsid()  # else it could signal the group of this process, which it does not see
+        uid, gid = self.user
+        if self.apart & CLONE_NEWUSER:
+            prctl(PR_SET_DUMPABLE, 1)  # else the files below belong to root
+            for name, text in (("setgroups", "deny"), ("uid_map", f"65534 {uid} 1"), ("gid_map", f"65534 {gid} 1")):
+                with open(f"/proc/self/{name}", "w") as file:
+                    file.write(text)
+        mount(None, "/", None, MS_REC | MS_PRIVATE)
+        mount("tmpfs", self.root, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
+        folder = self.root + "/tmp"
+        os.makedirs(folder, exist_ok=True)
+        mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, f"size={folder_bytes},nr_inodes=4096,mode=1777")
+        for path in self.paths:
+            bind(path, self.root + path)
+        fill(self.root)
+        os.chdir(self.root)
+        checked(LIBC.syscall(ctypes.c_long(self.calls["pivot_root"]), b".", b"."), "pivot_root")
+        checked(LIBC.umount2(b".", MNT_DETACH), "umount")
+        mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+        os.chdir(work)
+        given, out, err = streams
+        os.dup2(given, 0)
+        os.dup2(out, 1)
+        os.dup2(os.open("/dev/null", os.O_WRONLY) if err is None else err, 2)
+        for kind, value in limits:
+            resource.setrlimit(kind, (value, value))
+        if not self.apart & CLONE_NEWUSER:
+            self.leave_root()
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        self.filter.install()
+
+    @staticmethod
+    def leave_root():
+        os.setgroups([])
+        for user in (2_000_000_000 + os.getppid() % 1_000_000, 65534):  # one whose processes are only these
+            try:
+                os.setresgid(user, user, user)
+                os.setresuid(user, user, user)
+                return
+            except OSError as error:
+                if user == 65534:
+                    raise error
+
+
+class Program(Confinement):
+    """Runs Python texts, each in a fresh interpreter, and takes what they print."""
+
+    def __init__(self, memory):
+        super().__init__("the rule code", memory)
+        self.python = interpreter()
 
     def check(self):
         outcome = self.run("print(6 * 7)", b"", 30)
@@ -189,10 +271,6 @@ class Confinement:
         os.close(told)
         return self.failed(*json.loads(failure)) if failure else outcome
 
-    def fork(self):
-        return LIBC.syscall(ctypes.c_long(self.calls["clone"]), ctypes.c_ulong(self.apart | signal.SIGCHLD), None, None,
-                            None, None)
-
     @staticmethod
     def failed(code, why):
         outcome = Outcome()
@@ -200,58 +278,14 @@ class Confinement:
         return outcome
 
     def prepare(self, program, read, write, seconds):
-        """In the child, which then has nothing but what the program may have."""
-        for number in os.listdir("/proc/self/fd"):
-            try:
-                os.set_inheritable(int(number), False)
-            except OSError:
-                pass  # of the listing itself
-        os.setsid()  # else it could signal the group of this process, which it does not see
-        uid, gid = self.user
-        if self.apart & CLONE_NEWUSER:
-            prctl(PR_SET_DUMPABLE, 1)  # else the files below belong to root
-            for name, text in (("setgroups", "deny"), ("uid_map", f"65534 {uid} 1"), ("gid_map", f"65534 {gid} 1")):
-                with open(f"/proc/self/{name}", "w") as file:
-                    file.write(text)
-        mount(None, "/", None, MS_REC | MS_PRIVATE)
-        mount("tmpfs", self.root, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
-        for path in self.paths:
-            bind(path, self.root + path)
-        folder = self.root + "/tmp"
-        os.makedirs(folder, exist_ok=True)
-        mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, f"size={FOLDER_MAX},nr_inodes=4096,mode=1777")
-        with open(folder + "/program.py", "w", encoding="utf-8", errors="surrogatepass") as file:
-            file.write(program)
-        os.chmod(folder + "/program.py", 0o644)
-        os.chdir(self.root)
-        checked(LIBC.syscall(ctypes.c_long(self.calls["pivot_root"]), b".", b"."), "pivot_root")
-        checked(LIBC.umount2(b".", MNT_DETACH), "umount")
-        mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
-        os.chdir("/tmp")
-        os.dup2(read, 0)
-        os.dup2(write, 1)
-        os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
-        for kind, value in ((resource.RLIMIT_AS, self.memory), (resource.RLIMIT_CPU, cpu_limit(seconds)),
-                            (resource.RLIMIT_FSIZE, FOLDER_MAX), (resource.RLIMIT_NOFILE, FILES_MAX),
-                            (resource.RLIMIT_NPROC, PROCESSES_MAX), (resource.RLIMIT_CORE, 0)):
-            resource.setrlimit(kind, (value, value))
-        if not self.apart & CLONE_NEWUSER:
-            self.leave_root()
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
-        self.filter.install()
-
-    @staticmethod
-    def leave_root():
-        os.setgroups([])
-        for user in (2_000_000_000 + os.getppid() % 1_000_000, 65534):  # one whose processes are only these
-            try:
-                os.setresgid(user, user, user)
-                os.setresuid(user, user, user)
-                return
-            except OSError as error:
-                if user == 65534:
-                    raise error
+        def fill(root):
+            with open(root + "/tmp/program.py", "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(program)
+            os.chmod(root + "/tmp/program.py", 0o644)
+        self.enter(fill, (read, write, None), (
+            (resource.RLIMIT_AS, self.memory), (resource.RLIMIT_CPU, cpu_limit(seconds)),
+            (resource.RLIMIT_FSIZE, FOLDER_MAX), (resource.RLIMIT_NOFILE, FILES_MAX),
+            (resource.RLIMIT_NPROC, PROCESSES_MAX), (resource.RLIMIT_CORE, 0)))
 
     def watch(self, child, out, into, given, seconds):
         outcome, began = Outcome(), time.monotonic()
@@ -331,10 +365,10 @@ def rest_of(out, most):
     return rest
 
 
-def family(pid):
-    """Number of a process and its descendants, and their resident bytes."""
+def family(pid, most=4 * PROCESSES_MAX):
+    """Number of a process and its descendants, and their resident bytes; of so many at most."""
     count, resident, todo = 0, 0, [pid]
-    while todo and count < 4 * PROCESSES_MAX:
+    while todo and count < most:
         one = todo.pop()
         try:
             with open(f"/proc/{one}/statm", "rb") as file:

@@ -2,8 +2,8 @@
 
 #include "actors/reward/busy_calls.hpp"
 #include "actors/reward/python_messages.hpp"
-#include "actors/reward/python_worker.hpp"
 #include "actors/reward/python_worker_source.hpp"
+#include "actors/reward/worker_slots.hpp"
 #include "actors/reward/worker_words.hpp"
 
 #include <algorithm>
@@ -20,15 +20,14 @@ class PythonReward final : public RewardCalls {
       : options_(std::move(options)),
         first_(std::move(first)),
         greeting_(std::move(greeting)),
-        slots_(options_.workers) {}
+        slots_(slots_of(options_)) {}
 
   std::string name() const override { return options_.name; }
   RewardReads reads() const override { return greeting_.reads; }
 
   void begin(const RoleContext& context) override {
     context_ = context;
-    adopt(slots_.front(), std::make_shared<PythonWorker>(context_, std::move(first_), true));
-    fill();
+    slots_.begin(context_, std::move(first_));
   }
 
   async::task<Answer> score(std::vector<RewardGroup> groups, core::Duration deadline) override {
@@ -62,17 +61,26 @@ class PythonReward final : public RewardCalls {
   wire::Amounts amounts() const override {
     return {{"workers", static_cast<double>(options_.workers)},
             {"together", greeting_.is_async ? 1.0 : 0.0},
-            {"starts", static_cast<double>(starts_)},
+            {"starts", static_cast<double>(slots_.starts())},
             {"timed_calls", static_cast<double>(timed_)},
             {"call_s", timed_ == 0 ? 0.0 : timed_s_ / static_cast<double>(timed_)}};
   }
 
  private:
-  struct Slot {
-    std::shared_ptr<PythonWorker> worker;
-    bool starting = false;
-    core::TimePoint retry{};  // after a start that failed
-  };
+  WorkerSlots::Options slots_of(const WorkerPool& pool) {
+    WorkerSlots::Options slots;
+    slots.where = pool.where;
+    slots.command = pool.command;
+    slots.workers = pool.workers;
+    slots.calls_max = pool.calls_max;
+    slots.failed_pause = limits::kScorerPause_max;
+    slots.greeted = [this](const nlohmann::json& line) -> core::Result<void> {
+      TROUPE_TRY_SET(greeting_, read_greeting(line, where()));
+      return {};
+    };
+    slots.changed = [this] { wake(); };
+    return slots;
+  }
 
   const std::string& where() const { return options_.where; }
 
@@ -81,99 +89,25 @@ class PythonReward final : public RewardCalls {
     timed_s_ += std::chrono::duration<double>(took).count();
   }
 
-  void adopt(Slot& slot, std::shared_ptr<PythonWorker> worker) {
-    ++starts_;
-    slot.worker = std::move(worker);
-    slot.worker->run([this] { wake(); });
-  }
-
-  // Starts workers in the empty slots, and in those of workers that have had their calls.
-  void fill() {
-    const core::TimePoint now = context_.timers->now();
-    for (Slot& slot : slots_) {
-      if (slot.starting) continue;
-      const bool done = slot.worker && slot.worker->given() >= options_.calls_max;
-      if (done && slot.worker->alive() && slot.worker->load() == 0) slot.worker->end();
-      if (slot.worker && slot.worker->alive()) continue;
-      if (now < slot.retry && any_alive()) continue;
-      slot.starting = true;
-      context_.scope->spawn("start a reward worker", start(&slot));
-    }
-  }
-
-  bool any_alive() const {
-    return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
-      return slot.starting || (slot.worker && slot.worker->alive());
-    });
-  }
-
-  async::task<void> start(Slot* slot) {
-    auto job =
-        [command =
-             options_.command]() -> core::Result<std::shared_ptr<std::unique_ptr<WorkerProcess>>> {
-      auto process = std::make_unique<WorkerProcess>();
-      TROUPE_TRY(process->start(command));
-      return std::make_shared<std::unique_ptr<WorkerProcess>>(std::move(process));
-    };
-    auto process = co_await context_.device->run(std::move(job), async::DeviceQueue::kWait);
-    std::optional<core::Error> failed;
-    if (process) {
-      auto worker = std::make_shared<PythonWorker>(context_, std::move(**process), false);
-      worker->run([this] { wake(); });
-      const auto until = async::Deadline::after(*context_.timers, kWorkerStart);
-      const core::Error late{ErrorCode::kDeadline, "it did not load within 60 s"};
-      auto line = co_await async::take_until(*context_.timers, worker->greeting(), until, late);
-      core::Result<PythonGreeting> greeting = core::fail(ErrorCode::kInternal, "");
-      if (line) {
-        greeting = read_greeting(*line, where());
-      } else {
-        greeting = core::fail(line.error().within(where()));
-      }
-      if (greeting) {
-        ++starts_;
-        greeting_ = std::move(*greeting);
-        slot->worker = std::move(worker);
-      } else {
-        failed = greeting.error();
-        if (worker->alive()) worker->end();
-      }
-    } else {
-      failed = process.error();
-    }
-    slot->starting = false;
-    if (failed) {
-      ++failed_starts_;
-      start_error_ = failed->message;
-      slot->retry = context_.timers->now() + limits::kScorerPause_max;
-    }
-    wake();
-  }
-
   // The worker with the fewest batches that may have one more; null: none.
   std::shared_ptr<PythonWorker> pick(std::size_t company) const {
-    std::shared_ptr<PythonWorker> best;
-    for (const Slot& slot : slots_) {
-      const auto& worker = slot.worker;
-      if (!worker || !worker->alive() || worker->given() >= options_.calls_max) continue;
-      const std::size_t room = greeting_.is_async ? std::min(company, worker->company()) : 1;
-      if (worker->load() >= room) continue;
-      if (!best || worker->load() < best->load()) best = worker;
-    }
-    return best;
+    return slots_.least([&](const PythonWorker& worker) {
+      return worker.load() < (greeting_.is_async ? std::min(company, worker.company()) : 1);
+    });
   }
 
   // Waits in line for a worker. kPeerLost: none runs, and none can be started. The file loaded
   // before, so that may pass: it is being edited, or memory is short.
   async::task<core::Result<std::shared_ptr<PythonWorker>>> free_worker(std::size_t company) {
-    const std::uint64_t failed_before = failed_starts_;
+    const std::uint64_t failed_before = slots_.failed_starts();
     auto turn = std::make_shared<std::shared_ptr<async::Event>>();
     const async::Listed<std::shared_ptr<async::Event>> listed(line_, turn);
     for (;;) {
-      if (!any_alive() && failed_starts_ > failed_before) {
-        co_return core::fail(ErrorCode::kPeerLost, start_error_);
+      if (!slots_.any_alive() && slots_.failed_starts() > failed_before) {
+        co_return core::fail(ErrorCode::kPeerLost, slots_.start_error());
       }
       if (line_.front() == turn) {
-        fill();
+        slots_.fill();
         if (auto worker = pick(company)) {
           wake_after(turn);
           co_return worker;
@@ -187,7 +121,7 @@ class PythonReward final : public RewardCalls {
   void wake() {
     for (const auto& turn : line_) {
       if (*turn) (*turn)->fire();
-      if (any_alive()) return;  // the first is enough
+      if (slots_.any_alive()) return;  // the first is enough
     }
   }
   // The next in line may find a worker, too.
@@ -201,11 +135,10 @@ class PythonReward final : public RewardCalls {
   PythonGreeting greeting_;               // of the newest worker
   RoleContext context_;
   BusyCalls busy_;
-  std::vector<Slot> slots_;
+  WorkerSlots slots_;
   std::list<std::shared_ptr<std::shared_ptr<async::Event>>> line_;
-  std::uint64_t next_id_ = 0, starts_ = 0, failed_starts_ = 0, timed_ = 0;
+  std::uint64_t next_id_ = 0, timed_ = 0;
   double timed_s_ = 0;
-  std::string start_error_;
 };
 
 }  // namespace

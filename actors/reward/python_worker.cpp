@@ -1,5 +1,6 @@
 #include "actors/reward/python_worker.hpp"
 
+#include "actors/environment/limits.hpp"
 #include "actors/reward/worker_words.hpp"
 #include "runtime/data/limits.hpp"
 
@@ -12,14 +13,18 @@ using core::ErrorCode;
 PythonWorker::PythonWorker(const RoleContext& context,
                            std::unique_ptr<WorkerProcess> process,
                            bool greeted)
-    : context_(context), process_(std::move(process)), greeted_(greeted) {
+    : context_(context), process_(std::move(process)), name_(process_->name()), greeted_(greeted) {
   WorkerProcess::Streams streams = process_->take_streams();
   lines_.emplace(context.scope->executor(), std::move(streams.requests), std::move(streams.replies),
                  std::move(streams.read), data::limits::kJsonLine_bytes_max);
+  if (!streams.prints) return;
+  prints_.emplace(context.scope->executor(), net::OwnedFd(), std::move(streams.prints), "",
+                  limits::kPrintedLine_bytes_max, net::LinePair::Longer::kCut);
 }
 
-void PythonWorker::run(std::function<void()> ended) {
+void PythonWorker::run(std::function<void()> ended, std::function<void(std::string)> printed) {
   on_end_ = std::move(ended);
+  if (prints_) context_.scope->spawn("", read_prints(shared_from_this(), std::move(printed)));
   context_.scope->spawn("", read(shared_from_this()));
 }
 
@@ -60,6 +65,16 @@ async::task<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
   self->writing_ = false;
 }
 
+// To the end of the stream, which is that of the process group: what it printed last is read, too.
+async::task<void> PythonWorker::read_prints(std::shared_ptr<PythonWorker> self,
+                                            std::function<void(std::string)> printed) {
+  for (;;) {
+    auto line = co_await self->prints_->read();
+    if (!line) break;
+    if (printed) printed(std::move(*line));
+  }
+}
+
 async::task<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
   bool closed = false;
   while (!self->ended_ && !closed) {
@@ -69,7 +84,8 @@ async::task<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
     if (line) {
       self->take(*line);
     } else if (!closed) {
-      self->lose({ErrorCode::kClosed, "the reward worker's reply: " + line.error().message}, false);
+      self->lose({ErrorCode::kClosed, "the " + self->name_ + "'s reply: " + line.error().message},
+                 false);
     }
   }
   if (closed) {
@@ -100,7 +116,7 @@ void PythonWorker::take(const std::string& line) {
   }
   Json reply = Json::parse(line, nullptr, false);
   if (!reply.is_object() || !reply.contains("id") || !reply["id"].is_number_unsigned()) {
-    return lose({ErrorCode::kClosed, "the reward worker's reply is not a JSON object"}, false);
+    return lose({ErrorCode::kClosed, "the " + name_ + "'s reply is not a JSON object"}, false);
   }
   const auto found = batches_.find(reply["id"].get<std::uint64_t>());
   if (found == batches_.end()) return;
@@ -119,13 +135,14 @@ void PythonWorker::overdue(std::uint64_t id, bool cancels) {
   end();
 }
 
-void PythonWorker::end() {
-  lose({ErrorCode::kClosed, "the reward worker was ended"}, true);
+void PythonWorker::end(const std::string& why) {
+  if (!ended_) lose({ErrorCode::kClosed, why}, true);
 }
 
 // Ends the worker and gives the error to what waits for it.
 void PythonWorker::lose(const core::Error& error, bool bystanders) {
   ended_ = true;
+  if (how_.empty()) how_ = error.message;
   lines_->close();  // `read` ends, and kills the process
   greeting_->set(core::fail(error));
   const auto lost = std::exchange(batches_, {});

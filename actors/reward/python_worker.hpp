@@ -1,8 +1,8 @@
-// One worker process of a Python reward and the batches that it has: writes their requests, reads
-// the replies in whatever order they come. Lives on the strand of the reward; the process is
-// started, killed and reaped on the device queue. A worker that ends takes its batches with it:
-// each gets an error, and its owner sends it to another worker. Bound: the batches that the owner
-// gives it.
+// One worker process of a Python reward or environment, and the batches (requests) that it has:
+// writes them, reads the replies in whatever order they come. Lives on the strand of its owner; the
+// process is started, killed and reaped on the device queue. A worker that ends takes its batches
+// with it: each gets an error, and its owner decides what becomes of it. Bound: the batches that
+// the owner gives it.
 #pragma once
 
 #include "actors/protocol/role_shell.hpp"
@@ -38,19 +38,25 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   PythonWorker(const RoleContext& context, std::unique_ptr<WorkerProcess> process, bool greeted);
 
   // Begins to read. `ended`: called when the worker has ended and its batches have their errors.
-  void run(std::function<void()> ended);
+  // `printed`: gets each line that the process prints, if that is taken (WorkerProcess::Prints).
+  void run(std::function<void()> ended, std::function<void(std::string)> printed = nullptr);
   std::shared_ptr<Answer> greeting() const { return greeting_; }
 
   // Sends a request. Its answer: the reply, an object with "rewards" or "error"; kClosed when the
-  // worker ended.
+  // worker ended. A worker that is not alive is given nothing.
   std::shared_ptr<Batch> give(std::uint64_t id, std::string line, std::size_t company);
   // The batch has had no answer in time, and is wanted no more. Ends the worker, unless it
   // `cancels` and has answered others meanwhile.
   void overdue(std::uint64_t id, bool cancels);
+  // Sends what needs no answer.
+  void tell(const std::string& line) { post(line); }
   // Kills the process. The batches that it had are bystanders.
-  void end();
+  void end() { end("the " + name_ + " was ended"); }
+  void end(const std::string& why);
 
   bool alive() const noexcept { return !ended_; }
+  // How it ended; empty while that is not known.
+  const std::string& how_it_ended() const noexcept { return how_; }
   std::size_t load() const noexcept { return batches_.size(); }
   std::uint64_t given() const noexcept { return given_; }
   // Most batches that it may have because of those that it has.
@@ -59,13 +65,16 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
  private:
   static async::task<void> read(std::shared_ptr<PythonWorker> self);
   static async::task<void> write(std::shared_ptr<PythonWorker> self);
+  static async::task<void> read_prints(std::shared_ptr<PythonWorker> self,
+                                       std::function<void(std::string)> printed);
   void take(const std::string& line);
   void post(const std::string& line);
   void lose(const core::Error& error, bool bystanders);
 
   RoleContext context_;
   std::unique_ptr<WorkerProcess> process_;
-  std::optional<net::LinePair> lines_;
+  const std::string name_;
+  std::optional<net::LinePair> lines_, prints_;
   std::shared_ptr<Answer> greeting_ = std::make_shared<Answer>();
   bool greeted_;
   std::function<void()> on_end_;
@@ -73,6 +82,7 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   std::string unsent_;
   bool writing_ = false;
   bool ended_ = false;
+  std::string how_;
   core::TimePoint heard_{};  // when the last line came
   std::uint64_t given_ = 0;
 };

@@ -160,7 +160,7 @@ class Tests:
 class Rule(RuleOfTheProgram):
     def __init__(self, settings):
         self.seconds, self.all = settings["timeout_s"], settings["score"] == "all"
-        self.confined = Confinement(settings["memory_mb"] << 20)
+        self.confined = Program(settings["memory_mb"] << 20)
         self.confined.check()
 
     def score(self, request, extras):

@@ -9,6 +9,7 @@ def user_module(name, path):
     """The user's file as a module; it may import what is beside it."""
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # data classes and the source of a class look here
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec.loader.exec_module(module)
     return module

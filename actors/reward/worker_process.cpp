@@ -67,19 +67,25 @@ bool wait_until_ready(const net::OwnedFd& fd, short events, core::TimePoint unti
 
 }  // namespace
 
-core::Result<void> WorkerProcess::start(const std::vector<std::string>& command) {
+core::Result<void> WorkerProcess::start(const std::vector<std::string>& command, Prints prints) {
   kill();
   TROUPE_TRY_ASSIGN(requests, make_pair(name_));
   TROUPE_TRY_ASSIGN(replies, make_pair(name_));
   core::ChildSpec spec;
   spec.words = command;
   spec.environment = bare_environment();
-  // What the child prints goes to standard error.
   spec.descriptors = {{requests.child.get(), 0}, {2, 1}, {replies.child.get(), kReplyDescriptor}};
+  Pair printed;
+  if (prints == Prints::kTaken) {
+    TROUPE_TRY_SET(printed, make_pair(name_));
+    spec.descriptors[1].ours = printed.child.get();
+    spec.descriptors.push_back({printed.child.get(), 2});
+  }
   spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, files_max()}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
   TROUPE_TRY_SET(child_, core::ChildProcess::start("a " + name_, std::move(spec)));
   in_ = std::move(requests.ours);
   out_ = std::move(replies.ours);
+  prints_ = std::move(printed.ours);
   ::fcntl(in_.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(out_.get(), F_SETFL, O_NONBLOCK);
   return {};
@@ -149,7 +155,7 @@ core::Result<void> WorkerProcess::read_some(core::TimePoint until) {
 }
 
 WorkerProcess::Streams WorkerProcess::take_streams() {
-  return {std::move(in_), std::move(out_), std::exchange(pending_, {})};
+  return {std::move(in_), std::move(out_), std::exchange(pending_, {}), std::move(prints_)};
 }
 
 core::Failure WorkerProcess::ended() {
@@ -167,6 +173,7 @@ void WorkerProcess::kill() noexcept {
   child_.kill();
   in_.close();
   out_.close();
+  prints_.close();
   pending_.clear();
 }
 

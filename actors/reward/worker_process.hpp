@@ -22,11 +22,15 @@ class WorkerProcess {
  public:
   // `name` stands in errors: "reward worker".
   explicit WorkerProcess(std::string name = "reward worker") : name_(std::move(name)) {}
+  const std::string& name() const noexcept { return name_; }
   ~WorkerProcess() { kill(); }
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  core::Result<void> start(const std::vector<std::string>& command);
+  // What the child prints goes to our standard error, or into a stream that the owner takes.
+  enum class Prints { kInherited, kTaken };
+  core::Result<void> start(const std::vector<std::string>& command,
+                           Prints prints = Prints::kInherited);
   bool running() const noexcept { return child_.pid() > 0; }
 
   // Errors: kDeadline, kClosed (the child ended; says how), kData (a reply line beyond
@@ -39,7 +43,8 @@ class WorkerProcess {
   // The ends of the two connections, for an owner that reads and writes lines by itself.
   struct Streams {
     net::OwnedFd requests, replies;
-    std::string read;  // what was read of the replies already
+    std::string read;     // what was read of the replies already
+    net::OwnedFd prints;  // to read; only with Prints::kTaken
   };
   Streams take_streams();
 
@@ -56,6 +61,7 @@ class WorkerProcess {
   core::ChildProcess child_;
   net::OwnedFd in_;   // we write, the child's standard input
   net::OwnedFd out_;  // we read, the child's descriptor 3
+  net::OwnedFd prints_;
   std::string pending_;
 };
 

@@ -29,6 +29,7 @@ using kernels::cuda::DeviceInfo;
 #undef TROUPE_LIMIT
 #define TROUPE_LIMIT(constant, value, shown, unit) {shown, value, unit},
 constexpr core::LimitRow kLimits[] = {
+#include "actors/environment/limits.def"
 #include "actors/limits.def"
 #include "apps/loggers/limits.def"
 #include "apps/pipeline/limits.def"

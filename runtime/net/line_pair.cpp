@@ -20,9 +20,16 @@ struct LinePair::Sockets {
   std::array<char, 65536> chunk{};
 };
 
-LinePair::LinePair(
-    async::Executor executor, OwnedFd out, OwnedFd in, std::string read, std::size_t line_max)
-    : sockets_(std::make_unique<Sockets>(executor)), read_(std::move(read)), line_max_(line_max) {
+LinePair::LinePair(async::Executor executor,
+                   OwnedFd out,
+                   OwnedFd in,
+                   std::string read,
+                   std::size_t line_max,
+                   Longer longer)
+    : sockets_(std::make_unique<Sockets>(executor)),
+      read_(std::move(read)),
+      line_max_(line_max),
+      longer_(longer) {
   boost::system::error_code unusable;  // then the first read or write fails
   sockets_->out.assign(asio::local::stream_protocol(), out.release(), unusable);
   sockets_->in.assign(asio::local::stream_protocol(), in.release(), unusable);
@@ -33,12 +40,19 @@ LinePair::~LinePair() = default;
 async::task<core::Result<std::string>> LinePair::read() {
   std::size_t looked = 0;
   for (;;) {
-    if (const auto end = read_.find('\n', looked); end != std::string::npos) {
+    const auto end = read_.find('\n', looked);
+    const bool whole = end <= line_max_ || longer_ == Longer::kRefused;
+    if (end != std::string::npos && whole) {
       std::string line = read_.substr(0, end);
       read_.erase(0, end + 1);
       co_return line;
     }
     looked = read_.size();
+    if (looked > line_max_ && longer_ == Longer::kCut) {
+      std::string piece = read_.substr(0, line_max_);
+      read_.erase(0, line_max_);
+      co_return piece;
+    }
     if (looked > line_max_) {
       co_return core::fail(ErrorCode::kData,
                            "a line is longer than " + std::to_string(line_max_) + " bytes");

@@ -1,6 +1,7 @@
 // A pair of connected local sockets, one to write lines to and one to read lines from: what a child
 // process is asked and answers. Coroutines on the given executor; one reader and one writer at a
-// time. Bound: `line_max` bytes of a line that is read.
+// time. Bound: `line_max` bytes of a line that is read; a longer one is an error, or read in
+// pieces.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -15,9 +16,14 @@ namespace troupe::net {
 
 class LinePair {
  public:
-  // `read`: bytes that were read already.
-  LinePair(
-      async::Executor executor, OwnedFd out, OwnedFd in, std::string read, std::size_t line_max);
+  enum class Longer { kRefused, kCut };
+  // `read`: bytes that were read already. Either descriptor may be none.
+  LinePair(async::Executor executor,
+           OwnedFd out,
+           OwnedFd in,
+           std::string read,
+           std::size_t line_max,
+           Longer longer = Longer::kRefused);
   LinePair(const LinePair&) = delete;
   LinePair& operator=(const LinePair&) = delete;
   ~LinePair();
@@ -35,6 +41,7 @@ class LinePair {
   std::unique_ptr<Sockets> sockets_;
   std::string read_;  // what follows the last line
   const std::size_t line_max_;
+  const Longer longer_;
 };
 
 }  // namespace troupe::net
