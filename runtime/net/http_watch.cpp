@@ -1,5 +1,6 @@
 #include "runtime/net/http_watch.hpp"
 
+#include "runtime/net/await_token.hpp"
 #include "runtime/net/limits.hpp"
 
 #include <poll.h>

@@ -1,21 +1,68 @@
 // A connection of the HTTP server, plain or with TLS, as one stream for Beast, with the timers of
-// beast::tcp_stream. On the server's strand; at most one read and one write at a time.
+// beast::tcp_stream. What Beast asks of it goes through one kind of handler, so that its templates
+// are compiled once and not for each kind of connection. On the server's strand; at most one read
+// and one write at a time.
 #pragma once
 
 #include "runtime/async/task.hpp"
-#include "runtime/net/await_token.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 
-#include <array>
 #include <chrono>
-#include <optional>
+#include <cstddef>
+#include <memory>
 #include <utility>
+#include <vector>
+
+namespace boost::asio::ssl {
+class context;
+}
 
 namespace troupe::net {
+
+// A handler of a read or a write whose type is forgotten. (Boost 1.81's any_completion_handler does
+// not go with beast::tcp_stream.)
+class StreamDone {
+ public:
+  using executor_type = boost::asio::any_io_executor;
+  using cancellation_slot_type = boost::asio::cancellation_slot;
+
+  template <class Handler>
+  StreamDone(Handler handler, const executor_type& otherwise)
+      : executor_(boost::asio::get_associated_executor(handler, otherwise)),
+        slot_(boost::asio::get_associated_cancellation_slot(handler)),
+        call_(std::make_unique<Call<Handler>>(std::move(handler))) {}
+
+  executor_type get_executor() const noexcept { return executor_; }
+  cancellation_slot_type get_cancellation_slot() const noexcept { return slot_; }
+  void operator()(boost::system::error_code code, std::size_t size) {
+    const auto call = std::move(call_);
+    call->run(code, size);
+  }
+
+ private:
+  struct AnyCall {
+    virtual ~AnyCall() = default;
+    virtual void run(boost::system::error_code code, std::size_t size) = 0;
+  };
+  template <class Handler>
+  struct Call final : AnyCall {
+    explicit Call(Handler given) : handler(std::move(given)) {}
+    void run(boost::system::error_code code, std::size_t size) override {
+      std::move(handler)(code, size);
+    }
+    Handler handler;
+  };
+  executor_type executor_;
+  cancellation_slot_type slot_;
+  std::unique_ptr<AnyCall> call_;
+};
 
 class ServerStream {
  public:
@@ -23,15 +70,13 @@ class ServerStream {
   using executor_type = Plain::executor_type;
 
   // `tls` outlives the stream; null: a plain connection.
-  ServerStream(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls)
-      : plain_(std::move(socket)) {
-    if (tls != nullptr) tls_.emplace(plain_, *tls);
-  }
+  ServerStream(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls);
+  ~ServerStream();
 
   executor_type get_executor() noexcept { return plain_.get_executor(); }
   boost::asio::ip::tcp::socket& socket() noexcept { return plain_.socket(); }
   Plain& plain() noexcept { return plain_; }
-  bool encrypted() const noexcept { return tls_.has_value(); }
+  bool encrypted() const noexcept { return tls_ != nullptr; }
   template <class Span>
   void expires_after(Span span) {
     plain_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(span));
@@ -41,35 +86,18 @@ class ServerStream {
   enum class Greeting { kDone, kFailed, kNoTls };
   // Agrees with the client on TLS; nothing to do for a plain connection. kNoTls: the client speaks
   // something else, and can be answered on `plain()`.
-  async::task<Greeting> greet() {
-    if (!tls_) co_return Greeting::kDone;
-    constexpr char kHandshake = 0x16;  // the first byte of every TLS connection
-    std::array<char, 4096> bytes;
-    const auto room = boost::asio::buffer(bytes);
-    const auto [code, size] = co_await plain_.async_read_some(room, kToken);
-    if (code) co_return Greeting::kFailed;
-    if (bytes[0] != kHandshake) co_return Greeting::kNoTls;
-    const auto read = boost::asio::buffer(bytes.data(), size);
-    const auto [failed, used] =
-        co_await tls_->async_handshake(boost::asio::ssl::stream_base::server, read, kToken);
-    co_return failed ? Greeting::kFailed : Greeting::kDone;
-  }
+  async::task<Greeting> greet();
   // Ends the direction to the client; with TLS by close_notify, as long as the timer allows.
-  async::task<void> finish() {
-    if (tls_) {
-      const auto [code] = co_await tls_->async_shutdown(kToken);
-      static_cast<void>(code);
-    }
-    boost::system::error_code ignored;
-    plain_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
-  }
+  async::task<void> finish();
 
+  // Beast's AsyncStream.
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(
         [this](auto handler, const Buffers& into) {
-          if (tls_) return tls_->async_read_some(into, std::move(handler));
-          return plain_.async_read_some(into, std::move(handler));
+          reading_.assign(boost::asio::buffer_sequence_begin(into),
+                          boost::asio::buffer_sequence_end(into));
+          read_some(Done(std::move(handler), get_executor()));
         },
         token, buffers);
   }
@@ -77,15 +105,23 @@ class ServerStream {
   auto async_write_some(const Buffers& buffers, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(
         [this](auto handler, const Buffers& from) {
-          if (tls_) return tls_->async_write_some(from, std::move(handler));
-          return plain_.async_write_some(from, std::move(handler));
+          writing_.assign(boost::asio::buffer_sequence_begin(from),
+                          boost::asio::buffer_sequence_end(from));
+          write_some(Done(std::move(handler), get_executor()));
         },
         token, buffers);
   }
 
  private:
+  struct Tls;
+  using Done = StreamDone;
+  void read_some(Done done);   // into reading_
+  void write_some(Done done);  // from writing_
+
   Plain plain_;
-  std::optional<boost::asio::ssl::stream<Plain&>> tls_;
+  std::unique_ptr<Tls> tls_;
+  std::vector<boost::asio::mutable_buffer> reading_;
+  std::vector<boost::asio::const_buffer> writing_;
 };
 
 }  // namespace troupe::net

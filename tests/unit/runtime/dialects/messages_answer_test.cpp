@@ -139,6 +139,8 @@ TEST_F(MessagesAnswers, BlankTextMakesABlockOnlyAlone) {
   const json message = whole("\n \n" + call + "\n", FinishReason::kEos);
   ASSERT_EQ(message["content"].size(), 1u) << message;
   EXPECT_EQ(message["content"][0]["type"], "tool_use");
+  EXPECT_EQ(whole("\n" + call + "then", FinishReason::kEos)["content"][1]["text"], "then")
+      << "it is no part of a later text either";
   EXPECT_EQ(whole(" \n", FinishReason::kEos)["content"],
             json::parse(R"([{"type":"text","text":" \n"}])"));
   EXPECT_EQ(whole("", FinishReason::kEos)["content"], json::array());
