@@ -29,6 +29,10 @@ Draw Sampler::draw(const HeadRow& row,
                    std::span<TokenLogprob> top) {
   row_.load(row, changes_.find(row.logits, row.inv_temperature, params, history), history.allowed);
   Draw draw;
+  if (!std::isfinite(row_.max())) {  // no token that may be drawn has a finite logit
+    draw.logprob = row_.max();
+    return draw;
+  }
   const bool truncated = params.temperature > 0.0f && KeptSet::truncates(params, vocab_);
   if (params.temperature == 0.0f) {
     draw.token = largest();

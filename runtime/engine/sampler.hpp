@@ -39,7 +39,9 @@ class Sampler {
  public:
   explicit Sampler(std::int64_t vocab, const kernels::Ops& ops = kernels::ops());
 
-  // `u`: uniform in (0, 1). `top` has room for params.top_logprobs tokens; Draw::top refers to it.
+  // `u`: uniform in (0, 1). Draws nothing, and returns a log-prob that is not finite, if no token
+  // that may be drawn has a finite logit. `top` has room for params.top_logprobs tokens; Draw::top
+  // refers to it.
   Draw draw(const HeadRow& row,
             const SamplingParams& params,
             double u,

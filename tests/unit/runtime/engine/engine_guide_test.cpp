@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace troupe::engine {
 namespace {
@@ -190,6 +191,7 @@ TEST(EngineGuide, ACompleteTextEndsWithTheModelsEndOrAtOnce) {
   no_eos.id.value = 2;
   no_eos.sampling.ignore_eos = true;
   no_eos.sampling.min_new_tokens = 0;
+  ends.sampling.logit_bias = {{kGuideEos, 1000.0f}};  // it is drawn as soon as it may be
   auto engine = make_engine(tiny_weights(), limits_of(8, 64, 64), serial, {kGuideEos});
   const Samples samples = run_all(*engine, {ends, no_eos});
   for (const auto& [key, sample] : samples) {
@@ -197,7 +199,9 @@ TEST(EngineGuide, ACompleteTextEndsWithTheModelsEndOrAtOnce) {
     EXPECT_EQ(sample.tokens.size(), with_end ? 3u : 2u);
     EXPECT_EQ(sample.finish, with_end ? FinishReason::kEos : FinishReason::kStop);
     EXPECT_EQ(sample.tokens.back() == kGuideEos, with_end);
-    EXPECT_NE(sample.tokens[1], with_end ? kGuideEos : -1);  // not before the text may end
+    if (with_end) {  // not before the text may end, though the grammar has its text
+      EXPECT_NE(sample.tokens[0], kGuideEos);
+    }
   }
 }
 
@@ -275,6 +279,24 @@ TEST(EngineGuide, KeptMassIsThatOfTheTokensThatCouldBeDrawn) {
   params.temperature = 0.0f;  // the arg max of the mask; truncation has no part
   EXPECT_NEAR(kept({.allowed = mask}), std::log(0.375), 1e-6);
   EXPECT_EQ(sampler.draw(row, params, 0.5, {.allowed = mask}).token, 1);
+}
+
+TEST(EngineGuide, AllowedTokensWithoutAFiniteLogitAreNoDraw) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> logits = {0.0f, 1.0f, -infinity, -infinity};
+  const float max = 1.0f, sum = 1.0f + std::exp(-1.0f);
+  const HeadRow row{logits.data(), &max, &sum, 1.0f, model::merge_vocab_stats(&max, &sum, 1)};
+  const std::vector<std::uint32_t> mask = {0b1100};
+  Sampler sampler(4);
+  for (const float temperature : {0.0f, 1.0f}) {
+    for (const std::int32_t top_k : {0, 1}) {
+      SamplingParams params;
+      params.temperature = temperature;
+      params.top_k = top_k;
+      EXPECT_FALSE(std::isfinite(sampler.draw(row, params, 0.5, {.allowed = mask}).logprob));
+      EXPECT_TRUE(std::isfinite(sampler.draw(row, params, 0.5, {}).logprob));
+    }
+  }
 }
 
 Weights packed_in(core::TeamRunner& team) {
