@@ -186,16 +186,17 @@ TEST(EngineGuide, ACompleteTextEndsWithTheModelsEndOrAtOnce) {
   };
   GroupRequest ends = request_of(1, {1, 2, 3}, 3, 10);
   ends.guide = guide_of(two_tokens);
-  ends.sampling.min_new_tokens = 9;  // a grammar that is complete ends all the same
   GroupRequest no_eos = ends;
   no_eos.id.value = 2;
   no_eos.sampling.ignore_eos = true;
-  no_eos.sampling.min_new_tokens = 0;
   ends.sampling.logit_bias = {{kGuideEos, 1000.0f}};  // it is drawn as soon as it may be
+  GroupRequest late = ends;
+  late.id.value = 3;
+  late.sampling.min_new_tokens = 9;  // a grammar that is complete ends all the same
   auto engine = make_engine(tiny_weights(), limits_of(8, 64, 64), serial, {kGuideEos});
-  const Samples samples = run_all(*engine, {ends, no_eos});
+  const Samples samples = run_all(*engine, {ends, no_eos, late});
   for (const auto& [key, sample] : samples) {
-    const bool with_end = key.first == 1;
+    const bool with_end = key.first != 2;
     EXPECT_EQ(sample.tokens.size(), with_end ? 3u : 2u);
     EXPECT_EQ(sample.finish, with_end ? FinishReason::kEos : FinishReason::kStop);
     EXPECT_EQ(sample.tokens.back() == kGuideEos, with_end);
