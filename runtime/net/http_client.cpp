@@ -1,21 +1,15 @@
 #include "runtime/net/http_client.hpp"
 
-#include "runtime/async/deadline.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/limits.hpp"
-#include "runtime/net/url.hpp"
+#include "runtime/net/outbound.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
 
-#include <memory>
 #include <optional>
 
 namespace troupe::net {
@@ -23,63 +17,28 @@ namespace troupe::net {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
-using asio::ip::tcp;
 using core::ErrorCode;
 
 namespace {
 
-struct Call {
-  Url url;
+struct Call : Outbound {
+  http::verb verb;
   std::string body;
   HttpHeaders headers;
-  core::Duration limit;
-  core::TimePoint until;
 
   core::Failure failure(const char* doing, const boost::system::error_code& code) const {
-    const std::string where = (url.tls ? "https://" : "http://") + url.host_header + url.target;
-    if (code == beast::error::timeout || code == asio::error::operation_aborted) {
-      const auto limit_ms = std::chrono::duration_cast<std::chrono::milliseconds>(limit).count();
-      return core::fail(ErrorCode::kDeadline,
-                        where + ": no reply within " + std::to_string(limit_ms) + " ms");
-    }
     const bool malformed =
         code.category() == http::make_error_code(http::error::bad_version).category() &&
         code != http::error::end_of_stream && code != http::error::partial_message;
-    return core::fail(malformed ? ErrorCode::kData : ErrorCode::kPeerLost,
-                      where + ": cannot " + doing + ": " + code.message());
+    return Outbound::failure(doing, code, malformed ? ErrorCode::kData : ErrorCode::kPeerLost);
   }
 };
 
-async::task<core::Result<void>> connect(beast::tcp_stream* stream, const Call* call) {
-  stream->expires_at(
-      std::chrono::time_point_cast<std::chrono::steady_clock::duration>(call->until));
-  boost::system::error_code code;
-  const auto address = asio::ip::make_address(call->url.host, code);
-  if (!code) {
-    const tcp::endpoint endpoint(address, call->url.port);
-    const auto [failed] = co_await stream->async_connect(endpoint, kToken);
-    if (failed) co_return call->failure("connect", failed);
-    co_return core::Result<void>();
-  }
-  auto executor = co_await asio::this_coro::executor;
-  auto resolver = std::make_shared<tcp::resolver>(executor);
-  async::SteadyTimers timers;
-  std::function<void()> cut = [resolver] { resolver->cancel(); };
-  async::Timer timer = timers.arm(executor, call->until, std::move(cut));
-  const std::string port = std::to_string(call->url.port);
-  auto [unresolved, found] = co_await resolver->async_resolve(call->url.host, port, kToken);
-  timer.disarm();
-  if (unresolved) co_return call->failure("resolve the host", unresolved);
-  const auto [failed, endpoint] = co_await stream->async_connect(found, kToken);
-  if (failed) co_return call->failure("connect", failed);
-  co_return core::Result<void>();
-}
-
 template <class Stream>
 async::task<core::Result<HttpReply>> exchange(Stream* stream, Call* call) {
-  http::request<http::string_body> request(http::verb::post, call->url.target, 11);
+  http::request<http::string_body> request(call->verb, call->url.target, 11);
   request.set(http::field::host, call->url.host_header);
-  request.set(http::field::content_type, "application/json");
+  if (call->verb == http::verb::post) request.set(http::field::content_type, "application/json");
   request.set(http::field::accept, "application/json");
   request.set(http::field::user_agent, "troupe");
   request.set(http::field::connection, "close");
@@ -107,36 +66,22 @@ async::task<core::Result<HttpReply>> exchange(Stream* stream, Call* call) {
 }
 
 async::task<core::Result<HttpReply>> exchange_plain(Call* call) {
-  beast::tcp_stream stream(co_await asio::this_coro::executor);
-  TROUPE_CO_TRY(co_await connect(&stream, call));
+  PlainClientStream stream(co_await asio::this_coro::executor);
+  TROUPE_CO_TRY(co_await connect_stream(&stream, call));
   auto reply = co_await exchange(&stream, call);
   co_return reply;
 }
 
-// The settings of all TLS connections, made once: reading the system's CAs takes a while.
-struct ClientTls {
-  ClientTls() {
-    SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
-    context.set_default_verify_paths(failed);
-    if (!failed) context.set_verify_mode(asio::ssl::verify_peer, failed);
-  }
-  asio::ssl::context context{asio::ssl::context::tls_client};
-  boost::system::error_code failed;
-};
-
 async::task<core::Result<HttpReply>> exchange_tls(Call* call) {
-  static ClientTls tls;
-  boost::system::error_code code = tls.failed;
-  if (code) co_return core::fail(ErrorCode::kResources, "cannot set TLS up: " + code.message());
-  beast::ssl_stream<beast::tcp_stream> stream(co_await asio::this_coro::executor, tls.context);
-  stream.set_verify_callback(asio::ssl::host_name_verification(call->url.host), code);
-  if (code) co_return core::fail(ErrorCode::kResources, "cannot set TLS up: " + code.message());
-  SSL_set_tlsext_host_name(stream.native_handle(), call->url.host.c_str());
-  TROUPE_CO_TRY(co_await connect(&beast::get_lowest_layer(stream), call));
-  const auto [unshaken] = co_await stream.async_handshake(asio::ssl::stream_base::client, kToken);
-  if (unshaken) co_return call->failure("agree on TLS", unshaken);
+  TROUPE_CO_TRY_ASSIGN(tls, client_tls());
+  TlsClientStream stream(co_await asio::this_coro::executor, *tls);
+  TROUPE_CO_TRY(co_await connect_tls(&stream, call));
   auto reply = co_await exchange(&stream, call);
   co_return reply;
+}
+
+async::task<core::Result<HttpReply>> exchange_any(Call* call) {
+  return call->url.tls ? exchange_tls(call) : exchange_plain(call);
 }
 
 }  // namespace
@@ -147,9 +92,17 @@ async::task<core::Result<HttpReply>> http_post_json(std::string url,
                                                     HttpHeaders headers) {
   TROUPE_CO_TRY_ASSIGN(parsed, parse_url(url));
   const core::TimePoint until = core::SteadyClock().now() + limit;
-  Call call{std::move(parsed), std::move(body), std::move(headers), limit, until};
-  auto exchanged = call.url.tls ? exchange_tls(&call) : exchange_plain(&call);
-  auto reply = co_await std::move(exchanged);
+  Call call{
+      {std::move(parsed), limit, until}, http::verb::post, std::move(body), std::move(headers)};
+  auto reply = co_await exchange_any(&call);
+  co_return reply;
+}
+
+async::task<core::Result<HttpReply>> http_get_json(std::string url, core::Duration limit) {
+  TROUPE_CO_TRY_ASSIGN(parsed, parse_url(url));
+  const core::TimePoint until = core::SteadyClock().now() + limit;
+  Call call{{std::move(parsed), limit, until}, http::verb::get, {}, {}};
+  auto reply = co_await exchange_any(&call);
   co_return reply;
 }
 

@@ -1,7 +1,7 @@
-// Posts JSON to an http:// or https:// URL and returns the reply. https uses the system's CAs and
-// TLS 1.2 or later. Redirects are not followed; each request has its own connection. Bounds:
-// `limit` covers everything except the system's name resolution, which cannot be interrupted; the
-// body of a reply has at most kHttpBody_bytes_max bytes.
+// Posts JSON to an http:// or https:// URL, or gets it from there, and returns the reply. https
+// uses the system's CAs and TLS 1.2 or later. Redirects are not followed; each request has its own
+// connection. Bounds: `limit` covers everything except the system's name resolution, which cannot
+// be interrupted; the body of a reply has at most kHttpBody_bytes_max bytes.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -21,7 +21,10 @@ async::task<core::Result<HttpReply>> http_post_json(std::string url,
                                                     core::Duration limit,
                                                     HttpHeaders headers);
 
-// The same, blocking; not for io threads.
+// The same by GET.
+async::task<core::Result<HttpReply>> http_get_json(std::string url, core::Duration limit);
+
+// http_post_json, blocking; not for io threads.
 core::Result<HttpReply> http_post_json_blocking(const std::string& url,
                                                 std::string body,
                                                 core::Duration limit,
