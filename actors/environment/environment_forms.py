@@ -31,7 +31,11 @@ def numbers(values, name):
         raise ValueError(f"`{name}` must be a dictionary, it is {type(values).__name__}")
     kept = {}
     for key, value in values.items():
-        value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
+        if hasattr(value, "item"):
+            try:
+                value = value.item()
+            except (ValueError, RuntimeError):
+                continue  # of several values
         if isinstance(value, (bool, int, float)) and math.isfinite(value):
             kept[str(key)] = float(value)
     return kept

@@ -12,6 +12,7 @@ from openrlhf.utils.agent import AgentInstanceBase, MultiTurnAgentExecutor
 class Tensor:
     def __init__(self, value): self.value = value
     def item(self): return self.value
+    def size(self): return (1,)
 class AgentInstance(AgentInstanceBase):
     def __init__(self, *args, **kwargs):
         self.turns = 0
