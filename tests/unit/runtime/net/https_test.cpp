@@ -137,14 +137,16 @@ TEST_F(Https, OldVersionsOfTlsAreRefused) {
 
 // With and without close_notify; the handler waits for nothing else.
 TEST_F(Https, AClientThatGoesIsNoticed) {
-  std::promise<void> gone[2];
+  std::promise<void> begun[2], gone[2];
   std::atomic<int> number{0};
   HttpServerOptions options;
   options.watch_clients = true;
   async::SteadyTimers timers;
   open(
       [&](HttpRequest request) -> async::task<HttpResponse> {
-        request.client->on_gone([&gone, i = number++] { gone[i].set_value(); });
+        const int i = number++;
+        request.client->on_gone([&gone, i] { gone[i].set_value(); });
+        begun[i].set_value();
         auto waiting = async::sleep_for(timers, std::chrono::hours(1));
         co_await std::move(waiting);
         co_return HttpResponse();
@@ -154,6 +156,8 @@ TEST_F(Https, AClientThatGoesIsNoticed) {
     TlsClient client(server_->port());
     ASSERT_TRUE(client.connect());
     ASSERT_TRUE(client.send(get("/a")));
+    // Only then is the goodbye no part of what the server has read with the request.
+    begun[says_goodbye ? 1 : 0].get_future().wait();
     if (says_goodbye) SSL_shutdown(client.ssl.get());
     client.socket.end();
     EXPECT_EQ(gone[says_goodbye ? 1 : 0].get_future().wait_for(kPatience),
