@@ -9,13 +9,8 @@
 #include "runtime/core/rng.hpp"
 
 namespace troupe::actors {
-namespace {
 
 using core::ErrorCode;
-
-constexpr std::size_t kPromptShown_bytes = 120;  // of a prompt, in messages
-
-}  // namespace
 
 DataRole::DataRole(RoleContext context,
                    DataRoleOptions options,
@@ -82,12 +77,7 @@ core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
 
 core::Result<void> DataRole::check_prompts_left(std::uint64_t update, std::uint64_t wanted) const {
   if (options_.episodes == 0 || experience::is_evaluation(update)) return {};
-  const std::uint64_t most = prompts_->size() * options_.episodes;
-  if (book_.prompts().used() + wanted <= most) return {};
-  return core::fail(ErrorCode::kNotFound,
-                    "the prompts are used up: " + std::to_string(book_.prompts().used()) + " of " +
-                        std::to_string(most) + " are taken, update " + std::to_string(update + 1) +
-                        " asks for " + std::to_string(wanted) + " more");
+  return book_.prompts().check_left(prompts_->size() * options_.episodes, update, wanted);
 }
 
 async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
@@ -137,33 +127,32 @@ async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
   co_return reply;
 }
 
+core::Result<DataRole::OpenGroup> DataRole::open_group(const experience::Ticket& ticket) {
+  const BookGroup* const group = book_of(ticket.update).find(ticket);
+  if (group == nullptr) {
+    return core::fail(ErrorCode::kNotFound, name_of(ticket) + " is not open");
+  }
+  TROUPE_TRY_ASSIGN(prompt, prompt_of(*group));
+  return OpenGroup{prompt, group->wanted,
+                   core::derive_seed(options_.seed, ticket.update, ticket.slot, ticket.attempt)};
+}
+
 async::task<core::Result<PromptTasks>> DataRole::on(FetchPrompts request) {
   PromptTasks reply;
   for (const experience::Ticket& ticket : request.tickets) {
-    const BookGroup* group = book_of(ticket.update).find(ticket);
-    if (group == nullptr) {
-      co_return core::fail(ErrorCode::kNotFound, name_of(ticket) + " is not open");
-    }
-    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-    reply.tasks.push_back({ticket, prompt->row, prompt->tokens, group->wanted, seed_of(ticket)});
+    TROUPE_CO_TRY_ASSIGN(open, open_group(ticket));
+    reply.tasks.push_back({ticket, open.prompt->row, open.prompt->tokens, open.samples, open.seed});
   }
   co_return reply;
-}
-
-std::uint64_t DataRole::seed_of(const experience::Ticket& ticket) const {
-  return core::derive_seed(options_.seed, ticket.update, ticket.slot, ticket.attempt);
 }
 
 async::task<core::Result<EpisodeTasks>> DataRole::on(FetchEpisodes request) {
   EpisodeTasks reply;
   for (const experience::Ticket& ticket : request.tickets) {
-    const BookGroup* group = book_of(ticket.update).find(ticket);
-    if (group == nullptr) {
-      co_return core::fail(ErrorCode::kNotFound, name_of(ticket) + " is not open");
-    }
-    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-    reply.tasks.push_back({ticket, prompt->row, group->wanted, seed_of(ticket), prompt->tokens,
-                           prompt->text, prompt->messages, prompt->label, prompt->columns});
+    TROUPE_CO_TRY_ASSIGN(open, open_group(ticket));
+    const Prompt& prompt = *open.prompt;
+    reply.tasks.push_back({ticket, prompt.row, open.samples, open.seed, prompt.tokens, prompt.text,
+                           prompt.messages, prompt.label, prompt.columns});
   }
   co_return reply;
 }
@@ -190,8 +179,7 @@ async::task<core::Result<Ack>> DataRole::on(SetAside request) {
   const BookGroup* const group = book.find(request.ticket);
   if (group == nullptr) co_return Ack{};
   TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-  const std::string cause = request.cause + "; row " + std::to_string(prompt->row) +
-                            " begins: " + prompt->text.substr(0, kPromptShown_bytes);
+  const std::string cause = with_row(request.cause, *prompt);
   if (book.fail(request.ticket, FailureKind::kSetAside, cause)) changed_.notify_all();
   co_return Ack{};
 }
@@ -430,7 +418,7 @@ void DataRole::fail_too_long(const PutGroup& request) {
   changed_.notify_all();
 }
 
-// The same for a group with a row that no micro-batch holds: episodes grow while they are played.
+// The same for a group with a row that no micro-batch holds: episodes grow while they run.
 bool DataRole::refuse_long_rows(const PutGroup& request) {
   const BookGroup* const group = book_.find(request.ticket);
   if (group == nullptr || group->state != GroupState::kIssued || options_.row_tokens_max == 0)
@@ -439,11 +427,7 @@ bool DataRole::refuse_long_rows(const PutGroup& request) {
   std::uint64_t prompt = request.prompt.size();
   if (const auto own = prompt_of(*group); own && prompt == 0) prompt = (*own)->tokens.size();
   if (prompt + longest <= options_.row_tokens_max) return false;
-  const std::string cause =
-      "a sample has " + std::to_string(prompt + longest) +
-      " tokens with its prompt, and the policy learns from " +
-      std::to_string(options_.row_tokens_max) +
-      " at most; raise --train.micro_tokens_max, or bound the turns of the environment";
+  const std::string cause = row_too_long(prompt + longest, options_.row_tokens_max);
   if (book_.fail(request.ticket, FailureKind::kTooLong, cause)) changed_.notify_all();
   return true;
 }

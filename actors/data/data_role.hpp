@@ -96,7 +96,13 @@ class DataRole {
   // Held-out groups whose own reward was away too long fail, and the others are waited for.
   void leave_out_hopeless(std::uint64_t update);
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
-  std::uint64_t seed_of(const experience::Ticket& ticket) const;
+  // What an open ticket's samples begin with. Error kNotFound: it is not open.
+  struct OpenGroup {
+    const Prompt* prompt = nullptr;
+    std::int32_t samples = 0;
+    std::uint64_t seed = 0;
+  };
+  core::Result<OpenGroup> open_group(const experience::Ticket& ticket);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   async::task<core::Result<void>> logged();
   bool needed(const std::string& reward) const;

@@ -27,4 +27,18 @@ experience::Group experience_of(const BookGroup& group, const Prompt& prompt);
 // Upper bound of its bytes in a message.
 std::uint64_t bytes_of(const experience::Group& group);
 
+// A cause that names the row of the prompt, and how it begins.
+inline std::string with_row(const std::string& cause, const Prompt& prompt) {
+  constexpr std::size_t kShown_bytes = 120;
+  return cause + "; row " + std::to_string(prompt.row) +
+         " begins: " + prompt.text.substr(0, kShown_bytes);
+}
+
+// Why a group with a row of this many tokens is refused.
+inline std::string row_too_long(std::uint64_t tokens, std::uint64_t most) {
+  return "a sample has " + std::to_string(tokens) +
+         " tokens with its prompt, and the policy learns from " + std::to_string(most) +
+         " at most; raise --train.micro_tokens_max, or bound the turns of the environment";
+}
+
 }  // namespace troupe::actors

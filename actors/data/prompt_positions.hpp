@@ -3,8 +3,11 @@
 // the end of the log. Pure.
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <cstdint>
 #include <set>
+#include <string>
 #include <utility>
 
 namespace troupe::actors {
@@ -37,6 +40,17 @@ class PromptPositions {
     return position < next_ || ahead_.contains(position);
   }
   std::uint64_t used() const noexcept { return next_ + ahead_.size(); }
+  // Error kNotFound: of `most` positions fewer than `wanted` are free, for this update.
+  core::Result<void> check_left(std::uint64_t most,
+                                std::uint64_t update,
+                                std::uint64_t wanted) const {
+    if (used() + wanted <= most) return {};
+    return core::fail(core::ErrorCode::kNotFound,
+                      "the prompts are used up: " + std::to_string(used()) + " of " +
+                          std::to_string(most) + " are taken, update " +
+                          std::to_string(update + 1) + " asks for " + std::to_string(wanted) +
+                          " more");
+  }
 
  private:
   void skip_used() {

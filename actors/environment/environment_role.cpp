@@ -15,7 +15,8 @@ using core::ErrorCode;
 
 EnvironmentRole::EnvironmentRole(RoleContext context, EnvironmentParts parts)
     : context_(std::move(context)), parts_(std::move(parts)), free_(*context_.timers) {
-  parts_.environment->begin(context_);
+  if (parts_.environment) parts_.environment->begin(context_);
+  if (parts_.program) parts_.program->begin(context_);
   context_.set_idle("no tickets");
 }
 
@@ -111,8 +112,10 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
     free_.notify_all();
   });
   EpisodeOrder order{group->task, index, group->sampling, group->version_min};
-  EpisodeRun run(context_, *parts_.model, parts_.settings, *parts_.environment, std::move(order));
-  auto running = EpisodeRun::run(&run);
+  std::optional<EpisodeRun> run;
+  if (parts_.environment)
+    run.emplace(context_, *parts_.model, parts_.settings, *parts_.environment, order);
+  auto running = run ? EpisodeRun::run(&*run) : run_program(std::move(order));
   auto end = co_await std::move(running);
   if (end) {
     count(*end);
@@ -124,6 +127,33 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
   if (parts_.note && failed_ == 1) {
     parts_.note("an episode failed: " + group->cause + "; its group goes on without it");
   }
+}
+
+async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder order) {
+  if (!server_) {
+    auto server = std::make_unique<SessionServer>(context_, parts_.model, parts_.settings, nullptr);
+    TROUPE_CO_TRY(server->start());
+    server_ = std::move(server);
+  }
+  const std::shared_ptr<sessions::Session> session = server_->open(order);
+  const core::AtExit over([this, session] { server_->close(*session); });
+  const EpisodeTask& given = *order.task;
+  AgentTask task{server_->url(*session),
+                 session->id(),
+                 {given.text, given.messages, given.label, given.columns, given.seed}};
+  const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_limit);
+  auto running = parts_.program->run(std::move(task), deadline);
+  TROUPE_CO_TRY_ASSIGN(outcome, co_await std::move(running));
+  static_cast<void>(outcome);
+  EpisodeEnd end;
+  end.tree = session->tree();
+  end.rewards = {session->score(), parts_.settings.reward_by_turn};
+  end.turns = end.tree.size();
+  end.forked_by_template = session->forked_by_template();
+  if (end.tree.leaves().empty()) {
+    co_return core::fail(ErrorCode::kData, parts_.program->name() + " made no call of the model");
+  }
+  co_return end;
 }
 
 void EnvironmentRole::count(const EpisodeEnd& end) {

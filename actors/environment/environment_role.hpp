@@ -7,7 +7,9 @@
 // time, the others wait; EpisodeSettings for each; one delivery in flight per group.
 #pragma once
 
+#include "actors/environment/agent_program.hpp"
 #include "actors/environment/episode_run.hpp"
+#include "actors/environment/session_server.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/wire/role_report.hpp"
@@ -23,7 +25,9 @@ namespace troupe::actors {
 
 struct EnvironmentParts {
   std::shared_ptr<const dialects::ServedModel> model;
+  // One of the two: what answers the policy's turns, or a program that makes its own calls.
   std::unique_ptr<Environment> environment;
+  std::unique_ptr<AgentProgram> program;
   EpisodeSettings settings;
   std::size_t episodes_max = 64;
   std::string data_peer = "data/0";
@@ -63,6 +67,7 @@ class EnvironmentRole {
                                                   EnvironmentRole* self,
                                                   GroupPtr group);
   async::task<void> one(GroupPtr group, std::uint32_t index);
+  async::task<core::Result<EpisodeEnd>> run_program(EpisodeOrder order);
   async::task<core::Result<EpisodeTasks>> fetch(experience::Ticket ticket);
   async::task<core::Result<Generated>> deliver(experience::Ticket ticket, GroupPtr group);
   async::task<core::Result<void>> put(PutGroup request);
@@ -71,6 +76,7 @@ class EnvironmentRole {
 
   RoleContext context_;
   EnvironmentParts parts_;
+  std::unique_ptr<SessionServer> server_;  // of programs; made for the first
   std::map<experience::Ticket, GroupPtr> groups_;
   async::Notifier free_;  // an episode has ended
   std::size_t running_ = 0;

@@ -10,14 +10,9 @@ namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kController = "controller/0";
-
-std::uint64_t session_of(const EpisodeOrder& order) {
-  const experience::Ticket& ticket = order.task->ticket;
-  return core::derive_seed(ticket.update, ticket.slot, ticket.attempt, order.index);
-}
 
 core::Error error_of(const dialects::ApiError& error) {
   return {ErrorCode::kData, error.message};
@@ -43,6 +38,11 @@ CallSampling call_sampling(const SamplingSpec& spec, std::int32_t room) {
 
 }  // namespace
 
+std::uint64_t session_number(const EpisodeOrder& order) {
+  const experience::Ticket& ticket = order.task->ticket;
+  return core::derive_seed(ticket.update, ticket.slot, ticket.attempt, order.index);
+}
+
 EpisodeRun::EpisodeRun(const RoleContext& context,
                        const dialects::ServedModel& model,
                        const EpisodeSettings& settings,
@@ -53,8 +53,8 @@ EpisodeRun::EpisodeRun(const RoleContext& context,
       settings_(settings),
       environment_(environment),
       order_(std::move(order)),
-      session_(session_of(order_)),
-      messages_(Json::array()) {}
+      session_(session_number(order_)),
+      messages_(OrderedJson::array()) {}
 
 async::Deadline EpisodeRun::turn_deadline() const {
   return async::Deadline::after(*context_.timers, settings_.turn_limit);
@@ -64,6 +64,9 @@ async::task<core::Result<EpisodeEnd>> EpisodeRun::run(EpisodeRun* self) {
   auto going = self->go_on();
   TROUPE_CO_TRY(co_await std::move(going));
   self->episode_.reset();
+  // A score says what all of the episode is worth, rewards of its turns included.
+  self->end_.rewards.score = self->score_;
+  if (self->score_ && self->settings_.reward_by_turn) *self->end_.rewards.score -= self->rewards_;
   co_return std::move(self->end_);
 }
 
@@ -105,7 +108,8 @@ async::task<core::Result<void>> EpisodeRun::go_on() {
 
 void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
   if (opening) tools_ = turn.tools;
-  if (turn.score) end_.rewards.score = turn.score;
+  if (turn.score) score_ = turn.score;
+  rewards_ += opening ? 0 : turn.reward.value_or(0);
   if (!turn.extras.empty()) end_.extras = turn.extras;
   over_ = turn.done;
   end_.rewards.by_turn = settings_.reward_by_turn;
@@ -113,9 +117,9 @@ void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
       opening && turn.messages.empty() && turn.text.empty() ? order_.task->messages : turn.messages;
   if (!messages.empty()) {
     is_dialogue_ = true;
-    const Json list = Json::parse(messages, nullptr, false);
+    const OrderedJson list = OrderedJson::parse(messages, nullptr, false);
     if (!list.is_array()) return;
-    for (const Json& message : list)
+    for (const OrderedJson& message : list)
       messages_.push_back(message);
     return;
   }
@@ -126,14 +130,14 @@ void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
 dialects::GenerateRequest EpisodeRun::dialogue_request() const {
   dialects::GenerateRequest out;
   out.dialect = dialects::Dialect::kChat;
-  out.messages_json = messages_.dump(-1, ' ', false, Json::error_handler_t::replace);
+  out.messages_json = messages_.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   out.add_special_tokens = false;
   out.tools_json = tools_;
   out.tools = !tools_.empty();
-  const Json tools = Json::parse(tools_, nullptr, false);
+  const OrderedJson tools = OrderedJson::parse(tools_, nullptr, false);
   if (!tools.is_array()) return out;
-  for (const Json& tool : tools) {
-    const Json function = tool.value("function", Json::object());
+  for (const OrderedJson& tool : tools) {
+    const OrderedJson function = tool.value("function", OrderedJson::object());
     if (function.is_object()) out.tool_names.insert(function.value("name", ""));
   }
   return out;
@@ -218,7 +222,7 @@ core::Result<PolicyTurn> EpisodeRun::keep(Asked asked, Completed completed) {
   last_ = end_.tree.add(asked.prompt.tokens, asked.prompt.place, std::move(call));
   PolicyTurn turn;
   turn.text = std::move(said.text);
-  turn.message = said.message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  turn.message = said.message.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   turn.cut = completed.finish == experience::FinishReason::kLength;
   return turn;
 }

@@ -37,6 +37,9 @@ struct EpisodeOrder {
   core::Version version_min = 0;
 };
 
+// The number by which the controller knows the session of an episode.
+std::uint64_t session_number(const EpisodeOrder& order);
+
 // What it came to.
 struct EpisodeEnd {
   sessions::SessionTree tree;
@@ -87,6 +90,8 @@ class EpisodeRun {
   std::string text_;
   bool is_dialogue_ = false;
   bool over_ = false;
+  std::optional<double> score_;      // the environment's last
+  double rewards_ = 0;               // of turns, so far
   std::optional<std::size_t> last_;  // the last call
   EpisodeEnd end_;
 };

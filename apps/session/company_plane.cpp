@@ -260,8 +260,8 @@ void CompanyPlane::attach_here(RunSession& session) {
   tell_regroup();
   for (const auto& [name, placed] : company_->placement().roles()) {
     const bool stays = !company_->placement().is_drained(placed.node);
-    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp && stays)
-      role_up(name);
+    const bool takes_work = placed.kind == "generator" || placed.kind == "environment";
+    if (takes_work && placed.state == actors::RoleState::kUp && stays) role_up(name);
   }
   for (const auto& [role, node] : company_->view().brought)
     role_up(role);

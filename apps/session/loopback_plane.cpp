@@ -98,7 +98,8 @@ void LoopbackPlane::attach(RunSession& session) {
   session_ = &session;
   if (early_) return session.end(*early_);
   for (const auto& host : hosts_) {
-    if (!host->name().starts_with("generator/")) continue;
+    const std::string& role = host->name();
+    if (!role.starts_with("generator/") && !role.starts_with("environment/")) continue;
     session.tell(
         [name = host->name()](actors::Conductor& conductor) { conductor.peer_up(name, 1); });
   }

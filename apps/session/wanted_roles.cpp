@@ -9,7 +9,9 @@
 namespace troupe::app {
 namespace {
 
-bool runs_here(const config::TrainConfig& config, const std::string& kind) {
+// An environment is where rewards are.
+bool runs_here(const config::TrainConfig& config, const std::string& given) {
+  const std::string kind = given == "environment" ? "reward" : given;
   const auto& here = config.cluster.local_roles;
   return config.cluster.transport == config::Transport::kLoopback ||
          std::find(here.begin(), here.end(), kind) != here.end();
@@ -49,6 +51,7 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
     }
     add("reward", part.role, node);
   }
+  if (has_environment(config)) add("environment", "environment/0", "environment");
   if (has_reference(config)) add("reference", "reference/0", "reference");
   for (const TeacherPart& part : teacher_parts(config)) {
     const std::string number = part.role.substr(part.role.find('/') + 1);
@@ -78,6 +81,7 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   if (elsewhere(config.actor.ranks)) kinds += (kinds.empty() ? "" : ",") + std::string("policy");
   add("critic", has_critic(config), elsewhere(config.critic.ranks));
   if (ppo) add("reward", true);
+  add("environment", has_environment(config));
   add("reference", has_reference(config));
   add("teacher", ppo && has_teacher(config));
   return kinds;

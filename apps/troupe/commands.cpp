@@ -31,6 +31,7 @@ constexpr Command kCommands[] = {
     {"status", run_status},
     {"report", run_report},
     {"log", run_log},
+    {"trace", run_trace},
     {"data", run_data},
     {"version", run_version},
     {"ca", run_ca},
@@ -64,6 +65,7 @@ constexpr const char* kCommandsHelp =
     "look at runs\n"
     "  report RUN... [--out FILE]        one page of curves, rollouts, events; also of a live run\n"
     "  log RUN --to wandb                its metrics to wandb, mlflow or trackio\n"
+    "  trace RUN                         its episodes as token ids and log-probs\n"
     "\n"
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"

@@ -30,6 +30,7 @@ core::Result<void> run_score(Words words);
 core::Result<void> run_serve(Words words);
 core::Result<void> run_serve_reward(Words words);
 core::Result<void> run_status(Words words);
+core::Result<void> run_trace(Words words);
 core::Result<void> run_train(Words words);
 core::Result<void> run_version(Words words);
 

@@ -53,10 +53,14 @@ constexpr std::string_view kOneArithmetic =
 int sources_of(const TrainConfig& c) {
   return !c.reward.rule.empty() + !c.reward.python.empty() + !c.reward.http.empty();
 }
+int environments_of(const TrainConfig& c) {
+  return (c.env.python.empty() ? 0 : 1) + (c.env.command.empty() ? 0 : 1) +
+         (c.env.openenv.empty() ? 0 : 1);
+}
 std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +
          (c.reward.process.model_name_or_path.empty() ? 0 : 1) + (c.reward.judge.empty() ? 0 : 1) +
-         (c.reward.feedback ? 1 : 0);
+         (c.reward.feedback || environments_of(c) > 0 ? 1 : 0);
 }
 bool names_secret(const Text& place) {
   return (place.starts_with("env:") && place.size() > 4) ||

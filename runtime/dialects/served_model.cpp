@@ -78,7 +78,8 @@ std::variant<std::shared_ptr<const engine::TokenGuide>, ApiError> guide_for(
   if ((!request.grammar && !request.must_call) || request.scores_only())
     return std::shared_ptr<const engine::TokenGuide>();
   const std::string field = request.must_call ? "tool_choice" : request.grammar_field;
-  if (!model.tokenizer || !model.guides) return no_text(field);
+  if (!model.tokenizer) return no_text(field);
+  if (!model.guides) return bad(field, "is not supported by this server: it guides no output");
   std::optional<guide::Grammar> grammar = request.grammar;
   if (request.must_call) {
     auto made = forced_call(request, model.tool_format, *model.tokenizer);

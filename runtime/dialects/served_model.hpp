@@ -24,7 +24,7 @@ struct ServedModel {
   std::optional<text::ChatTemplate> chat{};
   std::string no_chat{};  // why there is no template
   ToolFormat tool_format = ToolFormat::kJson;
-  std::shared_ptr<guide::GuideMaker> guides{};  // none without a tokenizer
+  std::shared_ptr<guide::GuideMaker> guides{};  // none: output cannot be guided
   std::int64_t context = 0;                     // tokens of prompt and response
   std::int64_t positions_max = 0;               // how many tokens fit into the KV blocks
   std::int64_t vocab = 0;

@@ -41,7 +41,7 @@ async::task<core::Result<OpenedSession>> SessionBook::open(std::string,
   }
   OpenedSession opened;
   opened.session = std::make_shared<Session>(new_session_id(), options_.bounds);
-  opened.sampler = &sampler_;
+  opened.sampler = sampler();
   opened.owner = owner;
   sessions_[opened.session->id()] = {opened.session, timers_.now(), owner};
   co_return opened;
@@ -51,7 +51,7 @@ std::optional<OpenedSession> SessionBook::find(std::string_view id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
   found->second.used = timers_.now();
-  return OpenedSession{found->second.session, &sampler_, found->second.owner};
+  return OpenedSession{found->second.session, sampler(), found->second.owner};
 }
 
 }  // namespace troupe::sessions

@@ -35,6 +35,10 @@ class SessionBook final : public SessionHost {
     std::optional<std::size_t> owner{};
   };
   bool make_room();
+  // Owned by nobody here.
+  std::shared_ptr<dialects::Sampler> sampler() const {
+    return {std::shared_ptr<void>(), &sampler_};
+  }
 
   dialects::Sampler& sampler_;
   async::Timers& timers_;

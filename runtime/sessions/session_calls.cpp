@@ -37,10 +37,12 @@ class CallRecord final : public dialects::GenerationRecord {
  public:
   CallRecord(const dialects::ServedModel& model,
              std::shared_ptr<Session> session,
+             std::shared_ptr<dialects::Sampler> sampler,
              GenerateRequest request,
              CallPrompt prompt)
       : model_(model),
         session_(std::move(session)),
+        sampler_(std::move(sampler)),
         request_(std::move(request)),
         prompt_(std::move(prompt)) {}
   ~CallRecord() override {
@@ -71,14 +73,16 @@ class CallRecord final : public dialects::GenerationRecord {
  private:
   const dialects::ServedModel& model_;
   const std::shared_ptr<Session> session_;
+  const std::shared_ptr<dialects::Sampler> sampler_;  // kept as long as the generation
   const GenerateRequest request_;
   const CallPrompt prompt_;
   std::vector<std::size_t> calls_;  // that were not delivered yet
 };
 
-std::optional<ApiError> check_request(const dialects::ServedModel& model,
+std::optional<ApiError> check_request(const SessionCallParts& parts,
                                       const GenerateRequest& request) {
-  if (!request.model.empty() && !model.has_name(request.model)) {
+  const dialects::ServedModel& model = parts.model;
+  if (!parts.any_model && !request.model.empty() && !model.has_name(request.model)) {
     return ApiError{.status = 404,
                     .message = "there is no model '" + request.model + "' here; this server has '" +
                                model.names.front() + "'",
@@ -100,7 +104,7 @@ Prepared prepare(const SessionCallParts& parts,
   if (auto* error = std::get_if<ApiError>(&read)) return *error;
   Ready out;
   out.request = std::move(std::get<GenerateRequest>(read));
-  if (auto error = check_request(parts.model, out.request)) return *error;
+  if (auto error = check_request(parts, out.request)) return *error;
   auto prompt =
       prompt_of_call(parts.model, session, out.request, parts.history, parts.now_unix_s());
   if (auto* error = std::get_if<ApiError>(&prompt)) return *error;
@@ -114,7 +118,7 @@ Prepared prepare(const SessionCallParts& parts,
 }  // namespace
 
 async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts,
-                                                   dialects::Sampler* sampler,
+                                                   std::shared_ptr<dialects::Sampler> sampler,
                                                    dialects::GenerationEvents* events,
                                                    std::shared_ptr<Session> session,
                                                    net::HttpRequest request,
@@ -145,8 +149,8 @@ async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts
     session->count_fork();
     if (parts->forked) parts->forked();
   }
-  auto record =
-      std::make_unique<CallRecord>(parts->model, session, ready.request, std::move(ready.prompt));
+  auto record = std::make_unique<CallRecord>(parts->model, session, sampler, ready.request,
+                                             std::move(ready.prompt));
   const dialects::GenerationParts shared{parts->model, *sampler, *events, parts->timers};
   auto generation = std::make_shared<dialects::Generation>(
       shared, std::move(ready.request), std::move(ready.encoded), began, std::move(record));

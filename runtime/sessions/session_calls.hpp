@@ -27,11 +27,13 @@ struct SessionCallParts {
   std::function<std::int64_t()> now_unix_s;  // that templates write
   // Told once when the chat template changed the past of a dialogue; may be null.
   std::function<void()> forked;
+  bool any_model = false;  // calls may name any model, and get this one
 };
 
-// `path`: of the API ("/v1/chat/completions"); `events` outlives the answer. Errors are in the form of that API.
+// `path`: of the API ("/v1/chat/completions"); `events` outlives the answer. Errors are in the form
+// of that API.
 async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts,
-                                                   dialects::Sampler* sampler,
+                                                   std::shared_ptr<dialects::Sampler> sampler,
                                                    dialects::GenerationEvents* events,
                                                    std::shared_ptr<Session> session,
                                                    net::HttpRequest request,

@@ -121,7 +121,7 @@ async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
 
 async::task<HttpResponse> SessionRoutes::open(SessionRoutes* self,
                                               net::HttpRequest request,
-                                              std::string base) {
+                                              SessionClient client) {
   const std::string body = request.body.empty() ? "{}" : request.body;
   const auto read = dialects::read_object(body, self->parts_.bounds);
   if (const auto* error = std::get_if<ApiError>(&read)) co_return api_error_response(*error);
@@ -129,7 +129,8 @@ async::task<HttpResponse> SessionRoutes::open(SessionRoutes* self,
   auto opened = co_await std::move(opening);
   if (!opened) co_return api_error_response(dialects::api_error_of(opened.error()));
   const std::string& id = opened->session->id();
-  Json answer = {{"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}};
+  Json answer = {
+      {"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}};
   if (!opened->about.empty()) answer["task"] = Json::parse(opened->about, nullptr, false);
   co_return json_response(answer);
 }

@@ -16,9 +16,9 @@ namespace troupe::sessions {
 
 struct OpenedSession {
   std::shared_ptr<Session> session;
-  dialects::Sampler* sampler = nullptr;  // answers its calls; outlives them
-  std::optional<std::size_t> owner{};    // the key of the server that opened it
-  std::string about{};                   // a JSON object for the client; "": nothing to say
+  std::shared_ptr<dialects::Sampler> sampler;  // answers its calls
+  std::optional<std::size_t> owner{};          // the key of the server that opened it
+  std::string about{};                         // a JSON object for the client; "": nothing to say
 };
 
 // Who asks.
@@ -32,8 +32,8 @@ struct SessionClient {
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
-  // Opens a session. `wishes`: the body of the request, a JSON object; `owner`: the key of who asks.
-  // Errors: kOverloaded (there are as many as there may be), kInvalidArgument, kClosed.
+  // Opens a session. `wishes`: the body of the request, a JSON object; `owner`: the key of who
+  // asks. Errors: kOverloaded (there are as many as there may be), kInvalidArgument, kClosed.
   virtual async::task<core::Result<OpenedSession>> open(std::string wishes,
                                                         std::optional<std::size_t> owner) = 0;
   virtual std::optional<OpenedSession> find(std::string_view id) = 0;
@@ -58,7 +58,8 @@ class SessionRoutes {
   // x-api-key.
   std::optional<Place> place_of(std::string_view path, std::string_view key);
 
-  // Answers a request of a session. Do not call it with a path that only reads the server ("/v1/models").
+  // Answers a request of a session. Do not call it with a path that only reads the server
+  // ("/v1/models").
   static async::task<net::HttpResponse> respond(SessionRoutes* self,
                                                 net::HttpRequest request,
                                                 Place place,

@@ -38,6 +38,7 @@ class Campaign:
         self.random = random.Random(seed)
         self.turns = []  # (session, prompt ids, drawn ids, log-probs), of answers that came whole
         self.lost = 0    # answers that did not
+        self.begin = [1]  # the ids that prompts of ids begin with
 
     def step(self, session):
         """One call of some kind."""
@@ -86,7 +87,7 @@ class Campaign:
 
     def by_ids(self, session):
         """As clients do that keep the tokens themselves."""
-        sequence = self.random.choice(session.sequences) if session.sequences else [1]
+        sequence = self.random.choice(session.sequences) if session.sequences else self.begin
         prompt = sequence + [self.random.randrange(256) for _ in range(self.random.randint(1, 6))]
         answer = session.client.completions.create(
             model="tiny", prompt=prompt, max_tokens=self.random.randint(1, 8), logprobs=0,

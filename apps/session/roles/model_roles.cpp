@@ -145,7 +145,7 @@ class PartNames {
       add(Kind::kModel, stem_of(folder), folder);
     const std::string& process = reward.process.model_name_or_path;
     if (!process.empty()) add(Kind::kProcess, stem_of(process), process);
-    if (reward.feedback) add(Kind::kFeedback, "feedback", "");
+    if (reward.feedback || has_environment(config)) add(Kind::kFeedback, "feedback", "");
     return parts;
   }
 

@@ -14,6 +14,7 @@
 #include "apps/cli/end_tokens.hpp"
 #include "apps/cli/words.hpp"
 #include "apps/session/roles/contents.hpp"
+#include "apps/session/roles/environment_parts.hpp"
 #include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
@@ -190,9 +191,10 @@ std::string RoleLoader::class_of(const Order& order, core::TeamRunner& team) {
 
 Result<RoleRecipe> RoleLoader::load_kind(const Order& order) {
   constexpr std::pair<std::string_view, Recipe (RoleLoader::*)(const Order&)> kKinds[] = {
-      {"policy", &RoleLoader::load_policy},       {"critic", &RoleLoader::load_critic},
-      {"generator", &RoleLoader::load_generator}, {"reference", &RoleLoader::load_reference},
-      {"teacher", &RoleLoader::load_teacher},     {"reward", &RoleLoader::load_reward}};
+      {"policy", &RoleLoader::load_policy},          {"critic", &RoleLoader::load_critic},
+      {"generator", &RoleLoader::load_generator},    {"reference", &RoleLoader::load_reference},
+      {"teacher", &RoleLoader::load_teacher},        {"reward", &RoleLoader::load_reward},
+      {"environment", &RoleLoader::load_environment}};
   for (const auto& [kind, load] : kKinds)
     if (kind == order.spawn.kind) return (this->*load)(order);
   return core::fail(ErrorCode::kUnsupported,
@@ -413,6 +415,15 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
     return RoleRecipe{reward_factory(std::move(queued), deadline), &compute_, team};
   }
   return core::fail(ErrorCode::kUnsupported, "the run's configuration has no " + order.spawn.name);
+}
+
+Result<RoleRecipe> RoleLoader::load_environment(const Order& order) {
+  TROUPE_TRY_ASSIGN(parts, make_environment(order.config));
+  auto factory = actors::factory_of<actors::EnvironmentRole>(
+      [parts = std::move(parts)](RoleContext context) mutable {
+        return std::make_shared<actors::EnvironmentRole>(std::move(context), std::move(parts));
+      });
+  return RoleRecipe{std::move(factory), &thread_of("environment"), nullptr};
 }
 
 RoleFactory reward_factory(std::unique_ptr<actors::RewardCalls> calls, core::Duration deadline) {

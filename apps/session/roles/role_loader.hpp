@@ -73,6 +73,7 @@ class RoleLoader final : public actors::RoleMaker {
                      core::TeamRunner* team);
   Recipe load_critic(const Order& order);
   Recipe load_reward(const Order& order);
+  Recipe load_environment(const Order& order);
   // The team for a role of that kind: on a GPU one of `teams`, those of the role's thread. All
   // roles on the CPU share one team.
   core::Result<core::TeamRunner*> team_of(const Order& order,

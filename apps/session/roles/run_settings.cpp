@@ -131,7 +131,9 @@ const config::Table& run_table() {
 }
 
 bool has_environment(const config::TrainConfig& config) {
-  return config.method == config::kPpo && !config.env.python.empty();
+  const auto& env = config.env;
+  return config.method == config::kPpo &&
+         !(env.python.empty() && env.command.empty() && env.openenv.empty());
 }
 
 bool has_critic(const config::TrainConfig& config) {

@@ -4,6 +4,7 @@
 #include "actors/controller/controller.hpp"
 #include "actors/critic/critic_role.hpp"
 #include "actors/data/data_role.hpp"
+#include "actors/environment/environment_role.hpp"
 #include "actors/generator/generator_role.hpp"
 #include "actors/node/node_role.hpp"
 #include "actors/policy/policy_role.hpp"
@@ -41,6 +42,9 @@ static_assert(takes_all<RowsRole, SaveState, LoadState>);
 static_assert(takes_all<StepController, QueryStatus>);
 static_assert(takes_all<CriticRole, SaveState, LoadState, SaveModel>);
 static_assert(takes_all<DataRole, SaveState, LoadState>);
+static_assert(takes_all<EnvironmentRole, Generate, CutGroups>);
+static_assert(takes_all<GeneratorRole, Generate, CutGroups, Complete>);
+static_assert(takes_all<Controller, Complete>);
 static_assert(takes_all<Company, AttachReward, ReweightReward, DetachReward, QueryStatus>);
 static_assert(takes_all<Controller, AttachReward, ReweightReward, DetachReward, QueryStatus>);
 

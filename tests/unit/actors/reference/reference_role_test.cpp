@@ -12,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-using Numbers = std::vector<float>;
+using Logs = std::vector<float>;
 
 std::shared_ptr<const model::PackedWeights> reference_weights() {
   model::ModelSpec spec;
@@ -62,7 +62,7 @@ TEST(ReferenceRole, ContextsAreReadAndDrawnTokensScored) {
   ASSERT_TRUE(rows) << rows.error().message;
   const auto& all = plain->samples;
   EXPECT_EQ(rows->samples,
-            (std::vector<Numbers>{{all[0][0], all[0][1], all[0][3]}, all[1], {all[2][2]}}));
+            (std::vector<Logs>{{all[0][0], all[0][1], all[0][3]}, all[1], {all[2][2]}}));
   request.targets = {{4}};
   const auto refused = scored_by(role, time, request);
   ASSERT_FALSE(refused);

@@ -68,9 +68,9 @@ TEST_F(Answers, AGuideThatEndedTheResponseSaysWhy) {
   request.max_tokens = 9;
   engine::Sample ended = sample("{", FinishReason::kAborted);
   ended.guide_error = "no token goes on";
-  Answer made = answer(request, prompts_);
-  ASSERT_TRUE(made.finish(0, ended));
-  const json choice = json::parse(made.body())["choices"][0];
+  const auto made = answer(request, prompts_);
+  ASSERT_TRUE(made->finish(0, ended));
+  const json choice = json::parse(made->body())["choices"][0];
   EXPECT_EQ(choice["finish_reason"], "abort");
   EXPECT_EQ(choice["stop_reason"], "no token goes on");
 }

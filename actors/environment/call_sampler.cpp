@@ -1,0 +1,106 @@
+#include "actors/environment/call_sampler.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/core/rng.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+namespace {
+
+// FNV-1a.
+std::uint64_t digest_of(const std::vector<std::int32_t>& tokens) {
+  std::uint64_t digest = 0xcbf29ce484222325u;
+  for (const std::int32_t token : tokens)
+    digest = (digest ^ static_cast<std::uint32_t>(token)) * 0x100000001b3u;
+  return digest;
+}
+
+engine::Sample sample_of(const engine::GroupRequest& request,
+                         std::int32_t index,
+                         Completed completed) {
+  engine::Sample out;
+  out.group = request.id;
+  out.index = index;
+  out.tokens = std::move(completed.tokens);
+  out.logprobs = std::move(completed.behaviour);
+  out.versions.assign(completed.versions.begin(), completed.versions.end());
+  out.raw_logprobs = std::move(completed.raw_logprobs);
+  for (std::size_t i = 0; i < completed.top_tokens.size(); ++i)
+    out.top_logprobs.push_back({completed.top_tokens[i], completed.top_logprobs[i]});
+  out.finish = completed.finish;
+  return out;
+}
+
+}  // namespace
+
+void CallSampler::submit(engine::GroupRequest request,
+                         bool,
+                         async::Executor executor,
+                         Listener listener) {
+  auto asked =
+      std::make_shared<Asked>(Asked{std::move(request), std::move(executor), std::move(listener)});
+  async::post(context_.scope->executor(), [self = shared_from_this(), asked] {
+    self->context_.scope->spawn("", answer(self, asked));
+  });
+}
+
+std::uint64_t CallSampler::seed_of(const engine::GroupRequest& request, std::uint64_t sample) {
+  const std::uint64_t digest = digest_of(request.prompt);
+  const std::uint64_t times = sample == 0 ? asked_[digest]++ : asked_[digest] - 1;
+  return core::derive_seed(core::derive_seed(order_.task->seed, order_.index), digest, times,
+                           sample);
+}
+
+Complete CallSampler::call_of(const engine::GroupRequest& request, std::uint64_t seed) {
+  const engine::SamplingParams& given = request.sampling;
+  Complete out;
+  out.ticket = order_.task->ticket;
+  out.session = session_number(order_);
+  out.number = calls_++;
+  out.prompt = request.prompt;
+  out.seed = seed;
+  out.version_min = order_.version_min;
+  CallSampling& sampling = out.sampling;
+  sampling.temperature = order_.sampling.temperature;
+  sampling.top_p = order_.sampling.top_p;
+  sampling.min_p = order_.sampling.min_p;
+  sampling.top_k = order_.sampling.top_k;
+  sampling.max_new_tokens = std::min(given.max_new_tokens, order_.sampling.max_new_tokens);
+  sampling.min_new_tokens = std::min(given.min_new_tokens, sampling.max_new_tokens);
+  sampling.ignore_eos = given.ignore_eos;
+  sampling.stop_tokens = given.stop_tokens;
+  sampling.stop_strings = given.stop_strings;
+  sampling.stop_strings.insert(sampling.stop_strings.end(), order_.sampling.stop.begin(),
+                               order_.sampling.stop.end());
+  sampling.raw_logprobs = given.raw_logprobs;
+  sampling.top_logprobs = given.top_logprobs;
+  return out;
+}
+
+async::task<void> CallSampler::answer(std::shared_ptr<CallSampler> self,
+                                      std::shared_ptr<Asked> asked) {
+  const engine::GroupRequest& request = asked->request;
+  engine::GroupNews news;
+  news.group = request.id;
+  for (std::int32_t i = 0; i < request.samples && !news.error; ++i) {
+    if (self->closed_) {
+      news.error = core::Error{core::ErrorCode::kClosed, "the episode is over"};
+      break;
+    }
+    Complete call = self->call_of(request, self->seed_of(request, static_cast<std::uint64_t>(i)));
+    auto completed = co_await ask(self->context_, "controller/0", std::move(call));
+    if (!completed) {
+      news.error = without_name(completed.error(), "controller/0");
+      break;
+    }
+    if (!completed->versions.empty()) self->version_ = completed->versions.back();
+    news.finished.push_back(sample_of(request, i, std::move(*completed)));
+  }
+  news.first_token = !news.finished.empty();
+  const auto held = std::make_shared<engine::GroupNews>(std::move(news));
+  async::post(asked->executor, [listener = asked->listener, held] { listener(std::move(*held)); });
+}
+
+}  // namespace troupe::actors
