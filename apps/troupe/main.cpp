@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   core::Error error;
   try {
     auto done = app::run_command(words);
-    if (done && std::fflush(stdout) == 0) return 0;
+    // What was written before may have failed, too.
+    if (done && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
     error = done ? core::Error{core::ErrorCode::kResources, "cannot write to standard output"}
                  : done.error();
   } catch (const std::exception& thrown) {

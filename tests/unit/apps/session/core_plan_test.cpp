@@ -45,6 +45,7 @@ TEST(CorePlan, ARoleOnAGpuNeedsOneCore) {
 TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   config::TrainConfig config = asynchronous();
   EXPECT_EQ(plan_cores(config, 8).threads, (std::map<std::string, std::uint32_t>{{"policy", 2},
+                                                                                 {"environment", 1},
                                                                                  {"critic", 2},
                                                                                  {"generator", 4},
                                                                                  {"reference", 2},
