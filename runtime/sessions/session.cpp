@@ -41,8 +41,25 @@ void Session::drop(std::size_t call) {
   tree_.drop(call);
 }
 
+std::shared_ptr<const Session::Request> Session::begin(const std::vector<std::int32_t>& prompt) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(requests_, [](const auto& one) { return one.expired(); });
+  auto request = std::make_shared<Request>(Request{prompt});
+  requests_.push_back(request);
+  return request;
+}
+
+bool Session::superseded(const Request& request) const {
+  const std::lock_guard lock(mutex_);
+  return request.superseded;
+}
+
 void Session::retry(const std::vector<std::int32_t>& prompt) {
   const std::lock_guard lock(mutex_);
+  for (const auto& one : requests_) {
+    const auto request = one.lock();
+    if (request && request->prompt == prompt) request->superseded = true;
+  }
   for (std::size_t i = tree_.size(); i-- > 0;) {
     const Call& call = tree_.at(i);
     if (call.dropped || tree_.length(i) - call.drawn.tokens.size() != prompt.size()) continue;

@@ -6,9 +6,11 @@
 #include "runtime/sessions/history.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::sessions {
 
@@ -32,8 +34,16 @@ class Session final : public PastCalls {
   std::size_t add(const CallPrompt& prompt, Call call);
   // The answer did not reach its client.
   void drop(std::size_t call);
-  // A client asks again for what a call has answered: drops the last call with this prompt that
-  // nothing goes on from.
+  // A request that is being answered. `superseded`: its client has asked for the same again, so
+  // that what it draws does not count.
+  struct Request {
+    std::vector<std::int32_t> prompt;
+    bool superseded = false;
+  };
+  std::shared_ptr<const Request> begin(const std::vector<std::int32_t>& prompt);
+  bool superseded(const Request& request) const;
+  // A client asks again for what it did not get: drops the last call with this prompt that nothing
+  // goes on from, and supersedes requests with it.
   void retry(const std::vector<std::int32_t>& prompt);
 
   // Gives a reward to the whole, or to one call. Error kInvalidArgument: no such call, or the
@@ -54,6 +64,7 @@ class Session final : public PastCalls {
   const SessionBounds bounds_;
   mutable std::mutex mutex_;
   SessionTree tree_;
+  std::vector<std::weak_ptr<Request>> requests_;
   std::optional<double> score_;
   std::uint64_t forked_by_template_ = 0;
   bool ended_ = false;

@@ -44,7 +44,8 @@ class CallRecord final : public dialects::GenerationRecord {
         session_(std::move(session)),
         sampler_(std::move(sampler)),
         request_(std::move(request)),
-        prompt_(std::move(prompt)) {}
+        prompt_(std::move(prompt)),
+        asked_(session_->begin(prompt_.tokens)) {}
   ~CallRecord() override {
     for (const std::size_t call : calls_)
       session_->drop(call);
@@ -55,7 +56,7 @@ class CallRecord final : public dialects::GenerationRecord {
                             const engine::Sample& sample) override {
     const bool aborted =
         sample.finish == engine::FinishReason::kAborted && sample.guide_error.empty();
-    if (sample.tokens.empty() || aborted) return {};
+    if (sample.tokens.empty() || aborted || session_->superseded(*asked_)) return {};
     TROUPE_TRY_ASSIGN(said, said_of(model_, request_, answer_id, choice, sample));
     Call call;
     call.drawn = {sample.tokens, sample.logprobs, experience::VersionRuns(sample.versions),
@@ -76,6 +77,7 @@ class CallRecord final : public dialects::GenerationRecord {
   const std::shared_ptr<dialects::Sampler> sampler_;  // kept as long as the generation
   const GenerateRequest request_;
   const CallPrompt prompt_;
+  const std::shared_ptr<const Session::Request> asked_;
   std::vector<std::size_t> calls_;  // that were not delivered yet
 };
 
