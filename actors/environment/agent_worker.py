@@ -240,18 +240,6 @@ class Agent(Confinement):
         return json.loads(data) if data else None
 
 
-def leave_root(user):
-    os.setgroups([])
-    for one in (user, 65534):
-        try:
-            os.setresgid(one, one, one)
-            os.setresuid(one, one, one)
-            return
-        except OSError as error:
-            if one == 65534:
-                raise error
-
-
 def children_of(pid):
     try:
         found = []

@@ -1,6 +1,7 @@
 #include "actors/environment/call_sampler.hpp"
 
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/call_values.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -15,22 +16,6 @@ std::uint64_t digest_of(const std::vector<std::int32_t>& tokens) {
   for (const std::int32_t token : tokens)
     digest = (digest ^ static_cast<std::uint32_t>(token)) * 0x100000001b3u;
   return digest;
-}
-
-engine::Sample sample_of(const engine::GroupRequest& request,
-                         std::int32_t index,
-                         Completed completed) {
-  engine::Sample out;
-  out.group = request.id;
-  out.index = index;
-  out.tokens = std::move(completed.tokens);
-  out.logprobs = std::move(completed.behaviour);
-  out.versions.assign(completed.versions.begin(), completed.versions.end());
-  out.raw_logprobs = std::move(completed.raw_logprobs);
-  for (std::size_t i = 0; i < completed.top_tokens.size(); ++i)
-    out.top_logprobs.push_back({completed.top_tokens[i], completed.top_logprobs[i]});
-  out.finish = completed.finish;
-  return out;
 }
 
 }  // namespace
@@ -62,18 +47,14 @@ Complete CallSampler::call_of(const engine::GroupRequest& request, std::uint64_t
   out.prompt = request.prompt;
   out.seed = seed;
   out.version_min = order_.version_min;
+  out.sampling = call_sampling(order_.sampling);
   CallSampling& sampling = out.sampling;
-  sampling.temperature = order_.sampling.temperature;
-  sampling.top_p = order_.sampling.top_p;
-  sampling.min_p = order_.sampling.min_p;
-  sampling.top_k = order_.sampling.top_k;
-  sampling.max_new_tokens = std::min(given.max_new_tokens, order_.sampling.max_new_tokens);
+  sampling.max_new_tokens = std::min(given.max_new_tokens, sampling.max_new_tokens);
   sampling.min_new_tokens = std::min(given.min_new_tokens, sampling.max_new_tokens);
   sampling.ignore_eos = given.ignore_eos;
   sampling.stop_tokens = given.stop_tokens;
-  sampling.stop_strings = given.stop_strings;
-  sampling.stop_strings.insert(sampling.stop_strings.end(), order_.sampling.stop.begin(),
-                               order_.sampling.stop.end());
+  sampling.stop_strings.insert(sampling.stop_strings.begin(), given.stop_strings.begin(),
+                               given.stop_strings.end());
   sampling.raw_logprobs = given.raw_logprobs;
   sampling.top_logprobs = given.top_logprobs;
   return out;
@@ -90,13 +71,15 @@ async::task<void> CallSampler::answer(std::shared_ptr<CallSampler> self,
       break;
     }
     Complete call = self->call_of(request, self->seed_of(request, static_cast<std::uint64_t>(i)));
-    auto completed = co_await ask(self->context_, "controller/0", std::move(call));
+    auto completed = co_await ask(self->context_, kCallPeer, std::move(call));
     if (!completed) {
-      news.error = without_name(completed.error(), "controller/0");
+      news.error = without_name(completed.error(), kCallPeer);
       break;
     }
     if (!completed->versions.empty()) self->version_ = completed->versions.back();
-    news.finished.push_back(sample_of(request, i, std::move(*completed)));
+    engine::Sample& sample = news.finished.emplace_back(sample_of(std::move(*completed)));
+    sample.group = request.id;
+    sample.index = i;
   }
   news.first_token = !news.finished.empty();
   const auto held = std::make_shared<engine::GroupNews>(std::move(news));

@@ -65,8 +65,8 @@ async::task<void> EnvironmentRole::run_group(experience::Ticket ticket, GroupPtr
 
 async::task<core::Result<Generated>> EnvironmentRole::sample(experience::Ticket ticket,
                                                              GroupPtr group) {
-  auto fetching = fetch(ticket);
-  auto fetched = co_await std::move(fetching);
+  FetchEpisodes request{std::vector<experience::Ticket>(1, ticket)};
+  auto fetched = co_await ask_until_taken(context_, parts_.data_peer, std::move(request));
   // Not open any more: another attempt has its slot.
   if (!fetched && fetched.error().code == ErrorCode::kNotFound) co_return Generated();
   if (!fetched) co_return fetched.failure();
@@ -79,15 +79,6 @@ async::task<core::Result<Generated>> EnvironmentRole::sample(experience::Ticket 
   auto delivering = deliver(ticket, group);
   auto delivered = co_await std::move(delivering);
   co_return delivered;
-}
-
-async::task<core::Result<EpisodeTasks>> EnvironmentRole::fetch(experience::Ticket ticket) {
-  for (;;) {
-    FetchEpisodes request{std::vector<experience::Ticket>(1, ticket)};
-    auto reply = co_await ask(context_, parts_.data_peer, std::move(request));
-    if (reply || reply.error().code != ErrorCode::kOverloaded) co_return reply;
-    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
-  }
 }
 
 async::task<core::Result<void>> EnvironmentRole::episodes(async::Scope& scope,
@@ -131,16 +122,13 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
 
 async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder order) {
   if (!server_) {
-    auto server = std::make_unique<SessionServer>(context_, parts_.model, parts_.settings, nullptr);
+    auto server = std::make_unique<SessionServer>(context_, parts_.model, parts_.settings);
     TROUPE_CO_TRY(server->start());
     server_ = std::move(server);
   }
   const std::shared_ptr<sessions::Session> session = server_->open(order);
   const core::AtExit over([this, session] { server_->close(*session); });
-  const EpisodeTask& given = *order.task;
-  AgentTask task{server_->url(*session),
-                 session->id(),
-                 {given.text, given.messages, given.label, given.columns, given.seed}};
+  AgentTask task{server_->url(*session), session->id(), start_of(*order.task)};
   const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_limit);
   auto running = parts_.program->run(std::move(task), deadline);
   TROUPE_CO_TRY_ASSIGN(outcome, co_await std::move(running));
@@ -189,12 +177,8 @@ async::task<core::Result<Generated>> EnvironmentRole::deliver(experience::Ticket
   if (group->cut && !whole && totals.samples < 2) {
     co_return core::fail(ErrorCode::kDeadline, "cut with too few episodes");
   }
-  if (!whole && totals.samples < 2) {
-    auto setting = set_aside(ticket, group);
-    auto set = co_await std::move(setting);
-    co_return set;
-  }
-  auto prompt = sessions::take_prompt(request.samples);
+  auto prompt = whole || totals.samples >= 2 ? sessions::take_prompt(request.samples)
+                                             : core::fail(ErrorCode::kData, group->cause);
   if (!prompt) {
     group->cause = prompt.error().message;
     auto setting = set_aside(ticket, group);
@@ -211,18 +195,8 @@ async::task<core::Result<Generated>> EnvironmentRole::deliver(experience::Ticket
     request.too_long = static_cast<std::uint32_t>(totals.samples);
     request.samples.clear();
   }
-  auto putting = put(std::move(request));
-  TROUPE_CO_TRY(co_await std::move(putting));
+  TROUPE_CO_TRY(co_await ask_until_taken(context_, parts_.data_peer, std::move(request)));
   co_return totals;
-}
-
-async::task<core::Result<void>> EnvironmentRole::put(PutGroup request) {
-  for (;;) {
-    auto answer = co_await ask(context_, parts_.data_peer, request);
-    if (answer) co_return core::Result<void>();
-    if (answer.error().code != ErrorCode::kOverloaded) co_return answer.failure();
-    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
-  }
 }
 
 async::task<core::Result<Generated>> EnvironmentRole::set_aside(experience::Ticket ticket,

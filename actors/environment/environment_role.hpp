@@ -68,9 +68,7 @@ class EnvironmentRole {
                                                   GroupPtr group);
   async::task<void> one(GroupPtr group, std::uint32_t index);
   async::task<core::Result<EpisodeEnd>> run_program(EpisodeOrder order);
-  async::task<core::Result<EpisodeTasks>> fetch(experience::Ticket ticket);
   async::task<core::Result<Generated>> deliver(experience::Ticket ticket, GroupPtr group);
-  async::task<core::Result<void>> put(PutGroup request);
   async::task<core::Result<Generated>> set_aside(experience::Ticket ticket, GroupPtr group);
   void count(const EpisodeEnd& end);
 

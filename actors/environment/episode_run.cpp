@@ -1,6 +1,7 @@
 #include "actors/environment/episode_run.hpp"
 
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/call_values.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/sessions/said.hpp"
 
@@ -12,31 +13,15 @@ namespace {
 using core::ErrorCode;
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kController = "controller/0";
-
 core::Error error_of(const dialects::ApiError& error) {
   return {ErrorCode::kData, error.message};
 }
 
-engine::Sample sample_of(const Completed& completed) {
-  engine::Sample out;
-  out.tokens = completed.tokens;
-  out.finish = completed.finish;
-  return out;
-}
-
-CallSampling call_sampling(const SamplingSpec& spec, std::int32_t room) {
-  CallSampling out;
-  out.temperature = spec.temperature;
-  out.top_p = spec.top_p;
-  out.min_p = spec.min_p;
-  out.top_k = spec.top_k;
-  out.stop_strings = spec.stop;
-  out.max_new_tokens = std::min(spec.max_new_tokens, room);
-  return out;
-}
-
 }  // namespace
+
+EpisodeStart start_of(const EpisodeTask& task) {
+  return {task.text, task.messages, task.label, task.columns, task.seed};
+}
 
 std::uint64_t session_number(const EpisodeOrder& order) {
   const experience::Ticket& ticket = order.task->ticket;
@@ -54,7 +39,11 @@ EpisodeRun::EpisodeRun(const RoleContext& context,
       environment_(environment),
       order_(std::move(order)),
       session_(session_number(order_)),
-      messages_(OrderedJson::array()) {}
+      messages_(OrderedJson::array()) {
+  request_.dialect = dialects::Dialect::kChat;
+  request_.add_special_tokens = false;
+  request_.sampling.stop_strings = order_.sampling.stop;
+}
 
 async::Deadline EpisodeRun::turn_deadline() const {
   return async::Deadline::after(*context_.timers, settings_.turn_limit);
@@ -72,9 +61,7 @@ async::task<core::Result<EpisodeEnd>> EpisodeRun::run(EpisodeRun* self) {
 
 async::task<core::Result<void>> EpisodeRun::go_on() {
   const core::TimePoint end = context_.timers->now() + settings_.episode_limit;
-  const EpisodeTask& task = *order_.task;
-  EpisodeStart start{task.text, task.messages, task.label, task.columns, task.seed};
-  auto opening = environment_.open(std::move(start), turn_deadline());
+  auto opening = environment_.open(start_of(*order_.task), turn_deadline());
   TROUPE_CO_TRY_ASSIGN(opened, co_await std::move(opening));
   episode_ = std::move(opened.episode);
   take_in(opened.opening, true);
@@ -107,7 +94,7 @@ async::task<core::Result<void>> EpisodeRun::go_on() {
 }
 
 void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
-  if (opening) tools_ = turn.tools;
+  if (opening) offer_tools(turn.tools);
   if (turn.score) score_ = turn.score;
   rewards_ += opening ? 0 : turn.reward.value_or(0);
   if (!turn.extras.empty()) end_.extras = turn.extras;
@@ -127,28 +114,23 @@ void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
   text_ = turn.text;
 }
 
-dialects::GenerateRequest EpisodeRun::dialogue_request() const {
-  dialects::GenerateRequest out;
-  out.dialect = dialects::Dialect::kChat;
-  out.messages_json = messages_.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-  out.add_special_tokens = false;
-  out.tools_json = tools_;
-  out.tools = !tools_.empty();
-  const OrderedJson tools = OrderedJson::parse(tools_, nullptr, false);
-  if (!tools.is_array()) return out;
-  for (const OrderedJson& tool : tools) {
+void EpisodeRun::offer_tools(const std::string& tools) {
+  request_.tools_json = tools;
+  request_.tools = !tools.empty();
+  const OrderedJson list = OrderedJson::parse(tools, nullptr, false);
+  if (!list.is_array()) return;
+  for (const OrderedJson& tool : list) {
     const OrderedJson function = tool.value("function", OrderedJson::object());
-    if (function.is_object()) out.tool_names.insert(function.value("name", ""));
+    if (function.is_object()) request_.tool_names.insert(function.value("name", ""));
   }
-  return out;
 }
 
-core::Result<EpisodeRun::Asked> EpisodeRun::prepare() const {
+core::Result<EpisodeRun::Asked> EpisodeRun::prepare() {
   Asked out;
   if (is_dialogue_) {
-    auto prompt =
-        sessions::prompt_of_call(model_, sessions::TreeCalls(end_.tree), dialogue_request(),
-                                 settings_.history, settings_.now_unix_s);
+    request_.messages_json = messages_.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+    auto prompt = sessions::prompt_of_call(model_, sessions::TreeCalls(end_.tree), request_,
+                                           settings_.history, settings_.now_unix_s);
     if (const auto* error = std::get_if<dialects::ApiError>(&prompt))
       return core::fail(error_of(*error));
     out.prompt = std::move(std::get<sessions::CallPrompt>(prompt));
@@ -177,7 +159,8 @@ Complete EpisodeRun::request_of(const Asked& asked) const {
   out.session = session_;
   out.number = end_.tree.size();
   out.prompt = asked.prompt.tokens;
-  out.sampling = call_sampling(order_.sampling, asked.room);
+  out.sampling = call_sampling(order_.sampling);
+  out.sampling.max_new_tokens = std::min(out.sampling.max_new_tokens, asked.room);
   out.seed = core::derive_seed(order_.task->seed, order_.index, end_.tree.size());
   out.version_min = order_.version_min;
   return out;
@@ -194,7 +177,7 @@ async::task<core::Result<std::optional<PolicyTurn>>> EpisodeRun::one_turn() {
   }
   if (asked.prompt.rewritten) ++end_.forked_by_template;
   Complete request = request_of(asked);
-  auto calling = ask(context_, kController, std::move(request));
+  auto calling = ask(context_, kCallPeer, std::move(request));
   TROUPE_CO_TRY_ASSIGN(completed, co_await std::move(calling));
   auto reading = [this, asked = std::move(asked), completed = std::move(completed)]() mutable {
     return keep(std::move(asked), std::move(completed));
@@ -205,25 +188,17 @@ async::task<core::Result<std::optional<PolicyTurn>>> EpisodeRun::one_turn() {
 }
 
 core::Result<PolicyTurn> EpisodeRun::keep(Asked asked, Completed completed) {
-  dialects::GenerateRequest request = dialogue_request();
-  request.sampling.stop_strings = order_.sampling.stop;
+  const engine::Sample sample = sample_of(std::move(completed));
   const std::string id =
       "episode-" + std::to_string(session_) + "-" + std::to_string(end_.tree.size());
-  TROUPE_TRY_ASSIGN(said, sessions::said_of(model_, request, id, 0, sample_of(completed)));
-  sessions::Call call;
-  if (is_dialogue_) {
-    call.after = sessions::digest_with(asked.prompt.dialogue, said.message);
-    call.past = asked.prompt.past;
-    messages_.push_back(said.message);
-  }
-  call.text = said.text;
-  call.drawn = {std::move(completed.tokens), std::move(completed.behaviour),
-                std::move(completed.versions), completed.finish};
-  last_ = end_.tree.add(asked.prompt.tokens, asked.prompt.place, std::move(call));
+  TROUPE_TRY_ASSIGN(said, sessions::said_of(model_, request_, id, 0, sample));
+  if (is_dialogue_) messages_.push_back(said.message);
+  last_ = end_.tree.add(asked.prompt.tokens, asked.prompt.place,
+                        sessions::call_of(asked.prompt, said, sample));
   PolicyTurn turn;
   turn.text = std::move(said.text);
   turn.message = said.message.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-  turn.cut = completed.finish == experience::FinishReason::kLength;
+  turn.cut = sample.finish == experience::FinishReason::kLength;
   return turn;
 }
 

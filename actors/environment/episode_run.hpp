@@ -37,6 +37,8 @@ struct EpisodeOrder {
   core::Version version_min = 0;
 };
 
+EpisodeStart start_of(const EpisodeTask& task);
+
 // The number by which the controller knows the session of an episode.
 std::uint64_t session_number(const EpisodeOrder& order);
 
@@ -70,10 +72,10 @@ class EpisodeRun {
   async::task<core::Result<void>> go_on();
   async::task<core::Result<std::optional<PolicyTurn>>> one_turn();
   void take_in(const EnvironmentTurn& turn, bool opening);
-  core::Result<Asked> prepare() const;
+  core::Result<Asked> prepare();
   core::Result<PolicyTurn> keep(Asked asked, Completed completed);
   Complete request_of(const Asked& asked) const;
-  dialects::GenerateRequest dialogue_request() const;
+  void offer_tools(const std::string& tools);  // a JSON list; "": none
   async::Deadline turn_deadline() const;
 
   const RoleContext& context_;
@@ -85,7 +87,7 @@ class EpisodeRun {
   std::unique_ptr<Episode> episode_;
   // The dialogue so far; or, in an episode of plain text, what follows the last call's tokens.
   nlohmann::ordered_json messages_;
-  std::string tools_;
+  dialects::GenerateRequest request_;      // its tools, and what was rendered last
   std::vector<std::int32_t> opening_ids_;  // where the row's prompt is the opening
   std::string text_;
   bool is_dialogue_ = false;

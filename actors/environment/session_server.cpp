@@ -1,8 +1,8 @@
 #include "actors/environment/session_server.hpp"
 
+#include "runtime/core/secret.hpp"
 #include "runtime/dialects/api_error.hpp"
-#include "runtime/dialects/readers.hpp"
-#include "runtime/sessions/session_book.hpp"
+#include "runtime/dialects/client_key.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,28 +12,16 @@ namespace {
 constexpr std::size_t kTextJobs_max = 4096;
 
 net::HttpResponse models_response(const dialects::ServedModel& model) {
-  nlohmann::ordered_json list = {{"object", "list"}, {"data", nlohmann::ordered_json::array()}};
-  for (const std::string& name : model.names)
-    list["data"].push_back({{"id", name}, {"object", "model"}, {"owned_by", "troupe"}});
   net::HttpResponse out;
-  out.body = list.dump();
+  out.body = dialects::model_list(model).dump();
   return out;
-}
-
-// The rules of a client's key: "Bearer KEY", or Anthropic's header.
-std::string_view key_of_client(const net::HttpHeaders& headers) {
-  constexpr std::string_view kBearer = "Bearer ";
-  const std::string_view given = net::find_header(headers, "Authorization");
-  if (given.starts_with(kBearer)) return given.substr(kBearer.size());
-  return net::find_header(headers, "x-api-key");
 }
 
 }  // namespace
 
 SessionServer::SessionServer(RoleContext context,
                              std::shared_ptr<const dialects::ServedModel> model,
-                             const EpisodeSettings& settings,
-                             std::function<void()> forked)
+                             const EpisodeSettings& settings)
     : context_(std::move(context)),
       model_(std::move(model)),
       settings_(settings),
@@ -44,7 +32,7 @@ SessionServer::SessionServer(RoleContext context,
              bounds_,
              settings_.history,
              [now = settings.now_unix_s] { return now; },
-             std::move(forked),
+             nullptr,
              true},
       routes_(parts_, *this) {}
 
@@ -70,8 +58,9 @@ std::string SessionServer::url(const sessions::Session& session) const {
 std::shared_ptr<sessions::Session> SessionServer::open(const EpisodeOrder& order) {
   sessions::SessionBounds bounds;
   bounds.calls_max = static_cast<std::size_t>(settings_.turns_max);
-  Line line{std::make_shared<sessions::Session>(sessions::new_session_id(), bounds),
-            std::make_shared<CallSampler>(context_, order)};
+  Line line{
+      std::make_shared<sessions::Session>(core::random_hex(sessions::kSessionId_bytes), bounds),
+      std::make_shared<CallSampler>(context_, order)};
   const std::lock_guard lock(mutex_);
   sessions_[line.session->id()] = line;
   return line.session;
@@ -86,10 +75,9 @@ void SessionServer::close(const sessions::Session& session) {
   sessions_.erase(found);
 }
 
-async::task<core::Result<sessions::OpenedSession>> SessionServer::open(std::string,
-                                                                       std::optional<std::size_t>) {
-  co_return core::fail(core::ErrorCode::kInvalidArgument,
-                       "the sessions of this run are opened by its episodes");
+core::Result<sessions::OpenedSession> SessionServer::open(std::optional<std::size_t>) {
+  return core::fail(core::ErrorCode::kInvalidArgument,
+                    "the sessions of this run are opened by its episodes");
 }
 
 std::optional<sessions::OpenedSession> SessionServer::find(std::string_view id) {
@@ -101,7 +89,7 @@ std::optional<sessions::OpenedSession> SessionServer::find(std::string_view id) 
 
 async::task<net::HttpResponse> SessionServer::respond(SessionServer* self,
                                                       net::HttpRequest request) {
-  auto place = self->routes_.place_of(request.path, key_of_client(request.headers));
+  auto place = self->routes_.place_of(request.path, dialects::client_key(request.headers));
   if (!place) {
     co_return dialects::api_error_response(
         {.status = 401, .message = "this server answers the sessions of its episodes alone"},

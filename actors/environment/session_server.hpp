@@ -9,7 +9,6 @@
 #include "runtime/net/http_server.hpp"
 #include "runtime/sessions/session_routes.hpp"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,11 +18,9 @@ namespace troupe::actors {
 
 class SessionServer final : private sessions::SessionHost, private dialects::GenerationEvents {
  public:
-  // `forked`: called when the chat template changed the past of a dialogue; on the server's thread.
   SessionServer(RoleContext context,
                 std::shared_ptr<const dialects::ServedModel> model,
-                const EpisodeSettings& settings,
-                std::function<void()> forked);
+                const EpisodeSettings& settings);
   ~SessionServer() override;
 
   // Errors: kResources (no port).
@@ -40,10 +37,8 @@ class SessionServer final : private sessions::SessionHost, private dialects::Gen
     std::shared_ptr<sessions::Session> session;
     std::shared_ptr<CallSampler> sampler;
   };
-  async::task<core::Result<sessions::OpenedSession>> open(
-      std::string wishes, std::optional<std::size_t> owner) override;
+  core::Result<sessions::OpenedSession> open(std::optional<std::size_t> owner) override;
   std::optional<sessions::OpenedSession> find(std::string_view id) override;
-  void changed(const std::shared_ptr<sessions::Session>&) override {}
   void prompt(std::size_t) override {}
   void first_token(double) override {}
   void finished(std::size_t, engine::FinishReason, double) override {}

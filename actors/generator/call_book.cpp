@@ -1,43 +1,16 @@
 #include "actors/generator/call_book.hpp"
 
+#include "actors/protocol/call_values.hpp"
+
 namespace troupe::actors {
 namespace {
 
 engine::GroupRequest engine_request(core::GroupId id, const Complete& call) {
-  const CallSampling& given = call.sampling;
   engine::GroupRequest out;
   out.id = id;
   out.prompt = call.prompt;
   out.seed = call.seed;
-  out.sampling.temperature = given.temperature;
-  out.sampling.top_p = given.top_p;
-  out.sampling.min_p = given.min_p;
-  out.sampling.top_k = given.top_k;
-  out.sampling.max_new_tokens = given.max_new_tokens;
-  out.sampling.min_new_tokens = given.min_new_tokens;
-  out.sampling.ignore_eos = given.ignore_eos;
-  out.sampling.stop_tokens = given.stop_tokens;
-  out.sampling.stop_strings = given.stop_strings;
-  out.sampling.repetition_penalty = given.repetition_penalty;
-  out.sampling.presence_penalty = given.presence_penalty;
-  out.sampling.frequency_penalty = given.frequency_penalty;
-  out.sampling.logit_bias = given.logit_bias;
-  out.sampling.raw_logprobs = given.raw_logprobs;
-  out.sampling.top_logprobs = given.top_logprobs;
-  return out;
-}
-
-Completed completed_of(engine::Sample sample) {
-  Completed out;
-  out.tokens = std::move(sample.tokens);
-  out.behaviour = std::move(sample.logprobs);
-  out.versions = experience::VersionRuns(sample.versions);
-  out.finish = sample.finish;
-  out.raw_logprobs = std::move(sample.raw_logprobs);
-  for (const engine::TokenLogprob& top : sample.top_logprobs) {
-    out.top_tokens.push_back(top.token);
-    out.top_logprobs.push_back(top.logprob);
-  }
+  out.sampling = engine_sampling(call.sampling);
   return out;
 }
 

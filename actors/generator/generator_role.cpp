@@ -70,11 +70,7 @@ async::task<void> GeneratorRole::fetch_prompts() {
 // only the refused ticket fails.
 async::task<void> GeneratorRole::fetch_some(std::vector<experience::Ticket> tickets) {
   FetchPrompts fetch{tickets};
-  auto prompts = co_await ask(context_, data_peer_, std::move(fetch));
-  if (!prompts && prompts.error().code == ErrorCode::kOverloaded) {
-    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
-    co_return co_await fetch_some(std::move(tickets));
-  }
+  auto prompts = co_await ask_until_taken(context_, data_peer_, std::move(fetch));
   if (!prompts && tickets.size() > 1) {
     for (const experience::Ticket& ticket : tickets) {
       std::vector<experience::Ticket> one(1, ticket);
@@ -204,11 +200,7 @@ async::task<void> GeneratorRole::deliver(PutGroup group) {
     group.too_long = static_cast<std::uint32_t>(group.samples.size());
     group.samples.clear();
   }
-  auto answer = co_await ask(context_, data_peer_, group);
-  while (!answer && answer.error().code == ErrorCode::kOverloaded) {
-    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
-    answer = co_await ask(context_, data_peer_, group);
-  }
+  auto answer = co_await ask_until_taken(context_, data_peer_, group);
   std::optional<core::Error> error;
   if (!answer) error = answer.error();
   book_.end(group.ticket, &group, error);

@@ -1,5 +1,6 @@
 #include "actors/generator/group_book.hpp"
 
+#include "actors/protocol/call_values.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/core/find_value.hpp"
 
@@ -16,12 +17,7 @@ engine::GroupRequest request_of(core::GroupId id,
   request.prompt = task.tokens;
   request.samples = task.samples;
   request.seed = task.seed;
-  request.sampling.temperature = sampling.temperature;
-  request.sampling.top_p = sampling.top_p;
-  request.sampling.min_p = sampling.min_p;
-  request.sampling.top_k = sampling.top_k;
-  request.sampling.max_new_tokens = sampling.max_new_tokens;
-  request.sampling.stop_strings = sampling.stop;
+  request.sampling = engine_sampling(call_sampling(sampling));
   return request;
 }
 

@@ -28,4 +28,16 @@ async::task<core::Result<typename Request::Reply>> ask(RoleContext context,
   co_return from_frame<typename Request::Reply>(std::move(reply));
 }
 
+// Asks again while the peer has no room for the request, a pause apart.
+template <class Request>
+async::task<core::Result<typename Request::Reply>> ask_until_taken(RoleContext context,
+                                                                   std::string peer,
+                                                                   Request request) {
+  for (;;) {
+    auto answer = co_await ask(context, peer, request);
+    if (answer || answer.error().code != core::ErrorCode::kOverloaded) co_return answer;
+    co_await async::sleep_for(*context.timers, limits::kOverloadBackoff);
+  }
+}
+
 }  // namespace troupe::actors

@@ -111,6 +111,19 @@ def read_only_below(target):
                  wanted, ctypes.c_long(32))
 
 
+def leave_root(user):
+    """Becomes this user, or nobody where that cannot be."""
+    os.setgroups([])
+    for one in (user, 65534):
+        try:
+            os.setresgid(one, one, one)
+            os.setresuid(one, one, one)
+            return
+        except OSError as error:
+            if one == 65534:
+                raise error
+
+
 class Filter:
     """A seccomp filter: the refused calls fail with EPERM, and so do sockets, but for the families given."""
 
@@ -212,15 +225,7 @@ class Confinement:
 
     @staticmethod
     def leave_root():
-        os.setgroups([])
-        for user in (2_000_000_000 + os.getppid() % 1_000_000, 65534):  # one whose processes are only these
-            try:
-                os.setresgid(user, user, user)
-                os.setresuid(user, user, user)
-                return
-            except OSError as error:
-                if user == 65534:
-                    raise error
+        leave_root(2_000_000_000 + os.getppid() % 1_000_000)  # one whose processes are only these
 
 
 class Program(Confinement):

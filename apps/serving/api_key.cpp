@@ -135,13 +135,4 @@ std::optional<std::size_t> ApiKeys::find(std::string_view secret) const {
   return found;
 }
 
-std::string_view bearer_key(std::string_view authorization) {
-  constexpr std::string_view kScheme = "bearer ";
-  if (authorization.size() < kScheme.size()) return {};
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    if (std::tolower(static_cast<unsigned char>(authorization[i])) != kScheme[i]) return {};
-  }
-  return authorization.substr(kScheme.size());
-}
-
 }  // namespace troupe::app

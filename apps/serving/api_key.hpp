@@ -48,7 +48,4 @@ class ApiKeys {
   std::vector<ApiKey> keys_;
 };
 
-// The key in a value of the Authorization header, "Bearer KEY"; empty if there is none.
-std::string_view bearer_key(std::string_view authorization);
-
 }  // namespace troupe::app

@@ -1,6 +1,7 @@
 #include "apps/serving/api_service.hpp"
 
 #include "apps/cli/build_facts.hpp"
+#include "runtime/dialects/client_key.hpp"
 #include "runtime/dialects/generation.hpp"
 #include "runtime/dialects/messages_request.hpp"
 #include "runtime/dialects/readers.hpp"
@@ -164,22 +165,13 @@ net::HttpResponse ApiService::complaint(int status,
   return refuse(status, why, "", error_form_of(path));
 }
 
-std::optional<ApiError> ApiService::check_model(const std::string& name) const {
-  if (parts_.model.has_name(name)) return std::nullopt;
-  return ApiError{.status = 404,
-                  .message = "there is no model '" + name + "' here; this server has '" +
-                             parts_.model.names.front() + "'",
-                  .param = "model",
-                  .code = "model_not_found"};
-}
-
 std::optional<ApiError> ApiService::check_wanted(const std::string& name) const {
-  return name.empty() ? std::nullopt : check_model(name);
+  return name.empty() ? std::nullopt : check_model_name(parts_.model, name);
 }
 
 std::optional<std::size_t> ApiService::key_of(const HttpRequest& request, ErrorForm form) const {
   const auto found =
-      parts_.keys.find(bearer_key(net::find_header(request.headers, "Authorization")));
+      parts_.keys.find(dialects::bearer_key(net::find_header(request.headers, "Authorization")));
   if (found || form != ErrorForm::kAnthropic) return found;
   return parts_.keys.find(net::find_header(request.headers, "x-api-key"));
 }
@@ -192,9 +184,7 @@ async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest requ
 }
 
 async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest request) {
-  std::string_view given = bearer_key(net::find_header(request.headers, "Authorization"));
-  if (given.empty()) given = net::find_header(request.headers, "x-api-key");
-  auto place = self->routes_.place_of(request.path, given);
+  auto place = self->routes_.place_of(request.path, dialects::client_key(request.headers));
   const bool of_session = place && place->session;  // whose id lets the client in
   std::optional<std::size_t> key;
   if (of_session) key = place->session->owner;
@@ -268,25 +258,10 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
 }
 
 HttpResponse ApiService::models(const std::string& path) const {
-  const ServedModel& model = parts_.model;
-  const auto card = [&](const std::string& name) {
-    return Json{{"id", name},
-                {"object", "model"},
-                {"created", model.created_s},
-                {"owned_by", "troupe"},
-                {"root", model.root},
-                {"parent", nullptr},
-                {"max_model_len", model.context}};
-  };
-  if (path.starts_with(kModels)) {
-    const std::string name = path.substr(kModels.size());
-    if (auto error = check_model(name)) return api_error_response(*error);
-    return json_response(card(name));
-  }
-  Json list = {{"object", "list"}, {"data", Json::array()}};
-  for (const std::string& name : model.names)
-    list["data"].push_back(card(name));
-  return json_response(list);
+  if (!path.starts_with(kModels)) return json_response(dialects::model_list(parts_.model));
+  const std::string name = path.substr(kModels.size());
+  if (auto error = check_model_name(parts_.model, name)) return api_error_response(*error);
+  return json_response(dialects::model_card(parts_.model, name));
 }
 
 // What clients of vLLM read of its configuration. There is no weight transfer into this server.

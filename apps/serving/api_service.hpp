@@ -74,9 +74,7 @@ class ApiService {
                                                                    const std::string& body) const;
   Response models(const std::string& path) const;
   Response server_info() const;
-  // The error if the server has no model of this name.
-  std::optional<dialects::ApiError> check_model(const std::string& name) const;
-  // The same for a request's model, which may be empty.
+  // The error if the server has no model of this name, which may be empty.
   std::optional<dialects::ApiError> check_wanted(const std::string& name) const;
 
   const ApiServiceParts parts_;

@@ -18,6 +18,7 @@ function(_troupe_cargo_build name crate lib)
     message(FATAL_ERROR "no cargo found: run ./dev setup")
   endif()
   file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${crate}/src/*.rs)
+  list(APPEND inputs ${CMAKE_SOURCE_DIR}/runtime/text/rust/src/edge.rs)  # of all crates
   list(APPEND inputs ${crate}/Cargo.toml ${crate}/Cargo.lock)
   # Without sanitizers in all builds: they would need an instrumented Rust standard library.
   add_custom_command(

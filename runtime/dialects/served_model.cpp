@@ -2,6 +2,8 @@
 
 #include "runtime/dialects/tools/forced_call.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <ctime>
 
@@ -97,6 +99,32 @@ std::variant<std::shared_ptr<const engine::TokenGuide>, ApiError> guide_for(
 
 bool ServedModel::has_name(const std::string& name) const {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::optional<ApiError> check_model_name(const ServedModel& model, const std::string& name) {
+  if (model.has_name(name)) return std::nullopt;
+  return ApiError{.status = 404,
+                  .message = "there is no model '" + name + "' here; this server has '" +
+                             model.names.front() + "'",
+                  .param = "model",
+                  .code = "model_not_found"};
+}
+
+nlohmann::ordered_json model_card(const ServedModel& model, const std::string& name) {
+  return {{"id", name},
+          {"object", "model"},
+          {"created", model.created_s},
+          {"owned_by", "troupe"},
+          {"root", model.root},
+          {"parent", nullptr},
+          {"max_model_len", model.context}};
+}
+
+nlohmann::ordered_json model_list(const ServedModel& model) {
+  nlohmann::ordered_json list = {{"object", "list"}, {"data", nlohmann::ordered_json::array()}};
+  for (const std::string& name : model.names)
+    list["data"].push_back(model_card(model, name));
+  return list;
 }
 
 std::size_t longest_token_bytes(const text::Tokenizer& tokenizer) {

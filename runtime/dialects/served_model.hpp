@@ -9,6 +9,8 @@
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +36,12 @@ struct ServedModel {
 
   bool has_name(const std::string& name) const;
 };
+
+// The error for a request that names another model; nothing if it is this one.
+std::optional<ApiError> check_model_name(const ServedModel& model, const std::string& name);
+// What GET /v1/models says of the model under one of its names, and of all of them.
+nlohmann::ordered_json model_card(const ServedModel& model, const std::string& name);
+nlohmann::ordered_json model_list(const ServedModel& model);
 
 // Bytes of the longest token of a vocabulary: a text of b bytes has at least b / that many tokens.
 std::size_t longest_token_bytes(const text::Tokenizer& tokenizer);

@@ -32,4 +32,15 @@ core::Result<Said> said_of(const dialects::ServedModel& model,
   return out;
 }
 
+Call call_of(const CallPrompt& prompt, const Said& said, const engine::Sample& sample) {
+  Call call;
+  call.drawn = {sample.tokens, sample.logprobs, experience::VersionRuns(sample.versions),
+                sample.finish};
+  call.text = said.text;
+  if (prompt.dialogue.empty()) return call;
+  call.after = digest_with(prompt.dialogue, said.message);
+  call.past = prompt.past;
+  return call;
+}
+
 }  // namespace troupe::sessions

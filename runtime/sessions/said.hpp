@@ -5,6 +5,7 @@
 #include "runtime/dialects/generate_request.hpp"
 #include "runtime/dialects/served_model.hpp"
 #include "runtime/engine/types.hpp"
+#include "runtime/sessions/history.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -25,5 +26,8 @@ core::Result<Said> said_of(const dialects::ServedModel& model,
                            const std::string& answer_id,
                            std::size_t choice,
                            const engine::Sample& sample);
+
+// The call that was answered so.
+Call call_of(const CallPrompt& prompt, const Said& said, const engine::Sample& sample);
 
 }  // namespace troupe::sessions

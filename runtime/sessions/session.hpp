@@ -14,6 +14,9 @@
 
 namespace troupe::sessions {
 
+// Random bytes of an id, which nobody can guess: it is a key.
+inline constexpr std::size_t kSessionId_bytes = 16;
+
 struct SessionBounds {
   std::size_t calls_max = 100'000;
   std::uint64_t tokens_max = std::uint64_t{1} << 26;  // new in each call, together

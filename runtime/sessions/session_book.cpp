@@ -1,29 +1,15 @@
 #include "runtime/sessions/session_book.hpp"
 
-#include <openssl/rand.h>
-
-#include <array>
+#include "runtime/core/secret.hpp"
 
 namespace troupe::sessions {
-
-std::string new_session_id() {
-  std::array<unsigned char, 16> bytes{};
-  ::RAND_bytes(bytes.data(), static_cast<int>(bytes.size()));
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char byte : bytes) {
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
 
 bool SessionBook::make_room() {
   if (sessions_.size() < options_.sessions_max) return true;
   const core::TimePoint idle = timers_.now() - options_.idle;
   auto oldest = sessions_.end();
   for (auto line = sessions_.begin(); line != sessions_.end(); ++line) {
-    const bool may_go = line->second.used <= idle || line->second.session->ended();
+    const bool may_go = line->second.used <= idle || line->second.opened.session->ended();
     if (may_go && (oldest == sessions_.end() || line->second.used < oldest->second.used))
       oldest = line;
   }
@@ -32,26 +18,24 @@ bool SessionBook::make_room() {
   return true;
 }
 
-async::task<core::Result<OpenedSession>> SessionBook::open(std::string,
-                                                           std::optional<std::size_t> owner) {
+core::Result<OpenedSession> SessionBook::open(std::optional<std::size_t> owner) {
   if (!make_room()) {
-    co_return core::fail(core::ErrorCode::kOverloaded,
-                         "there are " + std::to_string(sessions_.size()) +
-                             " sessions, which is the most; end one by POST /sessions/ID/end");
+    return core::fail(core::ErrorCode::kOverloaded,
+                      "there are " + std::to_string(sessions_.size()) +
+                          " sessions, which is the most; end one by POST /sessions/ID/end");
   }
-  OpenedSession opened;
-  opened.session = std::make_shared<Session>(new_session_id(), options_.bounds);
-  opened.sampler = sampler();
-  opened.owner = owner;
-  sessions_[opened.session->id()] = {opened.session, timers_.now(), owner};
-  co_return opened;
+  auto session = std::make_shared<Session>(core::random_hex(kSessionId_bytes), options_.bounds);
+  const std::string& id = session->id();
+  Line& line = sessions_[id];
+  line = {{std::move(session), {std::shared_ptr<void>(), &sampler_}, owner}, timers_.now()};
+  return line.opened;
 }
 
 std::optional<OpenedSession> SessionBook::find(std::string_view id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
   found->second.used = timers_.now();
-  return OpenedSession{found->second.session, sampler(), found->second.owner};
+  return found->second.opened;
 }
 
 }  // namespace troupe::sessions

@@ -21,32 +21,22 @@ class SessionBook final : public SessionHost {
   SessionBook(dialects::Sampler& sampler, async::Timers& timers, SessionBookOptions options)
       : sampler_(sampler), timers_(timers), options_(options) {}
 
-  async::task<core::Result<OpenedSession>> open(std::string wishes,
-                                                std::optional<std::size_t> owner) override;
+  core::Result<OpenedSession> open(std::optional<std::size_t> owner) override;
   std::optional<OpenedSession> find(std::string_view id) override;
-  void changed(const std::shared_ptr<Session>&) override {}
 
   std::size_t size() const noexcept { return sessions_.size(); }
 
  private:
   struct Line {
-    std::shared_ptr<Session> session;
+    OpenedSession opened;  // its sampler is owned by nobody here
     core::TimePoint used;
-    std::optional<std::size_t> owner{};
   };
   bool make_room();
-  // Owned by nobody here.
-  std::shared_ptr<dialects::Sampler> sampler() const {
-    return {std::shared_ptr<void>(), &sampler_};
-  }
 
   dialects::Sampler& sampler_;
   async::Timers& timers_;
   const SessionBookOptions options_;
   std::map<std::string, Line, std::less<>> sessions_;
 };
-
-// An id that nobody can guess: 32 hexadecimal digits.
-std::string new_session_id();
 
 }  // namespace troupe::sessions

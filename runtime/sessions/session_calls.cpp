@@ -58,15 +58,7 @@ class CallRecord final : public dialects::GenerationRecord {
         sample.finish == engine::FinishReason::kAborted && sample.guide_error.empty();
     if (sample.tokens.empty() || aborted || session_->superseded(*asked_)) return {};
     TROUPE_TRY_ASSIGN(said, said_of(model_, request_, answer_id, choice, sample));
-    Call call;
-    call.drawn = {sample.tokens, sample.logprobs, experience::VersionRuns(sample.versions),
-                  sample.finish};
-    call.text = std::move(said.text);
-    if (!prompt_.dialogue.empty()) {
-      call.after = digest_with(prompt_.dialogue, said.message);
-      call.past = prompt_.past;
-    }
-    calls_.push_back(session_->add(prompt_, std::move(call)));
+    calls_.push_back(session_->add(prompt_, call_of(prompt_, said, sample)));
     return {};
   }
   void delivered() override { calls_.clear(); }
@@ -83,13 +75,8 @@ class CallRecord final : public dialects::GenerationRecord {
 
 std::optional<ApiError> check_request(const SessionCallParts& parts,
                                       const GenerateRequest& request) {
-  const dialects::ServedModel& model = parts.model;
-  if (!parts.any_model && !request.model.empty() && !model.has_name(request.model)) {
-    return ApiError{.status = 404,
-                    .message = "there is no model '" + request.model + "' here; this server has '" +
-                               model.names.front() + "'",
-                    .param = "model",
-                    .code = "model_not_found"};
+  if (!parts.any_model && !request.model.empty()) {
+    if (auto error = dialects::check_model_name(parts.model, request.model)) return error;
   }
   if (request.scores_only()) {
     return ApiError{.message = "a call of a session draws tokens; leave max_tokens 0 out",

@@ -81,9 +81,7 @@ async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
                                                  SessionClient client) {
   if (place.opens) {
     if (request.method != "POST") co_return refuse(405, "/sessions takes POST");
-    auto opening = open(self, std::move(request), std::move(client));
-    HttpResponse response = co_await std::move(opening);
-    co_return response;
+    co_return self->open(request, client);
   }
   if (!place.session) {
     co_return api_error_response(
@@ -111,7 +109,8 @@ async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
   }
   if ((place.path == "/end" && request.method == "POST") ||
       (place.path.empty() && request.method == "DELETE")) {
-    co_return self->end(session);
+    session.session->end();
+    co_return json_response(about(*session.session));
   }
   if (place.path.empty() && request.method == "GET") {
     co_return json_response(about(*session.session));
@@ -119,20 +118,15 @@ async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
   co_return refuse(405, "/sessions/ID" + place.path + " does not take " + request.method);
 }
 
-async::task<HttpResponse> SessionRoutes::open(SessionRoutes* self,
-                                              net::HttpRequest request,
-                                              SessionClient client) {
+HttpResponse SessionRoutes::open(const net::HttpRequest& request, const SessionClient& client) {
   const std::string body = request.body.empty() ? "{}" : request.body;
-  const auto read = dialects::read_object(body, self->parts_.bounds);
-  if (const auto* error = std::get_if<ApiError>(&read)) co_return api_error_response(*error);
-  auto opening = self->host_.open(body, client.key);
-  auto opened = co_await std::move(opening);
-  if (!opened) co_return api_error_response(dialects::api_error_of(opened.error()));
+  const auto read = dialects::read_object(body, parts_.bounds);
+  if (const auto* error = std::get_if<ApiError>(&read)) return api_error_response(*error);
+  const auto opened = host_.open(client.key);
+  if (!opened) return api_error_response(dialects::api_error_of(opened.error()));
   const std::string& id = opened->session->id();
-  Json answer = {
-      {"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}};
-  if (!opened->about.empty()) answer["task"] = Json::parse(opened->about, nullptr, false);
-  co_return json_response(answer);
+  return json_response(
+      {{"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}});
 }
 
 HttpResponse SessionRoutes::reward(const net::HttpRequest& request, const OpenedSession& session) {
@@ -152,13 +146,6 @@ HttpResponse SessionRoutes::reward(const net::HttpRequest& request, const Opened
   const auto given = session.session->reward(value->get<double>(), call);
   if (!given) return refuse(400, given.error().message, "reward");
   if (ends) session.session->end();
-  host_.changed(session.session);
-  return json_response(about(*session.session));
-}
-
-HttpResponse SessionRoutes::end(const OpenedSession& session) {
-  session.session->end();
-  host_.changed(session.session);
   return json_response(about(*session.session));
 }
 

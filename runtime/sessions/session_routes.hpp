@@ -18,7 +18,6 @@ struct OpenedSession {
   std::shared_ptr<Session> session;
   std::shared_ptr<dialects::Sampler> sampler;  // answers its calls
   std::optional<std::size_t> owner{};          // the key of the server that opened it
-  std::string about{};                         // a JSON object for the client; "": nothing to say
 };
 
 // Who asks.
@@ -32,13 +31,10 @@ struct SessionClient {
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
-  // Opens a session. `wishes`: the body of the request, a JSON object; `owner`: the key of who
-  // asks. Errors: kOverloaded (there are as many as there may be), kInvalidArgument, kClosed.
-  virtual async::task<core::Result<OpenedSession>> open(std::string wishes,
-                                                        std::optional<std::size_t> owner) = 0;
+  // Opens a session. `owner`: the key of who asks. Errors: kOverloaded (there are as many as there
+  // may be), kInvalidArgument (others open them).
+  virtual core::Result<OpenedSession> open(std::optional<std::size_t> owner) = 0;
   virtual std::optional<OpenedSession> find(std::string_view id) = 0;
-  // The session was given a reward, or has ended.
-  virtual void changed(const std::shared_ptr<Session>& session) = 0;
 };
 
 class SessionRoutes {
@@ -68,11 +64,8 @@ class SessionRoutes {
   static bool takes(std::string_view path);
 
  private:
-  static async::task<net::HttpResponse> open(SessionRoutes* self,
-                                             net::HttpRequest request,
-                                             SessionClient client);
+  net::HttpResponse open(const net::HttpRequest& request, const SessionClient& client);
   net::HttpResponse reward(const net::HttpRequest& request, const OpenedSession& session);
-  net::HttpResponse end(const OpenedSession& session);
 
   const SessionCallParts& parts_;
   SessionHost& host_;

@@ -6,8 +6,6 @@ package renderers by POST /inference/v1/generate. Over TLS, and within the limit
 import asyncio
 import concurrent.futures
 import json
-import os
-import pathlib
 import ssl
 import subprocess
 import time
@@ -21,10 +19,9 @@ from renderers.client import OverlongPromptError, generate
 from transformers import AutoTokenizer
 
 from byte_model import END
-from served import BUILD, PATIENCE_S, serve
+from served import BUILD, PATIENCE_S, made_by, serve
 from taught_model import QUESTION, SAID, TOOLS
 
-HERE = pathlib.Path(__file__).parent
 KEY = "sesame"
 ADD = {"name": "add", "description": "a sum", "input_schema": TOOLS[0]["function"]["parameters"]}
 IDS = {"return_token_ids": True}
@@ -32,10 +29,7 @@ IDS = {"return_token_ids": True}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("agents") / "tiny"
-    python = os.environ.get("TROUPE_ORACLE_PYTHON", HERE / "../../.venv/oracle/bin/python")
-    subprocess.run([python, "-B", HERE / "taught_model.py", path], check=True)
-    return path
+    return made_by("taught_model.py", tmp_path_factory.mktemp("agents") / "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +137,7 @@ def test_the_client_sees_anthropics_errors(client, address):
 
     bad = anthropic.BadRequestError
     wrong(bad, 400, "invalid_request_error", "max_tokens", max_tokens=0)
-    wrong(bad, 400, "invalid_request_error", "tool_choice", tool_choice={"type": "any"})
+    wrong(bad, 400, "invalid_request_error", "tool_choice", tool_choice={"type": "tool", "name": "sub"})
     wrong(bad, 400, "invalid_request_error", "thinking", thinking={"type": "enabled", "budget_tokens": 2000})
     wrong(bad, 400, "invalid_request_error", "context holds", max_tokens=5000)
     wrong(anthropic.NotFoundError, 404, "not_found_error", "no model 'claude'", model="claude")

@@ -10,12 +10,11 @@ import re
 import jsonschema
 import openai
 import pytest
-import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
-from serve_test import PATIENCE_S, SHAPE, serve
-from serve_tools_test import TEMPLATE
-from supervised_test import END, byte_tokenizer
+from byte_model import END
+from random_model import make_model
+from served import PATIENCE_S, serve
+from taught_model import TEMPLATE
 
 QUESTION = [{"role": "user", "content": "1+2?"}]
 
@@ -23,15 +22,7 @@ QUESTION = [{"role": "user", "content": "1+2?"}]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("serve_guide") / "tiny"
-    torch.manual_seed(5)
-    model = LlamaForCausalLM(LlamaConfig(**{**SHAPE, "max_position_embeddings": 4096}))
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() > 1:
-                weight.normal_(0, 0.05)
-    model.save_pretrained(path)
-    byte_tokenizer(path)
-    (path / "chat_template.jinja").write_text(TEMPLATE)
+    make_model(path, scale=0.05, template=TEMPLATE, max_position_embeddings=4096)
     return path
 
 

@@ -13,12 +13,11 @@ import numpy
 import openai
 import pytest
 import torch
-from transformers import (AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, MixtralConfig,
-                          MixtralForCausalLM)
+from transformers import AutoModelForCausalLM, AutoTokenizer, MixtralConfig, MixtralForCausalLM
 
 from byte_model import END, byte_tokenizer
+from random_model import make_model
 from served import BUILD, PATIENCE_S, serve  # noqa: F401
-from taught_model import SHAPE
 
 KEY = "sesame"
 TEMPLATE = ("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
@@ -28,15 +27,7 @@ TEMPLATE = ("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endf
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("serve") / "tiny"
-    torch.manual_seed(3)
-    model = LlamaForCausalLM(LlamaConfig(**SHAPE))
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() > 1:
-                weight.normal_(0, 0.3)
-    model.save_pretrained(path)
-    byte_tokenizer(path)
-    (path / "chat_template.jinja").write_text(TEMPLATE)
+    make_model(path, seed=3, scale=0.3, template=TEMPLATE)
     return path
 
 

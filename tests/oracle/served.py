@@ -7,8 +7,16 @@ import re
 import signal
 import subprocess
 
-BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
+HERE = pathlib.Path(__file__).parent
+BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", HERE.parents[1] / "build"))
 PATIENCE_S = 60
+
+
+def made_by(script, path):
+    """The model folder `path`, which a script of this folder makes with the packages of the environment `oracle`."""
+    python = os.environ.get("TROUPE_ORACLE_PYTHON", HERE / "../../.venv/oracle/bin/python")
+    subprocess.run([python, "-B", HERE / script, path], check=True)
+    return path
 
 
 @contextlib.contextmanager

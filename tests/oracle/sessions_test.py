@@ -6,26 +6,20 @@ token the same log-prob.
 
 import json
 import os
-import pathlib
-import subprocess
 
 import httpx
 import pytest
 from openenv.core.harness.training import TrainingTrace
 
 from agent_campaign import TEMPLATES, Campaign, Session
-from served import PATIENCE_S, serve
+from served import PATIENCE_S, made_by, serve
 
-HERE = pathlib.Path(__file__).parent
 TURNS = int(os.environ.get("TROUPE_TURNS", "2000"))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sessions") / "tiny"
-    python = os.environ.get("TROUPE_ORACLE_PYTHON", HERE / "../../.venv/oracle/bin/python")
-    subprocess.run([python, "-B", HERE / "random_model.py", path], check=True)
-    return path
+    return made_by("random_model.py", tmp_path_factory.mktemp("sessions") / "tiny")
 
 
 def traced(http, session):

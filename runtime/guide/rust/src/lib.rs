@@ -1,9 +1,11 @@
 // Grammars over the tokens of a vocabulary, behind the C header ../troupe_guide.h.
 //
-// `ffi` has the unsafe code that views, strings and panics need; `vocabulary` reads tokens from a
-// tokenizer.json; `matcher` wraps llguidance. This file is the table of functions by which the
-// program calls them. Nothing here opens a file; compiling a grammar runs on a thread of its own,
-// for its stack.
+// `edge` has the unsafe code that views, strings and panics need, and is that of the text library;
+// `ffi` has the status codes; `vocabulary` reads tokens from a tokenizer.json; `matcher` wraps
+// llguidance. This file is the table of functions by which the program calls them. Nothing here
+// opens a file; compiling a grammar runs on a thread of its own, for its stack.
+#[path = "../../../text/rust/src/edge.rs"]
+mod edge;
 mod ffi;
 mod matcher;
 mod vocabulary;

@@ -5,6 +5,7 @@
 #include "runtime/model/params.hpp"
 #include "runtime/model/randomise.hpp"
 #include "tests/sim/sim_device.hpp"
+#include "tests/unit/actors/reward/tiny_body.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
 
 #include <gtest/gtest.h>
@@ -15,16 +16,8 @@ namespace {
 using Logs = std::vector<float>;
 
 std::shared_ptr<const model::PackedWeights> reference_weights() {
-  model::ModelSpec spec;
-  spec.architecture = "LlamaForCausalLM";
-  spec.layers = 2;
-  spec.hidden = 32;
-  spec.heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 8;
-  spec.ffn = 48;
+  model::ModelSpec spec = tiny_body(64);
   spec.vocab = 67;
-  spec.context = 64;
   model::ParamStore store(spec);
   model::randomise(store, 3, 0.25f);
   auto weights = std::make_shared<model::PackedWeights>(spec, kernels::PanelDtype::kF32);

@@ -1,6 +1,8 @@
 // Who is let in, and with which limits.
 #include "apps/serving/api_key.hpp"
 
+#include "runtime/dialects/client_key.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,12 +14,12 @@ namespace {
 
 TEST(ApiKeys, FindsWhoHasOneOfThem) {
   const ApiKeys keys({{"sesame", "a", {}}, {"other", "b", {}}});
-  EXPECT_EQ(keys.find(bearer_key("Bearer sesame")), 0u);
-  EXPECT_EQ(keys.find(bearer_key("bearer other")), 1u);
+  EXPECT_EQ(keys.find(dialects::bearer_key("Bearer sesame")), 0u);
+  EXPECT_EQ(keys.find(dialects::bearer_key("bearer other")), 1u);
   for (const char* wrong :
        {"", "Bearer", "Bearer ", "Bearer sesam", "Bearer sesames", "Bearer Sesame", "Basic sesame",
         "sesame", "Bearer sesamesesame", "Bearer  sesame"}) {
-    EXPECT_FALSE(keys.find(bearer_key(wrong))) << wrong;
+    EXPECT_FALSE(keys.find(dialects::bearer_key(wrong))) << wrong;
   }
   EXPECT_FALSE(ApiKeys().find(""));
   EXPECT_FALSE(ApiKeys().any());

@@ -6,8 +6,9 @@
 namespace troupe::dialects {
 namespace {
 
-GenerateRequest completion(const std::string& body) {
-  Read read = read_completion(body, {});
+GenerateRequest read_by(Read (*reader)(const std::string&, const ServeBounds&),
+                        const std::string& body) {
+  Read read = reader(body, {});
   if (const auto* error = std::get_if<ApiError>(&read)) {
     ADD_FAILURE() << body << ": " << error->message;
     return {};
@@ -15,13 +16,12 @@ GenerateRequest completion(const std::string& body) {
   return std::get<GenerateRequest>(read);
 }
 
+GenerateRequest completion(const std::string& body) {
+  return read_by(&read_completion, body);
+}
+
 GenerateRequest chat(const std::string& body) {
-  Read read = read_chat(body, {});
-  if (const auto* error = std::get_if<ApiError>(&read)) {
-    ADD_FAILURE() << body << ": " << error->message;
-    return {};
-  }
-  return std::get<GenerateRequest>(read);
+  return read_by(&read_chat, body);
 }
 
 using Ids = std::vector<std::int32_t>;

@@ -1,0 +1,73 @@
+#include "runtime/sessions/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace troupe::sessions {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+std::size_t add(Session& session, const Ids& prompt, Ids drawn) {
+  CallPrompt at;
+  at.tokens = prompt;
+  at.place = session.place(prompt);
+  Call call;
+  call.drawn.behaviour.assign(drawn.size(), -1.0f);
+  call.drawn.versions = experience::VersionRuns::all(1, drawn.size());
+  call.drawn.tokens = std::move(drawn);
+  return session.add(at, std::move(call));
+}
+
+TEST(Session, ARetryTakesThePlaceOfWhatWasAnsweredAndOfWhatIsBeingAnswered) {
+  Session session("s", {});
+  const auto first = session.begin({1});
+  add(session, {1}, {2});
+  const auto other = session.begin({1, 2, 3});
+  const auto under_way = session.begin({1, 2, 4});
+  session.retry({1, 2, 4});
+  EXPECT_TRUE(session.superseded(*under_way));
+  EXPECT_FALSE(session.superseded(*other));
+  EXPECT_FALSE(session.superseded(*first));
+  const std::size_t answered = add(session, {1, 2, 3}, {5});
+  session.retry({1, 2, 3});
+  EXPECT_TRUE(session.tree().at(answered).dropped);
+  EXPECT_TRUE(session.superseded(*other));
+  EXPECT_FALSE(session.superseded(*session.begin({1, 2, 3})))
+      << "the request that asks again counts";
+  session.retry({1});
+  add(session, {1, 2, 6}, {7});
+  EXPECT_TRUE(session.tree().at(0).dropped)
+      << "nothing went on from it when it was asked for again";
+}
+
+TEST(Session, RefusesCallsBeyondItsBoundsAndBehindItsEnd) {
+  Session few("s", {.calls_max = 1});
+  EXPECT_FALSE(few.refusal());
+  add(few, {1}, {2});
+  EXPECT_NE(few.refusal().value_or("").find("1 calls"), std::string::npos);
+  Session small("s", {.tokens_max = 3});
+  add(small, {1, 2}, {3});
+  EXPECT_NE(small.refusal().value_or("").find("3 tokens"), std::string::npos);
+  Session over("s", {});
+  over.end();
+  EXPECT_NE(over.refusal().value_or("").find("has ended"), std::string::npos);
+  EXPECT_FALSE(over.reward(1, {}));
+}
+
+TEST(Session, RewardsAreFiniteNumbersOfCallsThatThereAre) {
+  Session session("s", {});
+  const std::size_t call = add(session, {1}, {2});
+  EXPECT_FALSE(session.reward(std::numeric_limits<double>::quiet_NaN(), {}));
+  EXPECT_FALSE(session.reward(1, call + 1));
+  EXPECT_TRUE(session.reward(0.5, call));
+  EXPECT_TRUE(session.reward(0.25, {}));
+  EXPECT_EQ(session.tree().at(call).reward, 0.5);
+  EXPECT_EQ(session.score(), 0.25);
+  session.drop(call);
+  EXPECT_FALSE(session.reward(1, call)) << "its client does not have it";
+}
+
+}  // namespace
+}  // namespace troupe::sessions
