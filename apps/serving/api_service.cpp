@@ -195,8 +195,9 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
   const std::string path = request.path;
   const std::string_view method = method_of(path);
   const ErrorForm form = error_form_of(place ? place->path : path);
-  if (!of_session) key = self->key_of(request, form);
-  if (!is_open(path) && !of_session && self->parts_.keys.any() && !key) {
+  const bool lets_in = of_session && !is_control(path);  // the server itself is not a session's
+  if (!lets_in) key = self->key_of(request, form);
+  if (!is_open(path) && !lets_in && self->parts_.keys.any() && !key) {
     co_return refuse(401, "this server wants an API key, as \"Authorization: Bearer KEY\"",
                      "invalid_api_key", form);
   }

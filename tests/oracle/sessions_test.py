@@ -77,6 +77,11 @@ def test_rewards_and_errors(folder):
         assert http.get("/v1/models", headers=own).status_code == 200
         assert http.post("/v1/completions", json=body).status_code == 401
         here = f"/sessions/{opened['id']}"
+        for control in ("/pause", "/resume", "/sleep", "/wake_up"):
+            assert http.post(control, headers=own).status_code == 401, "a session's key, which is not the server's"
+            assert http.post(here + control).status_code == 401
+        assert http.post("/pause", headers={"Authorization": "Bearer sesame"}).status_code == 200
+        assert http.post("/resume", headers={"Authorization": "Bearer sesame"}).status_code == 200
         assert http.post(here + "/reward", json={"reward": 0.5}).json()["reward"] == 0.5
         assert http.post(here + "/reward", json={"reward": 1, "call": 0}).status_code == 200
         for wrong in ({"reward": "much"}, {}, {"reward": 1, "call": 9}, {"reward": 1, "turn": 0}, {"reward": True}):
