@@ -46,6 +46,7 @@ struct CallSampling {
   logitBias @12 :List(LogitBias);
   rawLogprobs @13 :Bool;
   topLogprobs @14 :Int32;
+  keptMass @15 :Bool;
 }
 
 # One call of the model, for one sample. An environment asks the controller, which asks a generator;
@@ -58,6 +59,7 @@ struct Complete {
   sampling @4 :CallSampling;
   seed @5 :UInt64;
   versionMin @6 :UInt64;  # no token may come from older weights
+  grammar @7 :Text;  # that the answer must match, as guide::text_of writes it; empty: any text
 }
 
 struct Completed {
@@ -68,4 +70,6 @@ struct Completed {
   rawLogprobs @4 :Data;  # float32, at temperature 1; empty when not asked for
   topTokens @5 :Data;    # int32, [tokens][topLogprobs]
   topLogprobs @6 :Data;  # float32, the same shape
+  logKeptMass @7 :Data;  # float32, of the probability that could be drawn; empty when not asked for
+  guideError @8 :Text;   # why the grammar ended the answer; empty: it did not
 }

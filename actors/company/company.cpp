@@ -6,6 +6,7 @@
 #include "runtime/cluster/limits.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace troupe::actors {
 
@@ -88,6 +89,11 @@ void Company::tend_processes() {
 
 async::task<core::Result<Joined>> Company::on(Join request) {
   if (dismissing_) co_return core::fail(ErrorCode::kPeerLost, "the run has ended");
+  if (offers(request, kAttachedEnvironment) && !options_.episodes) {
+    co_return core::fail(ErrorCode::kUnsupported,
+                         "this run has no episodes, so it takes no environment; start it with "
+                         "--env.attached true, or with an environment of its own");
+  }
   const bool drained = drains_.is_back(request);
   if (drained) {
     request.roles.clear();
@@ -110,8 +116,13 @@ async::task<core::Result<Joined>> Company::on(Join request) {
   }
   if (offers(request, "attach")) admission_.allow_kind(request.name, "reward");
   if (offers(request, "serve")) admission_.allow_kind(request.name, "serve");
+  if (offers(request, "learn")) admission_.allow_kind(request.name, "environment");
   if (offers(request, "generator") && !ours) {
     placement_.want("generator", adoption_.name_generator(request, placement_), request.name, true);
+  }
+  if (offers(request, kAttachedEnvironment)) {
+    const std::string role = "environment/" + request.name.substr(std::strlen("node/"));
+    placement_.want(kAttachedEnvironment, role, request.name, true);
   }
   Joined joined{options_.run_id, request.name, adopt(request),
                 static_cast<std::uint32_t>(options_.head_wait.count() / 1'000'000)};
@@ -314,7 +325,10 @@ void Company::on_arrived(const wire::Hello& hello, const std::string& origin) {
   epoch = std::max(epoch, hello.epoch);
   if (hello.name.starts_with("node/")) return;  // it will ask to join
   note_class(hello);
-  if (placement_.find(hello.name) == nullptr) brought_[hello.name] = admission_.node_of(origin);
+  if (placement_.find(hello.name) == nullptr) {
+    brought_[hello.name] = admission_.node_of(origin);
+    if (hello.name.starts_with("environment/")) hooks_.role_up(hello.name);
+  }
   changed_.notify_all();
 }
 

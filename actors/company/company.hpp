@@ -37,6 +37,7 @@ struct CompanyOptions {
   std::string arithmetic, build;
   std::vector<LocalNode> local_nodes;
   std::vector<WantedRole> roles;
+  bool episodes = false;  // environments may be attached
   // The same for every Spawn message.
   std::string config;
   std::vector<std::pair<std::string, std::string>> settings;

@@ -87,7 +87,8 @@ async::task<void> Company::drain(std::string node, core::Duration wait) {
 // Takes a role down once it has finished, or after `wait`. It starts on another node, if it may.
 async::task<void> Company::take_away(std::string role, std::uint64_t epoch, core::Duration wait) {
   const PlacedRole placed = *placement_.find(role);
-  if (placed.kind == "generator" && hooks_.drain) {
+  const bool takes_work = placed.kind == "generator" || placed.kind == kAttachedEnvironment;
+  if (takes_work && hooks_.drain) {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(wait);
     DrainGenerator request{role, static_cast<std::uint32_t>(ms.count())};
     auto drained = hooks_.drain(std::move(request));

@@ -36,6 +36,7 @@ core::Result<void> may_move(const PlacedRole& placed,
                   "no other node has a generator that is up; start one first, with `troupe "
                   "node --roles generator`");
   }
+  if (kind == kAttachedEnvironment) return {};
   if (!placed.bound.empty()) {
     return refuse(node, "the run is configured to have " + placed.name +
                             " there; stop the run with Ctrl-C, then start it again with "

@@ -15,7 +15,10 @@ std::uint32_t work_of_generators(const RunPlan& plan) {
 Controller::Controller(RoleContext context, RunPlan plan, RunListener& listener)
     : Conductor(std::move(context), std::move(plan), listener),
       generators_(run_, retired(), {.work_max = work_of_generators(run_.plan)}),
-      environments_(run_, retired(), {.noun = "environment", .weights = false}),
+      environments_(
+          run_,
+          retired(),
+          {.noun = "environment", .weights = false, .patient = run_.plan.environments_come}),
       calls_(run_, generators_),
       rewards_(run_),
       issuer_(run_, tickets(), rewards_),
@@ -62,7 +65,8 @@ void Controller::peer_lost(const std::string& name, const core::Error& error) {
 async::task<core::Result<Ack>> Controller::on(DrainGenerator request) {
   const std::chrono::milliseconds wait(request.wait_ms);
   const auto deadline = async::Deadline::after(*run_.context.timers, wait);
-  auto drained = generators_.drain(std::move(request.name), deadline);
+  Fleet& fleet = environments_.knows(request.name) ? environments_ : generators_;
+  auto drained = fleet.drain(std::move(request.name), deadline);
   co_await std::move(drained);
   co_return Ack{};
 }

@@ -351,7 +351,7 @@ void Fleet::look_alone() {
   if (alone == is_alone_) return;
   is_alone_ = alone;
   ++alone_;
-  if (alone) run_.scope->spawn("", wait_for_one(alone_));
+  if (alone && !kind_.patient) run_.scope->spawn("", wait_for_one(alone_));
 }
 
 async::task<core::Result<void>> Fleet::wait_for_one(std::uint64_t alone) {

@@ -12,8 +12,8 @@
 // if there are several) is set aside: its group fails, and the slot gets another prompt. So is one
 // whose generators were lost kTicketLosses_max times, the last one while it sampled that ticket
 // alone: after each loss but the first a ticket is sampled among a quarter as many others. The run
-// ends after kGeneratorWait without a generator that can work. A generator that was restarted
-// because it kept failing counts again after its first success.
+// ends after kGeneratorWait without a generator that can work, unless the fleet is patient. A
+// generator that was restarted because it kept failing counts again after its first success.
 //
 // Part of the controller, on its strand; its coroutines are children of the run's scope.
 // Bounds: one call per group; two weight calls and kGeneratorGroups_max groups per generator.
@@ -38,7 +38,8 @@ namespace troupe::actors {
 // What the members of a fleet are.
 struct FleetKind {
   const char* noun = "generator";
-  bool weights = true;  // they sample, with weights that they are sent
+  bool weights = true;   // they sample, with weights that they are sent
+  bool patient = false;  // waits for one as long as it takes
   std::uint32_t work_max = static_cast<std::uint32_t>(limits::kGeneratorGroups_max);  // of each
 };
 

@@ -32,12 +32,13 @@ struct RunPlan {
   // The versions at the start of updates before the first, as far as the log knows them: tokens of
   // logged groups may be that old.
   std::map<std::uint64_t, core::Version> earlier_starts{};
-  std::uint64_t updates = 0;    // of the whole run
-  std::string unit = "update";  // what messages call one
-  bool logs_groups = true;      // what was sampled is in the experience log
-  std::uint32_t groups = 1;     // of one update
-  std::int32_t samples = 1;     // of one group
-  bool episodes = false;        // samples are episodes: environments take the tickets
+  std::uint64_t updates = 0;       // of the whole run
+  std::string unit = "update";     // what messages call one
+  bool logs_groups = true;         // what was sampled is in the experience log
+  std::uint32_t groups = 1;        // of one update
+  std::int32_t samples = 1;        // of one group
+  bool episodes = false;           // samples are episodes: environments take the tickets
+  bool environments_come = false;  // and come when they like
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;   // 0 = by time and at the end

@@ -34,12 +34,13 @@ EpisodeFields::EpisodeFields(const GroupTaken& event)
       episodes_(any_sample(event, [](const Trajectory& one) { return one.episode != 0; })),
       shares_(any_sample(event, [](const Trajectory& one) { return one.shares.has_value(); })),
       feedback_(any_sample(event, [](const Trajectory& one) { return one.feedback.has_value(); })),
-      steps_(any_sample(event, [](const Trajectory& one) { return !one.feedback_steps.empty(); })) {
-}
+      steps_(any_sample(event, [](const Trajectory& one) { return !one.feedback_steps.empty(); })),
+      kept_(any_sample(event, [](const Trajectory& one) { return !one.log_kept_mass.empty(); })) {}
 
 std::size_t EpisodeFields::count() const {
   std::size_t count = event_.prompt.empty() ? 0 : 1;
-  if (turns_) count += 2;
+  for (const bool there : {turns_, kept_})
+    count += there ? 2 : 0;
   for (const bool there : {episodes_, shares_, feedback_, steps_})
     count += there ? 1 : 0;
   return count;
@@ -88,6 +89,13 @@ void EpisodeFields::write(EventRecord& out) const {
       write_steps(list, sample.feedback_steps);
     });
   }
+  if (kept_) {
+    out.list("kept_counts", samples, [](auto& list, const Trajectory& sample) {
+      list.number(sample.log_kept_mass.size());
+    });
+    out.column(
+        "kept", samples, [](const Trajectory& sample) -> auto& { return sample.log_kept_mass; });
+  }
 }
 
 void read_episode_fields(const CborItem& object, GroupTaken& event) {
@@ -111,6 +119,13 @@ void read_episode_fields(const CborItem& object, GroupTaken& event) {
   });
   each(object, samples, "feedback_steps",
        [](const CborItem& steps, Trajectory& sample) { sample.feedback_steps = steps_of(steps); });
+  if (const auto kept = object.find("kept")) {
+    Column<float> masses(*kept);
+    each(object, samples, "kept_counts", [&masses](const CborItem& count, Trajectory& sample) {
+      sample.log_kept_mass = masses.next(count.number());
+    });
+    masses.check_end();
+  }
   if (!object.find("turns")) return;
   Column<std::int32_t> contexts(object.at("contexts"));
   each(object, samples, "turns", [&contexts](const CborItem& turns, Trajectory& sample) {

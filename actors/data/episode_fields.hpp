@@ -19,7 +19,7 @@ class EpisodeFields {
 
  private:
   const GroupTaken& event_;
-  bool turns_, episodes_, shares_, feedback_, steps_;
+  bool turns_, episodes_, shares_, feedback_, steps_, kept_;
 };
 
 // Adds the fields to an event whose samples have their tokens.

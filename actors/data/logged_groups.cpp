@@ -6,9 +6,10 @@ namespace troupe::actors {
 namespace {
 
 bool same_sample(const experience::Trajectory& a, const experience::Trajectory& b) {
-  return a.tokens == b.tokens && a.behaviour == b.behaviour && a.reference == b.reference &&
-         a.teacher == b.teacher && a.versions == b.versions && a.score == b.score &&
-         a.steps == b.steps && a.turns == b.turns && a.episode == b.episode && a.shares == b.shares;
+  return a.tokens == b.tokens && a.behaviour == b.behaviour && a.log_kept_mass == b.log_kept_mass &&
+         a.reference == b.reference && a.teacher == b.teacher && a.versions == b.versions &&
+         a.score == b.score && a.steps == b.steps && a.turns == b.turns && a.episode == b.episode &&
+         a.shares == b.shares;
 }
 
 bool same_group(const BookGroup* a, const BookGroup* b) {

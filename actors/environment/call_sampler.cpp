@@ -4,8 +4,7 @@
 #include "actors/protocol/call_values.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/rng.hpp"
-
-#include <algorithm>
+#include "runtime/engine/token_guide.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -39,7 +38,6 @@ std::uint64_t CallSampler::seed_of(const engine::GroupRequest& request, std::uin
 }
 
 Complete CallSampler::call_of(const engine::GroupRequest& request, std::uint64_t seed) {
-  const engine::SamplingParams& given = request.sampling;
   Complete out;
   out.ticket = order_.task->ticket;
   out.session = session_number(order_);
@@ -47,16 +45,11 @@ Complete CallSampler::call_of(const engine::GroupRequest& request, std::uint64_t
   out.prompt = request.prompt;
   out.seed = seed;
   out.version_min = order_.version_min;
-  out.sampling = call_sampling(order_.sampling);
-  CallSampling& sampling = out.sampling;
-  sampling.max_new_tokens = std::min(given.max_new_tokens, sampling.max_new_tokens);
-  sampling.min_new_tokens = std::min(given.min_new_tokens, sampling.max_new_tokens);
-  sampling.ignore_eos = given.ignore_eos;
-  sampling.stop_tokens = given.stop_tokens;
-  sampling.stop_strings.insert(sampling.stop_strings.begin(), given.stop_strings.begin(),
-                               given.stop_strings.end());
-  sampling.raw_logprobs = given.raw_logprobs;
-  sampling.top_logprobs = given.top_logprobs;
+  out.sampling = policy_sampling(order_.sampling, request.sampling);
+  if (request.guide) {
+    out.grammar = request.guide->source();
+    out.sampling.kept_mass = true;
+  }
   return out;
 }
 

@@ -32,7 +32,7 @@ class CallSampler final : public dialects::Sampler,
   core::Version version() const override { return version_; }
 
   // No call is sent from now on: the episode is over.
-  void close() { closed_ = true; }
+  void close() override { closed_ = true; }
 
  private:
   struct Asked {

@@ -13,11 +13,43 @@ namespace troupe::actors {
 
 using core::ErrorCode;
 
+namespace {
+
+// Tokens that were drawn while others could not be.
+std::uint64_t restricted_tokens(const sessions::SessionTree& tree) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < tree.size(); ++i)
+    count += static_cast<std::uint64_t>(std::ranges::count_if(
+        tree.at(i).drawn.log_kept_mass, [](float kept) { return kept < 0.0f; }));
+  return count;
+}
+
+}  // namespace
+
 EnvironmentRole::EnvironmentRole(RoleContext context, EnvironmentParts parts)
-    : context_(std::move(context)), parts_(std::move(parts)), free_(*context_.timers) {
+    : context_(std::move(context)),
+      parts_(std::move(parts)),
+      sessions_(parts_.sessions),
+      visited_(*context_.timers),
+      free_(*context_.timers) {
   if (parts_.environment) parts_.environment->begin(context_);
   if (parts_.program) parts_.program->begin(context_);
+  if (!sessions_) {
+    sessions::SessionBounds bounds;
+    bounds.calls_max = static_cast<std::size_t>(parts_.settings.turns_max);
+    sessions_ = std::make_shared<EpisodeSessions>(
+        *context_.timers, bounds, [context = context_](const EpisodeOrder& order) {
+          return core::Result<std::shared_ptr<dialects::Sampler>>(
+              std::make_shared<CallSampler>(context, order));
+        });
+  }
+  sessions_->when_changed(
+      [this] { async::post(context_.scope->executor(), [this] { visited_.notify_all(); }); });
   context_.set_idle("no tickets");
+}
+
+EnvironmentRole::~EnvironmentRole() {
+  sessions_->when_changed(nullptr);
 }
 
 async::task<core::Result<Generated>> EnvironmentRole::on(Generate request) {
@@ -106,7 +138,9 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
   std::optional<EpisodeRun> run;
   if (parts_.environment)
     run.emplace(context_, *parts_.model, parts_.settings, *parts_.environment, order);
-  auto running = run ? EpisodeRun::run(&*run) : run_program(std::move(order));
+  auto running = run              ? EpisodeRun::run(&*run)
+                 : parts_.program ? run_program(std::move(order))
+                                  : run_session(std::move(order));
   auto end = co_await std::move(running);
   if (end) {
     count(*end);
@@ -120,28 +154,75 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
   }
 }
 
-async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder order) {
-  if (!server_) {
-    auto server = std::make_unique<SessionServer>(context_, parts_.model, parts_.settings);
-    TROUPE_CO_TRY(server->start());
-    server_ = std::move(server);
+core::Result<void> EnvironmentRole::serve_sessions() {
+  if (server_ || parts_.sessions) return {};
+  auto server = std::make_unique<SessionServer>(*sessions_, parts_.model, parts_.settings);
+  TROUPE_TRY(server->start(parts_.address));
+  server_ = std::move(server);
+  if (parts_.address && parts_.note) {
+    parts_.note("episodes wait for sessions: POST " + server_->address() + "/sessions opens one");
   }
-  const std::shared_ptr<sessions::Session> session = server_->open(order);
-  const core::AtExit over([this, session] { server_->close(*session); });
+  return {};
+}
+
+async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder order) {
+  TROUPE_CO_TRY(serve_sessions());
+  TROUPE_CO_TRY_ASSIGN(visit, sessions_->begin(order));
+  const core::AtExit over([this, visit] { sessions_->leave(*visit); });
+  const std::shared_ptr<sessions::Session> session = sessions_->session(*visit);
   AgentTask task{server_->url(*session), session->id(), start_of(*order.task)};
   const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_limit);
   auto running = parts_.program->run(std::move(task), deadline);
   TROUPE_CO_TRY_ASSIGN(outcome, co_await std::move(running));
   static_cast<void>(outcome);
-  EpisodeEnd end;
-  end.tree = session->tree();
-  end.rewards = {session->score(), parts_.settings.reward_by_turn};
-  end.turns = end.tree.size();
-  end.forked_by_template = session->forked_by_template();
-  if (end.tree.leaves().empty()) {
-    co_return core::fail(ErrorCode::kData, parts_.program->name() + " made no call of the model");
+  session->end();
+  auto rewarding = see_end(visit);
+  co_await std::move(rewarding);
+  co_return end_of(*session, parts_.program->name());
+}
+
+async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_session(EpisodeOrder order) {
+  TROUPE_CO_TRY(serve_sessions());
+  const std::shared_ptr<EpisodeSessions::Visit> visit = sessions_->offer(std::move(order));
+  const core::AtExit over([this, visit] { sessions_->leave(*visit); });
+  while (!sessions_->session(*visit)) {
+    const bool woken = co_await visited_.wait(async::Deadline::none());
+    static_cast<void>(woken);
   }
-  co_return end;
+  auto ending = see_end(visit);
+  co_await std::move(ending);
+  co_return end_of(*sessions_->session(*visit), "a session from outside");
+}
+
+// Waits until an episode's session is over.
+async::task<void> EnvironmentRole::see_end(std::shared_ptr<EpisodeSessions::Visit> visit) {
+  for (;;) {
+    const core::TimePoint now = context_.timers->now();
+    const VisitEnd end = visit_end(sessions_->state(*visit), parts_.settings, now);
+    if (end.over) co_return;
+    const bool woken = co_await visited_.wait(async::Deadline{end.look});
+    static_cast<void>(woken);
+  }
+}
+
+core::Result<EpisodeEnd> EnvironmentRole::end_of(const sessions::Session& session,
+                                                 const std::string& who) {
+  EpisodeEnd end;
+  end.tree = session.tree();
+  end.rewards = {session.score(), parts_.settings.reward_by_turn};
+  end.turns = end.tree.size();
+  end.forked_by_template = session.forked_by_template();
+  if (end.tree.leaves().empty()) {
+    return core::fail(ErrorCode::kData, who + " made no call of the model");
+  }
+  if (parts_.settings.needs_reward && !session.rewarded()) {
+    ++unrewarded_;
+    return core::fail(ErrorCode::kDeadline,
+                      who +
+                          " got no reward within session.reward_timeout_s of its last call; a "
+                          "POST to /reward, in the place of /v1, gives it");
+  }
+  return end;
 }
 
 void EnvironmentRole::count(const EpisodeEnd& end) {
@@ -154,6 +235,14 @@ void EnvironmentRole::count(const EpisodeEnd& end) {
                 "fork; --session.history keep has it keep the tokens of the past");
   }
   forked_by_template_ += end.forked_by_template;
+  const std::uint64_t restricted = restricted_tokens(end.tree);
+  if (restricted > 0 && restricted_ == 0 && parts_.note) {
+    parts_.note(
+        "an episode has tokens that a grammar, a forced call or truncation kept others from; the "
+        "policy's ratios are those of the full distribution, so learning is biased there "
+        "(docs/agents.md, kept mass)");
+  }
+  restricted_ += restricted;
 }
 
 async::task<core::Result<Generated>> EnvironmentRole::deliver(experience::Ticket ticket,
@@ -216,7 +305,9 @@ wire::Amounts EnvironmentRole::amounts() const {
           {"failed", static_cast<double>(failed_)},
           {"turns", static_cast<double>(turns_)},
           {"forked_by_template", static_cast<double>(forked_by_template_)},
-          {"cut_by_limit", static_cast<double>(cut_by_limit_)}};
+          {"cut_by_limit", static_cast<double>(cut_by_limit_)},
+          {"unrewarded", static_cast<double>(unrewarded_)},
+          {"restricted_tokens", static_cast<double>(restricted_)}};
 }
 
 }  // namespace troupe::actors

@@ -4,10 +4,12 @@
 // sample; a group with too few episodes left is set aside, and its slot gets another prompt.
 //
 // Runs on its strand; texts are rendered and read on the device queue. Bounds: `episodes_max` at a
-// time, the others wait; EpisodeSettings for each; one delivery in flight per group.
+// time, the others wait; EpisodeSettings for each; one delivery in flight per group. Sessions from
+// outside belong to the episodes that have waited longest.
 #pragma once
 
 #include "actors/environment/agent_program.hpp"
+#include "actors/environment/call_sampler.hpp"
 #include "actors/environment/episode_run.hpp"
 #include "actors/environment/session_server.hpp"
 #include "actors/protocol/messages.hpp"
@@ -26,8 +28,12 @@ namespace troupe::actors {
 struct EnvironmentParts {
   std::shared_ptr<const dialects::ServedModel> model;
   // One of the two: what answers the policy's turns, or a program that makes its own calls.
+  // Neither: programs from outside open sessions, at `address` or where the owner of `sessions`
+  // serves them.
   std::unique_ptr<Environment> environment;
   std::unique_ptr<AgentProgram> program;
+  std::optional<SessionAddress> address;
+  std::shared_ptr<EpisodeSessions> sessions;  // null: the role makes its own
   EpisodeSettings settings;
   std::size_t episodes_max = 64;
   std::string data_peer = "data/0";
@@ -37,6 +43,7 @@ struct EnvironmentParts {
 class EnvironmentRole {
  public:
   EnvironmentRole(RoleContext context, EnvironmentParts parts);
+  ~EnvironmentRole();
 
   // A repeated request joins the groups that are under way. One that was delivered already is run
   // again from the same seed, and the data role drops it.
@@ -67,18 +74,27 @@ class EnvironmentRole {
                                                   EnvironmentRole* self,
                                                   GroupPtr group);
   async::task<void> one(GroupPtr group, std::uint32_t index);
+  // Opens the server of sessions, once.
+  core::Result<void> serve_sessions();
   async::task<core::Result<EpisodeEnd>> run_program(EpisodeOrder order);
+  async::task<core::Result<EpisodeEnd>> run_session(EpisodeOrder order);
+  async::task<void> see_end(std::shared_ptr<EpisodeSessions::Visit> visit);
+  core::Result<EpisodeEnd> end_of(const sessions::Session& session, const std::string& who);
   async::task<core::Result<Generated>> deliver(experience::Ticket ticket, GroupPtr group);
   async::task<core::Result<Generated>> set_aside(experience::Ticket ticket, GroupPtr group);
   void count(const EpisodeEnd& end);
 
   RoleContext context_;
   EnvironmentParts parts_;
-  std::unique_ptr<SessionServer> server_;  // of programs; made for the first
+  std::shared_ptr<EpisodeSessions> sessions_;
+  std::unique_ptr<SessionServer> server_;  // of sessions; made for the first
+  async::Notifier visited_;                // something came of a session
   std::map<experience::Ticket, GroupPtr> groups_;
   async::Notifier free_;  // an episode has ended
   std::size_t running_ = 0;
   std::uint64_t episodes_ = 0, failed_ = 0, turns_ = 0, forked_by_template_ = 0, cut_by_limit_ = 0;
+  std::uint64_t unrewarded_ = 0;  // episodes
+  std::uint64_t restricted_ = 0;  // drawn tokens that a grammar or truncation kept others from
 };
 
 }  // namespace troupe::actors

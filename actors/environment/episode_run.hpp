@@ -24,6 +24,10 @@ struct EpisodeSettings {
   std::int64_t tokens_max = 0;     // of a row, prompt included; 0: the model's context
   core::Duration turn_limit{};     // for one answer of the environment
   core::Duration episode_limit{};  // for all of it
+  // For the reward of a program's session, since anything was last heard of it; needs_reward: an
+  // episode without one counts for nothing.
+  core::Duration reward_timeout{};
+  bool needs_reward = false;
   sessions::History history = sessions::History::kTemplate;
   bool reward_by_turn = false;  // rewards of turns are learned from at their turns
   std::int64_t now_unix_s = 0;  // the date that templates write: one for all of a run

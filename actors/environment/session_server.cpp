@@ -19,31 +19,34 @@ net::HttpResponse models_response(const dialects::ServedModel& model) {
 
 }  // namespace
 
-SessionServer::SessionServer(RoleContext context,
+SessionServer::SessionServer(EpisodeSessions& sessions,
                              std::shared_ptr<const dialects::ServedModel> model,
                              const EpisodeSettings& settings)
-    : context_(std::move(context)),
-      model_(std::move(model)),
-      settings_(settings),
+    : model_(std::move(model)),
       text_(kTextJobs_max),
       parts_{*model_,
              timers_,
              text_,
              bounds_,
-             settings_.history,
+             settings.history,
              [now = settings.now_unix_s] { return now; },
              nullptr,
              true},
-      routes_(parts_, *this) {}
+      routes_(parts_, sessions) {}
 
 SessionServer::~SessionServer() {
   if (server_) server_->stop();
   io_.join();
 }
 
-core::Result<void> SessionServer::start() {
+core::Result<void> SessionServer::start(std::optional<SessionAddress> address) {
+  address_ = std::move(address);
   net::HttpServerOptions options;
   options.watch_clients = true;
+  if (address_) {
+    options.host = address_->host;
+    options.port = address_->port;
+  }
   TROUPE_TRY_SET(server_,
                  net::HttpServer::open(io_, std::move(options), [this](net::HttpRequest request) {
                    return respond(this, std::move(request));
@@ -51,40 +54,27 @@ core::Result<void> SessionServer::start() {
   return {};
 }
 
+std::string SessionServer::address() const {
+  const std::string host = address_ ? address_->host : "127.0.0.1";
+  return "http://" + host + ":" + std::to_string(server_->port());
+}
+
 std::string SessionServer::url(const sessions::Session& session) const {
-  return "http://127.0.0.1:" + std::to_string(server_->port()) + "/sessions/" + session.id();
+  return address() + "/sessions/" + session.id();
 }
 
-std::shared_ptr<sessions::Session> SessionServer::open(const EpisodeOrder& order) {
-  sessions::SessionBounds bounds;
-  bounds.calls_max = static_cast<std::size_t>(settings_.turns_max);
-  Line line{
-      std::make_shared<sessions::Session>(core::random_hex(sessions::kSessionId_bytes), bounds),
-      std::make_shared<CallSampler>(context_, order)};
-  const std::lock_guard lock(mutex_);
-  sessions_[line.session->id()] = line;
-  return line.session;
-}
-
-void SessionServer::close(const sessions::Session& session) {
-  const std::lock_guard lock(mutex_);
-  const auto found = sessions_.find(session.id());
-  if (found == sessions_.end()) return;
-  found->second.session->end();
-  found->second.sampler->close();
-  sessions_.erase(found);
-}
-
-core::Result<sessions::OpenedSession> SessionServer::open(std::optional<std::size_t>) {
-  return core::fail(core::ErrorCode::kInvalidArgument,
-                    "the sessions of this run are opened by its episodes");
-}
-
-std::optional<sessions::OpenedSession> SessionServer::find(std::string_view id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return std::nullopt;
-  return sessions::OpenedSession{found->second.session, found->second.sampler};
+std::optional<dialects::ApiError> SessionServer::refuse_opening(
+    const net::HttpRequest& request) const {
+  if (!address_)
+    return dialects::ApiError{.status = 403,
+                              .message = "the sessions of this run are opened by its episodes"};
+  const bool may = address_->key.empty() ||
+                   core::same_secret(dialects::client_key(request.headers), address_->key);
+  if (may) return std::nullopt;
+  return dialects::ApiError{.status = 401,
+                            .message =
+                                "opening a session wants the key of the run (env.listen_key), as "
+                                "\"Authorization: Bearer KEY\""};
 }
 
 async::task<net::HttpResponse> SessionServer::respond(SessionServer* self,
@@ -100,6 +90,10 @@ async::task<net::HttpResponse> SessionServer::respond(SessionServer* self,
     co_return dialects::api_error_response(
         {.status = 404, .message = "there is no " + place->path + " here", .code = "not_found"},
         dialects::error_form_of(place->path));
+  }
+  if (place->opens) {
+    const auto refusal = self->refuse_opening(request);
+    if (refusal) co_return dialects::api_error_response(*refusal);
   }
   sessions::SessionClient client;
   client.events = self;

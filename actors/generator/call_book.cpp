@@ -20,10 +20,14 @@ CallBook::Name CallBook::name_of(const Complete& request) {
   return {request.ticket, request.session, request.number};
 }
 
-std::shared_ptr<CallBook::Answer> CallBook::ask(Complete request) {
+std::shared_ptr<CallBook::Answer> CallBook::ask(Complete request,
+                                                std::shared_ptr<const engine::TokenGuide> guide) {
   const Name name = name_of(request);
   const auto [place, fresh] = calls_.try_emplace(name);
-  if (fresh) place->second.request = std::move(request);
+  if (fresh) {
+    place->second.request = std::move(request);
+    place->second.guide = std::move(guide);
+  }
   return place->second.answers.emplace_back(std::make_shared<Answer>());
 }
 
@@ -35,6 +39,7 @@ std::vector<engine::GroupRequest> CallBook::submit(core::Version version) {
     call.running = true;
     running_.emplace(id, name);
     out.push_back(engine_request(id, call.request));
+    out.back().guide = call.guide;
   }
   return out;
 }

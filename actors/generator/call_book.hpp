@@ -6,6 +6,7 @@
 #include "actors/protocol/messages_calls.hpp"
 #include "runtime/async/event.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/engine/token_guide.hpp"
 #include "runtime/engine/types.hpp"
 
 #include <cstdint>
@@ -20,7 +21,9 @@ class CallBook {
  public:
   using Answer = async::Oneshot<core::Result<Completed>>;
 
-  std::shared_ptr<Answer> ask(Complete request);
+  // `guide`: made of the request's grammar; null: it has none.
+  std::shared_ptr<Answer> ask(Complete request,
+                              std::shared_ptr<const engine::TokenGuide> guide = nullptr);
   // Engine requests for the held calls that an engine with this version may answer.
   std::vector<engine::GroupRequest> submit(core::Version version);
   // Whether the book has submitted this group.
@@ -36,6 +39,7 @@ class CallBook {
   using Name = std::tuple<experience::Ticket, std::uint64_t, std::uint64_t>;
   struct Call {
     Complete request;
+    std::shared_ptr<const engine::TokenGuide> guide;
     std::vector<std::shared_ptr<Answer>> answers;  // of the request, and of repeated ones
     bool running = false;
   };

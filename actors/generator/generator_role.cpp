@@ -10,18 +10,31 @@ namespace troupe::actors {
 
 using core::ErrorCode;
 
+namespace {
+
+core::Result<std::shared_ptr<const engine::TokenGuide>> guide_of(
+    const std::shared_ptr<guide::GuideMaker>& guides, const std::string& text) {
+  if (!guides) return core::fail(ErrorCode::kUnsupported, "this generator guides no output");
+  TROUPE_TRY_ASSIGN(grammar, guide::grammar_of(text));
+  return guides->make(grammar);
+}
+
+}  // namespace
+
 GeneratorRole::GeneratorRole(RoleContext context,
                              EngineMaker maker,
                              std::shared_ptr<const engine::TokenText> text,
                              std::shared_ptr<weights::WeightSubscriber> subscriber,
                              async::DeviceQueue& fetch_thread,
                              std::string data_peer,
-                             bool sleep_idle)
+                             bool sleep_idle,
+                             std::shared_ptr<guide::GuideMaker> guides)
     : context_(std::move(context)),
       text_(std::move(text)),
       data_peer_(std::move(data_peer)),
       weights_(context_, std::move(subscriber), fetch_thread, [this] { wake(); }),
-      sleep_idle_(sleep_idle) {
+      sleep_idle_(sleep_idle),
+      guides_(std::move(guides)) {
   TROUPE_CHECK(context_.device != nullptr && context_.team != nullptr,
                "a generator has a device thread and a team on it");
   driver_ = std::make_shared<engine::EngineDriver>(std::move(maker), *context_.team,
@@ -43,7 +56,13 @@ async::task<core::Result<Generated>> GeneratorRole::on(Generate request) {
 }
 
 async::task<core::Result<Completed>> GeneratorRole::on(Complete request) {
-  const auto answer = calls_.ask(std::move(request));
+  std::shared_ptr<const engine::TokenGuide> guide;
+  if (!request.grammar.empty()) {
+    auto job = [guides = guides_, text = request.grammar] { return guide_of(guides, text); };
+    auto making = context_.device->run(std::move(job));
+    TROUPE_CO_TRY_SET(guide, co_await std::move(making));
+  }
+  const auto answer = calls_.ask(std::move(request), std::move(guide));
   wake();
   auto result = co_await CallBook::Answer::take(answer);
   co_return result;

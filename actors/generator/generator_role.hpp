@@ -14,6 +14,7 @@
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/engine/driver.hpp"
+#include "runtime/guide/guide_maker.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <memory>
@@ -28,13 +29,15 @@ class GeneratorRole {
  public:
   // `fetch_thread` is used only to wait for weights; it outlives the role. `context` needs a device
   // thread and a team. `sleep_idle`: an idle engine frees its KV cache.
+  // `guides`: of grammars of calls; null: calls with a grammar are refused.
   GeneratorRole(RoleContext context,
                 EngineMaker maker,
                 std::shared_ptr<const engine::TokenText> text,
                 std::shared_ptr<weights::WeightSubscriber> subscriber,
                 async::DeviceQueue& fetch_thread,
                 std::string data_peer,
-                bool sleep_idle = false);
+                bool sleep_idle = false,
+                std::shared_ptr<guide::GuideMaker> guides = nullptr);
 
   // A repeated request joins the groups that are under way. A group that was delivered already is
   // sampled again from the same seed, and the data role drops it.
@@ -75,6 +78,7 @@ class GeneratorRole {
   engine::EngineCounters counters_;
   std::uint64_t tokens_ = 0;  // sampled and delivered
   const bool sleep_idle_;
+  const std::shared_ptr<guide::GuideMaker> guides_;
   bool resting_ = false;  // the idle engine has freed its KV cache
   bool pumping_ = false;
   bool fetching_ = false;

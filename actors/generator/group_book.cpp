@@ -18,6 +18,7 @@ engine::GroupRequest request_of(core::GroupId id,
   request.samples = task.samples;
   request.seed = task.seed;
   request.sampling = engine_sampling(call_sampling(sampling));
+  request.sampling.kept_mass = false;
   return request;
 }
 

@@ -1,5 +1,7 @@
 #include "actors/protocol/call_values.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 CallSampling call_sampling(const SamplingSpec& spec) {
@@ -10,6 +12,20 @@ CallSampling call_sampling(const SamplingSpec& spec) {
   out.top_k = spec.top_k;
   out.max_new_tokens = spec.max_new_tokens;
   out.stop_strings = spec.stop;
+  out.kept_mass = spec.top_k > 0 || spec.top_p < 1 || spec.min_p > 0;
+  return out;
+}
+
+CallSampling policy_sampling(const SamplingSpec& spec, const engine::SamplingParams& given) {
+  CallSampling out = call_sampling(spec);
+  out.max_new_tokens = std::min(given.max_new_tokens, out.max_new_tokens);
+  out.min_new_tokens = std::min(given.min_new_tokens, out.max_new_tokens);
+  out.ignore_eos = given.ignore_eos;
+  out.stop_tokens = given.stop_tokens;
+  out.stop_strings.insert(out.stop_strings.begin(), given.stop_strings.begin(),
+                          given.stop_strings.end());
+  out.raw_logprobs = given.raw_logprobs;
+  out.top_logprobs = given.top_logprobs;
   return out;
 }
 
@@ -30,6 +46,7 @@ engine::SamplingParams engine_sampling(const CallSampling& sampling) {
   out.logit_bias = sampling.logit_bias;
   out.raw_logprobs = sampling.raw_logprobs;
   out.top_logprobs = sampling.top_logprobs;
+  out.kept_mass = sampling.kept_mass;
   return out;
 }
 
@@ -44,6 +61,8 @@ Completed completed_of(engine::Sample sample) {
     out.top_tokens.push_back(top.token);
     out.top_logprobs.push_back(top.logprob);
   }
+  out.log_kept_mass = std::move(sample.log_kept_mass);
+  out.guide_error = std::move(sample.guide_error);
   return out;
 }
 
@@ -55,6 +74,8 @@ engine::Sample sample_of(Completed completed) {
   out.raw_logprobs = std::move(completed.raw_logprobs);
   for (std::size_t i = 0; i < completed.top_tokens.size(); ++i)
     out.top_logprobs.push_back({completed.top_tokens[i], completed.top_logprobs[i]});
+  out.log_kept_mass = std::move(completed.log_kept_mass);
+  out.guide_error = std::move(completed.guide_error);
   out.finish = completed.finish;
   return out;
 }

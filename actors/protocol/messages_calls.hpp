@@ -48,6 +48,7 @@ struct CallSampling {
   std::vector<LogitBias> logit_bias;
   bool raw_logprobs = false;
   std::int32_t top_logprobs = 0;
+  bool kept_mass = false;
 };
 
 // What was drawn for one call; one entry per token, but for top_*: [tokens][top_logprobs].
@@ -59,6 +60,8 @@ struct Completed {
   std::vector<float> raw_logprobs;
   std::vector<std::int32_t> top_tokens;
   std::vector<float> top_logprobs;
+  std::vector<float> log_kept_mass;  // as engine::Sample has it
+  std::string guide_error;           // why the grammar ended the answer; empty: it did not
 };
 
 // One call of the model, for one sample. Ticket, session and number name it: what answers it once
@@ -72,6 +75,7 @@ struct Complete {
   CallSampling sampling;
   std::uint64_t seed = 0;
   core::Version version_min = 0;
+  std::string grammar;  // that the answer must match (guide::text_of); empty: any text will do
 };
 
 }  // namespace troupe::actors

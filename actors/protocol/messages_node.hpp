@@ -14,6 +14,10 @@
 
 namespace troupe::actors {
 
+// The kind of an environment that a node brings of its own (`troupe attach environment`): node/NAME
+// plays environment/NAME.
+inline constexpr const char* kAttachedEnvironment = "attached-environment";
+
 // ---- to company/0
 
 struct Joined {

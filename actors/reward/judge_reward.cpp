@@ -7,12 +7,8 @@
 #include "runtime/core/at_exit.hpp"
 #include "runtime/net/url.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 
 namespace troupe::actors {
@@ -167,15 +163,6 @@ class JudgeReward final : public RewardCalls {
   std::uint64_t retries_ = 0, unparsed_ = 0;
 };
 
-core::Result<std::string> checked_key(std::string key, const std::string& from) {
-  const bool plain =
-      std::ranges::all_of(key, [](unsigned char c) { return c < 0x7f && std::isgraph(c) != 0; });
-  if (!key.empty() && plain) return key;
-  return core::fail(ErrorCode::kConfig,
-                    from + (key.empty() ? " is empty" : " holds blanks or letters of no key") +
-                        "; put the judge's API key there (--reward.judge_key)");
-}
-
 }  // namespace
 
 core::Result<std::unique_ptr<RewardCalls>> make_judge_reward(JudgeOptions options) {
@@ -191,37 +178,6 @@ core::Result<std::unique_ptr<RewardCalls>> make_judge_reward(JudgeOptions option
     urls.push_back(url);
   }
   return {std::make_unique<JudgeReward>(std::move(options), std::move(urls))};
-}
-
-core::Result<std::string> read_judge_key(const std::string& place) {
-  if (place.empty()) return std::string();
-  if (place.starts_with("env:")) {
-    const std::string name = place.substr(4);
-    const char* const value = std::getenv(name.c_str());
-    if (value != nullptr) return checked_key(value, "the variable " + name);
-    return core::fail(ErrorCode::kConfig, "there is no variable " + name +
-                                              " in the environment; set it to the judge's API key, "
-                                              "or change --reward.judge_key");
-  }
-  if (!place.starts_with("file:")) {
-    return core::fail(ErrorCode::kConfig,
-                      "--reward.judge_key says where the key is, as env:NAME or file:PATH");
-  }
-  const std::string file = place.substr(5);
-  std::ifstream in(file);
-  std::string line;
-  if (!in || !std::getline(in, line)) {
-    return core::fail(ErrorCode::kConfig, "the judge's API key cannot be read from " + file +
-                                              "; change --reward.judge_key");
-  }
-  struct stat facts {};
-  if (::stat(file.c_str(), &facts) == 0 && (facts.st_mode & 077) != 0) {
-    return core::fail(ErrorCode::kConfig, "the judge's API key in " + file +
-                                              " can be read by others than its owner; chmod 600 " +
-                                              file);
-  }
-  if (line.ends_with('\r')) line.pop_back();
-  return checked_key(std::move(line), file);
 }
 
 }  // namespace troupe::actors

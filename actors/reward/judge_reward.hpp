@@ -33,9 +33,4 @@ struct JudgeOptions {
 // judge_contradictions, the share in which both orders name the same place.
 core::Result<std::unique_ptr<RewardCalls>> make_judge_reward(JudgeOptions options);
 
-// The API key at `place`, "env:NAME" or "file:PATH" (its first line); "" for "". Errors (kConfig),
-// which do not quote the key: no such variable or file, a file that others may read, a key with
-// blanks.
-core::Result<std::string> read_judge_key(const std::string& place);
-
 }  // namespace troupe::actors

@@ -155,9 +155,14 @@ ApiService::ApiService(ApiServiceParts parts)
                   parts_.history,
                   [] { return static_cast<std::int64_t>(std::time(nullptr)); },
                   [this] { metrics_.forked(); }},
-      routes_(call_parts_, book_) {}
+      routes_(call_parts_, sessions()) {}
 
 ApiService::~ApiService() = default;
+
+sessions::SessionHost& ApiService::sessions() {
+  if (parts_.episodes == nullptr) return book_;
+  return learning_.emplace(*parts_.episodes, book_);
+}
 
 net::HttpResponse ApiService::complaint(int status,
                                         const std::string& why,

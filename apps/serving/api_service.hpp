@@ -7,6 +7,7 @@
 #include "apps/serving/api_key.hpp"
 #include "apps/serving/engine_pump.hpp"
 #include "apps/serving/key_meter.hpp"
+#include "apps/serving/learning_sessions.hpp"
 #include "apps/serving/limits.hpp"
 #include "apps/serving/serve_metrics.hpp"
 #include "runtime/dialects/generate_request.hpp"
@@ -32,6 +33,8 @@ struct ApiServiceParts {
   ApiKeys keys;
   dialects::ServeBounds bounds = {};
   sessions::History history = sessions::History::kTemplate;
+  // Of a run that learns from this server; null: none does. Outlives the service.
+  actors::EpisodeSessions* episodes = nullptr;
   std::string scheme = "http://";                        // of the server's address
   bool loopback = true;                                  // only this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
@@ -66,6 +69,7 @@ class ApiService {
                                           net::HttpRequest request,
                                           sessions::SessionRoutes::Place place,
                                           std::optional<std::size_t> key);
+  sessions::SessionHost& sessions();
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
   // The place of the key of a request, in Authorization or, for Anthropic's paths, in x-api-key.
   std::optional<std::size_t> key_of(const net::HttpRequest& request,
@@ -83,6 +87,7 @@ class ApiService {
   const std::vector<std::unique_ptr<KeyMeter>> meters_;  // by key
   dialects::TextThreads text_;
   sessions::SessionBook book_;
+  std::optional<LearningSessions> learning_;
   const sessions::SessionCallParts call_parts_;
   sessions::SessionRoutes routes_;
 };

@@ -35,6 +35,12 @@ std::vector<Flag> ServeOptions::flags() {
            " (default: as its chat template shows)"},
       {"--session-history", &history,
        "when the template writes a session's past otherwise: template (fork with that) or keep"},
+      {"--learn", &learn,
+       "with --join: the run learns from sessions of this server, by the reward that each is "
+       "given"},
+      {"--reward-timeout-s", &reward_timeout_s,
+       "of --learn: how long a session may go without its reward; then it does not count", false, 0,
+       86400},
       {"--max-model-len", &context, "longest prompt and response; 0 = the model's", false, 0, 1e9},
       {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
       {"--max-num-batched-tokens", &step_tokens, "tokens of one step", false, 1, 1e6},
@@ -204,10 +210,7 @@ Result<dialects::ServedModel> ServeOptions::served_model(EngineHost& engine_host
   made.created_s = static_cast<std::int64_t>(std::time(nullptr));
   if (made.tokenizer) {
     made.token_bytes_max = dialects::longest_token_bytes(*made.tokenizer);
-    const std::filesystem::path file =
-        std::filesystem::path(engine_host.folder()) / "tokenizer.json";
-    made.guides = std::make_shared<guide::GuideMaker>(
-        [file] { return text::read_file(file, text::kTokenizerJson_bytes_max); }, made.vocab);
+    made.guides = dialects::guides_of(engine_host.folder(), made.vocab);
   }
   if (!chat_template.empty()) {
     std::ifstream in(chat_template);

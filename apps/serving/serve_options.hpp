@@ -30,6 +30,8 @@ struct ServeOptions {
   bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
   bool no_tokenizer = false;
   JoinFlags join;
+  bool learn = false;  // the run learns from sessions
+  double reward_timeout_s = 60;
   Placement placement;
 
   std::vector<Flag> flags();

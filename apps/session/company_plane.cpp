@@ -99,6 +99,7 @@ actors::CompanyOptions CompanyPlane::company_options() const {
   wanted.arithmetic = processor_arithmetic();
   wanted.build = build_version();
   wanted.roles = wanted_roles(options_.config);
+  wanted.episodes = has_environment(options_.config);
   for (const actors::WantedRole& role : wanted.roles) {
     auto& nodes = wanted.local_nodes;
     if (role.bound.empty()) continue;
@@ -218,12 +219,17 @@ async::task<Result<void>> CompanyPlane::await_roles() {
     return part.kind != RewardPart::Kind::kFeedback;
   });
   if (asks) kinds.push_back("reward");
-  if (has_environment(options_.config)) kinds.push_back("environment");
+  if (has_environment(options_.config) && !options_.config.env.attached)
+    kinds.push_back("environment");
   if (has_critic(options_.config)) kinds.push_back("critic");
   if (has_reference(options_.config)) kinds.push_back("reference");
   if (options_.config.method == config::kPpo && has_teacher(options_.config))
     kinds.push_back("teacher");
   company_->begin_run();
+  if (options_.config.env.attached) {
+    options_.note("episodes wait for environments: `troupe attach environment --join " +
+                  options_.run_folder.string() + " ...`, or `troupe serve --learn --join ...`");
+  }
   const auto deadline = async::Deadline::after(timers_, actors::limits::kSpawnDeadline);
   for (;;) {
     const auto look = async::Deadline::after(timers_, actors::limits::kLookEvery);
@@ -260,7 +266,8 @@ void CompanyPlane::attach_here(RunSession& session) {
   tell_regroup();
   for (const auto& [name, placed] : company_->placement().roles()) {
     const bool stays = !company_->placement().is_drained(placed.node);
-    const bool takes_work = placed.kind == "generator" || placed.kind == "environment";
+    const bool takes_work = placed.kind == "generator" || placed.kind == "environment" ||
+                            placed.kind == actors::kAttachedEnvironment;
     if (takes_work && placed.state == actors::RoleState::kUp && stays) role_up(name);
   }
   for (const auto& [role, node] : company_->view().brought)

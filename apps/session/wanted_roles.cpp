@@ -51,7 +51,8 @@ std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) 
     }
     add("reward", part.role, node);
   }
-  if (has_environment(config)) add("environment", "environment/0", "environment");
+  if (has_environment(config) && !config.env.attached)
+    add("environment", "environment/0", "environment");
   if (has_reference(config)) add("reference", "reference/0", "reference");
   for (const TeacherPart& part : teacher_parts(config)) {
     const std::string number = part.role.substr(part.role.find('/') + 1);
@@ -81,7 +82,7 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   if (elsewhere(config.actor.ranks)) kinds += (kinds.empty() ? "" : ",") + std::string("policy");
   add("critic", has_critic(config), elsewhere(config.critic.ranks));
   if (ppo) add("reward", true);
-  add("environment", has_environment(config));
+  add("environment", has_environment(config) && !config.env.attached);
   add("reference", has_reference(config));
   add("teacher", ppo && has_teacher(config));
   return kinds;

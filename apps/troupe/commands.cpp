@@ -59,6 +59,7 @@ constexpr const char* kCommandsHelp =
     "while a run goes on\n"
     "  status --join RUN                 who is in, who plays what, who waits for whom\n"
     "  attach reward --join RUN ...      add a reward; detach and re-weight change it\n"
+    "  attach environment --join RUN ... add an environment of agents; detach takes it out\n"
     "  node --join HOST:PORT ...         play roles for it, from this or another host\n"
     "  node drain NAME --join RUN        take a node out once its work is done or moved\n"
     "\n"

@@ -9,6 +9,8 @@
 namespace troupe::app {
 
 core::Result<void> run_attach(Words words);
+core::Result<void> run_attach_environment(Words words);  // `attach environment`, without its words
+core::Result<void> run_detach_environment(Words words);
 core::Result<void> run_ca(Words words);
 core::Result<void> run_chat(Words words);
 core::Result<void> run_config(Words words);

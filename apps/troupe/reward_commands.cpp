@@ -42,13 +42,21 @@ struct AttachOptions {
   bool computes() const { return !model.empty() || !process.model.empty(); }
 };
 
-// Checks that the words begin with a kind, of which `reward` is the only one, and drops it.
+bool is_environment(Words words) {
+  return !words.empty() && words[0] == "environment";
+}
+
+// Checks that the words begin with the kind `reward`, and drops it.
 Result<Words> after_kind(const char* command, Words words) {
   if (!words.empty() && words[0] == "reward") return words.subspan(1);
   if (wants_help(words)) return words;
-  return core::fail(ErrorCode::kConfig, std::string("there is no `") + command + " " +
-                                            (words.empty() ? std::string("...") : words[0]) +
-                                            "`; use `troupe " + command + " reward`");
+  return core::fail(ErrorCode::kConfig,
+                    std::string("there is no `") + command + " " +
+                        (words.empty() ? std::string("...") : words[0]) + "`; use `troupe " +
+                        command + " reward`" +
+                        (command == std::string("re-weight")
+                             ? ""
+                             : std::string(" or `troupe ") + command + " environment`"));
 }
 
 // Reads the flags of `troupe COMMAND reward`: those for joining, and `own`. False: help was shown.
@@ -228,6 +236,7 @@ Result<void> attach_behind(const AttachOptions& options) {
 }  // namespace
 
 Result<void> run_attach(Words words) {
+  if (is_environment(words)) return run_attach_environment(words.subspan(1));
   AttachOptions options;
   std::vector<Flag> own = {
       {"--name", &options.name, "name of the reward in the run"},
@@ -275,6 +284,7 @@ Result<void> run_attach(Words words) {
 }
 
 Result<void> run_detach(Words words) {
+  if (is_environment(words)) return run_detach_environment(words.subspan(1));
   AttachOptions options;
   TROUPE_TRY_ASSIGN(runs,
                     read_flags("detach",

@@ -2,6 +2,8 @@
 // learns. Threads: one of io, two that tokenize, one that drives the engine, and the team that
 // computes; with --join also those of a node and one that fetches weights. The main thread waits
 // for the end.
+#include "actors/environment/environment_role.hpp"
+#include "actors/environment/policy_sampler.hpp"
 #include "apps/cli/descriptor_bound.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/stop_signal.hpp"
@@ -10,6 +12,7 @@
 #include "apps/serving/serve_options.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/async/device_thread.hpp"
@@ -59,11 +62,13 @@ class Serving {
                dialects::ServedModel model,
                std::unique_ptr<engine::EngineDriver> driver,
                ApiKeys keys,
-               bool can_reload) {
+               bool can_reload,
+               actors::EpisodeSessions* episodes = nullptr) {
     host_ = std::move(host);
     model_.emplace(std::move(model));
     pump_.emplace(io_, std::move(driver));
     ApiServiceParts parts{.model = *model_, .pump = *pump_, .keys = std::move(keys)};
+    parts.episodes = episodes;
     if (!options_.certificate_file.empty()) parts.scheme = "https://";
     if (options_.history == "keep") parts.history = sessions::History::kKeep;
     parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
@@ -85,6 +90,7 @@ class Serving {
     if (pump_) pump_->stop();
   }
   EnginePump& pump() { return *pump_; }
+  const dialects::ServedModel& model() const { return *model_; }
 
  private:
   static async::task<net::HttpResponse> loading(std::string path) {
@@ -118,6 +124,48 @@ Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   return {};
 }
 
+// Episodes of the run take the sessions of this server, whose engine draws their calls with weights
+// that are new enough.
+class Learning {
+ public:
+  Learning(const ServeOptions& options, Serving& serving)
+      : serving_(serving), episodes_(timers_, {}, [this](const actors::EpisodeOrder& order) {
+          return sampler_of(order);
+        }) {
+    settings_.reward_timeout = seconds_of(options.reward_timeout_s);
+    settings_.episode_limit = std::chrono::hours(24);
+    settings_.needs_reward = true;
+  }
+
+  actors::EpisodeSessions& episodes() { return episodes_; }
+
+  cluster::RoleHost::Factory factory() {
+    return actors::factory_of<actors::EnvironmentRole>([this](actors::RoleContext context) {
+      actors::EnvironmentParts parts;
+      parts.model = {std::shared_ptr<void>(), &serving_.model()};
+      parts.sessions = {std::shared_ptr<void>(), &episodes_};
+      parts.settings = settings_;
+      parts.episodes_max = limits::kServeLearning;
+      parts.note = &say;
+      return std::make_shared<actors::EnvironmentRole>(std::move(context), std::move(parts));
+    });
+  }
+
+ private:
+  Result<std::shared_ptr<dialects::Sampler>> sampler_of(const actors::EpisodeOrder& order) {
+    if (serving_.pump().version() < order.version_min) {
+      return fail(ErrorCode::kOverloaded, "the weights here are older than the run's by too much");
+    }
+    return std::shared_ptr<dialects::Sampler>(
+        std::make_shared<actors::PolicySampler>(serving_.pump(), order.sampling));
+  }
+
+  Serving& serving_;
+  async::SteadyTimers timers_;
+  actors::EpisodeSettings settings_;
+  actors::EpisodeSessions episodes_;
+};
+
 // Serves the policy of a run, as a guest: the run never waits for this process.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
@@ -131,13 +179,17 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   auto inner = std::make_shared<weights::RemoteWeightSubscriber>(
       host->spec(), dtype, weights::own_host_id(), host->team().memory());
   async::IoThreads io(1);
-  serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false);
+  std::optional<Learning> learning;
+  if (options.learn) learning.emplace(options, serving);
+  serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false,
+                  learning ? &learning->episodes() : nullptr);
   const auto subscriber = std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
   async::DeviceThread fetch("fetch");
   NodeSelf self;
   self.name = "node/serve-" + std::to_string(::getpid());
   self.kinds = {"serve"};
-  std::unique_ptr<cluster::RoleHost> follower;
+  if (learning) self.kinds.push_back("learn");
+  std::unique_ptr<cluster::RoleHost> follower, environment;
   const cluster::RoleHost::Factory follow = [&](const cluster::RoleServices& services) {
     return Result<std::unique_ptr<cluster::Role>>(std::make_unique<RunFollower>(
         serving.pump(), subscriber, fetch, &say, actors::context_of(services)));
@@ -146,11 +198,16 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   calls.note = &say;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
     TROUPE_TRY_SET(follower, guest.host("serve/" + std::to_string(::getpid()), follow, nullptr));
+    if (learning) {
+      const std::string name = "environment/serve-" + std::to_string(::getpid());
+      TROUPE_TRY_SET(environment, guest.host(name, learning->factory(), nullptr));
+    }
     serving.begin();
     return true;
   };
   calls.before_end = [&](NodeGuest guest) {
     serving.stop();
+    if (environment) guest.stop(environment);
     guest.stop(follower);
   };
   auto end = live_through_gateway(io, target, std::move(self), calls);
@@ -174,6 +231,9 @@ Result<void> run_serve(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(keys, ApiKeys::gather(options.keys, options.key_file));
   TROUPE_TRY(options.check_listen(keys));
+  if (options.learn && options.join.join.empty()) {
+    return fail(ErrorCode::kConfig, "--learn goes with --join: a run is what learns");
+  }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.model));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(options.check_model(spec));

@@ -7,6 +7,7 @@
 #include "runtime/core/limits.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -55,7 +56,21 @@ int sources_of(const TrainConfig& c) {
 }
 int environments_of(const TrainConfig& c) {
   return (c.env.python.empty() ? 0 : 1) + (c.env.command.empty() ? 0 : 1) +
-         (c.env.openenv.empty() ? 0 : 1);
+         (c.env.openenv.empty() ? 0 : 1) + (c.env.listen.empty() ? 0 : 1) +
+         (c.env.attached ? 1 : 0);
+}
+// Whether a text is HOST:PORT.
+bool listens_well(const Text& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == Text::npos || colon == 0) return false;
+  const std::string_view port = std::string_view(address).substr(colon + 1);
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  return error == std::errc() && end == port.data() + port.size() && number < 65536;
+}
+bool on_loopback(const Text& address) {
+  return address.starts_with("127.") || address.starts_with("localhost:") ||
+         address.starts_with("[::1]:");
 }
 std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +

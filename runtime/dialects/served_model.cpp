@@ -127,6 +127,15 @@ nlohmann::ordered_json model_list(const ServedModel& model) {
   return list;
 }
 
+std::shared_ptr<guide::GuideMaker> guides_of(const std::filesystem::path& folder,
+                                             std::int64_t vocab) {
+  return std::make_shared<guide::GuideMaker>(
+      [file = folder / "tokenizer.json"] {
+        return text::read_file(file, text::kTokenizerJson_bytes_max);
+      },
+      vocab);
+}
+
 std::size_t longest_token_bytes(const text::Tokenizer& tokenizer) {
   std::size_t longest = 1;
   for (std::size_t id = 0; id < tokenizer.id_limit(); ++id) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,10 @@ std::optional<ApiError> check_model_name(const ServedModel& model, const std::st
 // What GET /v1/models says of the model under one of its names, and of all of them.
 nlohmann::ordered_json model_card(const ServedModel& model, const std::string& name);
 nlohmann::ordered_json model_list(const ServedModel& model);
+
+// Makes guides for the model of a folder, by its tokenizer.json, which is read at the first.
+std::shared_ptr<guide::GuideMaker> guides_of(const std::filesystem::path& folder,
+                                             std::int64_t vocab);
 
 // Bytes of the longest token of a vocabulary: a text of b bytes has at least b / that many tokens.
 std::size_t longest_token_bytes(const text::Tokenizer& tokenizer);

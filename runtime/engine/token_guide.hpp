@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace troupe::engine {
 
@@ -34,6 +35,9 @@ class TokenGuide {
   virtual core::Result<GuideMask> mask() = 0;
   // Goes on by a token of the latest mask.
   virtual core::Result<void> take(std::int32_t token) = 0;
+  // The grammar as text, by which another process makes the same guide at its beginning
+  // (guide::text_of). Empty: of a clone.
+  virtual std::string source() const { return {}; }
 };
 
 }  // namespace troupe::engine

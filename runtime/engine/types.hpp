@@ -52,6 +52,8 @@ struct SamplingParams {
   bool prompt_logprobs = false;   // log-probs of the prompt's own tokens, at temperature 1
   bool routed_experts = false;    // the experts that each token's row chose (mixture of experts)
   bool kept_mass = false;         // how much probability truncation and a guide left
+
+  bool truncates() const { return top_k > 0 || top_p < 1.0f || min_p > 0.0f; }
 };
 
 // n samples of one prompt. Sample i draws from seed derive_seed(seed, i); its tokens depend on the

@@ -34,6 +34,10 @@ core::Result<void> check_delivered(const Trajectory& sample) {
                   std::to_string(sample.behaviour.size()) + " log-probs and " +
                   std::to_string(sample.versions.size()) + " versions");
   }
+  if (!sample.log_kept_mass.empty() && sample.log_kept_mass.size() != tokens) {
+    return refuse("of " + std::to_string(tokens) + " tokens with " +
+                  std::to_string(sample.log_kept_mass.size()) + " kept masses");
+  }
   TROUPE_TRY(check_turns(sample));
   if (sample.feedback && !std::isfinite(*sample.feedback))
     return refuse("whose feedback is not a finite number");

@@ -49,6 +49,9 @@ struct Trajectory {
   std::vector<std::int32_t> tokens;  // what was drawn, end tokens included
   std::vector<float> behaviour;      // log-prob when sampled: full vocabulary, at the temperature
   VersionRuns versions;              // of the weights that each token was sampled with
+  // Log of the probability of the tokens that could be drawn in each token's place, as
+  // engine::Sample has it; empty: 0 for all, since nothing was kept from the policy.
+  std::vector<float> log_kept_mass;
   FinishReason finish = FinishReason::kEos;
   std::string text;               // the decoded tokens, for rewards and rollout files
   std::vector<float> reference;   // log-prob under the reference model

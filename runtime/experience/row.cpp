@@ -44,7 +44,7 @@ std::size_t row_length(const Trajectory& sample) {
 
 std::uint64_t turn_bytes(const Trajectory& sample) {
   return sample.turns.size() * kTurn_bytes + context_length(sample) * sizeof(std::int32_t) +
-         sample.feedback_steps.size() * kStep_bytes;
+         sample.feedback_steps.size() * kStep_bytes + sample.log_kept_mass.size() * sizeof(float);
 }
 
 }  // namespace troupe::experience

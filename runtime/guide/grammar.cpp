@@ -13,6 +13,18 @@ struct Extent {
   std::size_t colons = 0;  // members of a JSON text
 };
 
+constexpr std::string_view prefix_of(GrammarKind kind) {
+  switch (kind) {
+    case GrammarKind::kJsonSchema:
+      return "json_schema:";
+    case GrammarKind::kRegex:
+      return "regex:";
+    case GrammarKind::kLark:
+      break;
+  }
+  return "lark:";
+}
+
 // What lies in quotes or behind a backslash is left out.
 Extent extent_of(std::string_view text, bool has_quotes) {
   std::size_t depth = 0, deepest = 0, colons = 0;
@@ -71,6 +83,19 @@ core::Result<void> check_grammar(const Grammar& grammar) {
     return too_much(grammar, "members", extent.colons, limits::kGuideMembers_max);
   }
   return {};
+}
+
+std::string text_of(const Grammar& grammar) {
+  return std::string(prefix_of(grammar.kind)) + grammar.text;
+}
+
+core::Result<Grammar> grammar_of(std::string_view text) {
+  for (const GrammarKind kind :
+       {GrammarKind::kJsonSchema, GrammarKind::kRegex, GrammarKind::kLark}) {
+    const std::string_view prefix = prefix_of(kind);
+    if (text.starts_with(prefix)) return Grammar{kind, std::string(text.substr(prefix.size()))};
+  }
+  return core::fail(core::ErrorCode::kInvalidArgument, "a grammar of no known kind");
 }
 
 }  // namespace troupe::guide

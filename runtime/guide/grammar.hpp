@@ -27,6 +27,11 @@ struct Grammar {
 // What it is called in errors: "JSON schema", "regular expression", "grammar".
 const char* name_of(GrammarKind kind);
 
+// A grammar as one text, for another process: "json_schema:", "regex:" or "lark:" and its own.
+std::string text_of(const Grammar& grammar);
+// The grammar of such a text. Error kInvalidArgument: of no kind.
+core::Result<Grammar> grammar_of(std::string_view text);
+
 // Whether bytes, nesting and members are within limits.def. Errors: kResources, naming the limit.
 core::Result<void> check_grammar(const Grammar& grammar);
 

@@ -36,8 +36,14 @@ core::Failure failure_of(troupe_guide_status status, const GuideText& why, std::
 
 class MatcherGuide final : public engine::TokenGuide {
  public:
-  MatcherGuide(const troupe_guide_table& table, troupe_guide_matcher* matcher, std::int64_t vocab)
-      : table_(table), matcher_(matcher), words_(engine::mask_words(vocab)) {}
+  MatcherGuide(const troupe_guide_table& table,
+               troupe_guide_matcher* matcher,
+               std::int64_t vocab,
+               std::string source)
+      : table_(table),
+        matcher_(matcher),
+        source_(std::move(source)),
+        words_(engine::mask_words(vocab)) {}
   ~MatcherGuide() override { table_.matcher_free(matcher_); }
   MatcherGuide(const MatcherGuide&) = delete;
   MatcherGuide& operator=(const MatcherGuide&) = delete;
@@ -47,7 +53,7 @@ class MatcherGuide final : public engine::TokenGuide {
     GuideText why(table_);
     const auto status = table_.matcher_clone(matcher_, &copy, why.out());
     if (status != TROUPE_GUIDE_OK) return failure_of(status, why, "the guide");
-    auto made = std::make_unique<MatcherGuide>(table_, copy, 0);
+    auto made = std::make_unique<MatcherGuide>(table_, copy, 0, "");
     made->words_ = words_;
     made->may_end_ = may_end_;
     made->known_ = known_;
@@ -85,10 +91,12 @@ class MatcherGuide final : public engine::TokenGuide {
     if (status == TROUPE_GUIDE_OK) return {};
     return failure_of(status, why, "token " + std::to_string(token) + " in the guide");
   }
+  std::string source() const override { return source_; }
 
  private:
   const troupe_guide_table& table_;
   troupe_guide_matcher* const matcher_;
+  const std::string source_;  // empty in a clone
   std::vector<std::uint32_t> words_;
   bool may_end_ = false;
   bool known_ = false;  // words_ and may_end_ are those of the matcher's state
@@ -160,7 +168,7 @@ core::Result<std::shared_ptr<const engine::TokenGuide>> GuideMaker::make(const G
   const auto status = table.matcher_new(state_->raw, code_of(grammar.kind), view_of(grammar.text),
                                         view_of(kJsonSpace), &matcher, why.out());
   if (status != TROUPE_GUIDE_OK) return failure_of(status, why, what);
-  auto guide = std::make_shared<MatcherGuide>(table, matcher, state_->vocab);
+  auto guide = std::make_shared<MatcherGuide>(table, matcher, state_->vocab, text_of(grammar));
   TROUPE_TRY_ASSIGN(first, guide->mask());
   bool any = first.may_end;
   for (const std::uint32_t word : first.words)

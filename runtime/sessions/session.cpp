@@ -32,8 +32,13 @@ std::optional<std::string> Session::refusal() const {
 }
 
 std::size_t Session::add(const CallPrompt& prompt, Call call) {
-  const std::lock_guard lock(mutex_);
-  return tree_.add(prompt.tokens, prompt.place, std::move(call));
+  std::size_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = tree_.add(prompt.tokens, prompt.place, std::move(call));
+  }
+  told();
+  return number;
 }
 
 void Session::drop(std::size_t call) {
@@ -70,11 +75,23 @@ void Session::retry(const std::vector<std::int32_t>& prompt) {
   }
 }
 
+bool Session::busy() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(requests_.begin(), requests_.end(),
+                     [](const auto& one) { return !one.expired(); });
+}
+
 core::Result<void> Session::reward(double value, std::optional<std::size_t> call) {
+  TROUPE_TRY(take_reward(value, call));
+  told();
+  return {};
+}
+
+core::Result<void> Session::take_reward(double value, std::optional<std::size_t> call) {
   const std::lock_guard lock(mutex_);
   if (!std::isfinite(value))
     return core::fail(ErrorCode::kData, "a reward must be a finite number");
-  if (ended_) return core::fail(ErrorCode::kInvalidArgument, "session " + id_ + " has ended");
+  if (closed_) return core::fail(ErrorCode::kInvalidArgument, "session " + id_ + " is closed");
   if (!call) {
     score_ = value;
     return {};
@@ -88,8 +105,16 @@ core::Result<void> Session::reward(double value, std::optional<std::size_t> call
 }
 
 void Session::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  told();
+}
+
+void Session::close() {
   const std::lock_guard lock(mutex_);
-  ended_ = true;
+  ended_ = closed_ = true;
 }
 
 std::size_t Session::calls() const {
@@ -105,6 +130,11 @@ bool Session::ended() const {
 std::optional<double> Session::score() const {
   const std::lock_guard lock(mutex_);
   return score_;
+}
+
+bool Session::rewarded() const {
+  const std::lock_guard lock(mutex_);
+  return score_ || tree_.rewarded();
 }
 
 std::uint64_t Session::forked_by_template() const {

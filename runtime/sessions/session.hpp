@@ -6,6 +6,7 @@
 #include "runtime/sessions/history.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,7 +25,9 @@ struct SessionBounds {
 
 class Session final : public PastCalls {
  public:
-  Session(std::string id, SessionBounds bounds) : id_(std::move(id)), bounds_(bounds) {}
+  // `changed`: told on the calling thread of each call, reward and end; may be null.
+  Session(std::string id, SessionBounds bounds, std::function<void()> changed = nullptr)
+      : id_(std::move(id)), bounds_(bounds), changed_(std::move(changed)) {}
 
   const std::string& id() const noexcept { return id_; }
 
@@ -45,32 +48,42 @@ class Session final : public PastCalls {
   };
   std::shared_ptr<const Request> begin(const std::vector<std::int32_t>& prompt);
   bool superseded(const Request& request) const;
+  bool busy() const;  // a request is being answered
   // A client asks again for what it did not get: drops the last call with this prompt that nothing
   // goes on from, and supersedes requests with it.
   void retry(const std::vector<std::int32_t>& prompt);
 
   // Gives a reward to the whole, or to one call. Error kInvalidArgument: no such call, or the
-  // session has ended; kData: not a finite number.
+  // session was closed; kData: not a finite number.
   core::Result<void> reward(double value, std::optional<std::size_t> call);
-  // No calls and rewards follow.
+  // No calls follow; rewards may.
   void end();
+  // Nothing follows.
+  void close();
 
   std::size_t calls() const;
   bool ended() const;
   std::optional<double> score() const;
+  bool rewarded() const;  // the whole, or a call that counts
   std::uint64_t forked_by_template() const;
   void count_fork();
   SessionTree tree() const;  // a copy
 
  private:
+  core::Result<void> take_reward(double value, std::optional<std::size_t> call);
+  void told() const {
+    if (changed_) changed_();
+  }
+
   const std::string id_;
   const SessionBounds bounds_;
+  const std::function<void()> changed_;
   mutable std::mutex mutex_;
   SessionTree tree_;
   std::vector<std::weak_ptr<Request>> requests_;
   std::optional<double> score_;
   std::uint64_t forked_by_template_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, closed_ = false;
 };
 
 }  // namespace troupe::sessions

@@ -125,8 +125,10 @@ HttpResponse SessionRoutes::open(const net::HttpRequest& request, const SessionC
   const auto opened = host_.open(client.key);
   if (!opened) return api_error_response(dialects::api_error_of(opened.error()));
   const std::string& id = opened->session->id();
-  return json_response(
-      {{"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}});
+  Json answer = {
+      {"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}};
+  if (!opened->task.empty()) answer["task"] = Json::parse(opened->task, nullptr, false);
+  return json_response(answer);
 }
 
 HttpResponse SessionRoutes::reward(const net::HttpRequest& request, const OpenedSession& session) {

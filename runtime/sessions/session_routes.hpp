@@ -18,6 +18,7 @@ struct OpenedSession {
   std::shared_ptr<Session> session;
   std::shared_ptr<dialects::Sampler> sampler;  // answers its calls
   std::optional<std::size_t> owner{};          // the key of the server that opened it
+  std::string task{};  // JSON: what its client is to do; empty: what it likes
 };
 
 // Who asks.

@@ -108,6 +108,11 @@ std::vector<std::int32_t> SessionTree::sequence(std::size_t call) const {
   return out;
 }
 
+bool SessionTree::rewarded() const {
+  return std::any_of(calls_.begin(), calls_.end(),
+                     [](const Call& call) { return !call.dropped && call.reward; });
+}
+
 std::vector<std::size_t> SessionTree::leaves() const {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < calls_.size(); ++i)

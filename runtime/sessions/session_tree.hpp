@@ -23,6 +23,7 @@ struct Drawn {
   std::vector<std::int32_t> tokens;  // at least one
   std::vector<float> behaviour;      // log-probs: full vocabulary, at the temperature
   experience::VersionRuns versions;
+  std::vector<float> log_kept_mass{};  // as engine::Sample has it; empty: 0 for all
   experience::FinishReason finish = experience::FinishReason::kEos;
 };
 
@@ -72,6 +73,7 @@ class SessionTree {
   std::size_t size() const noexcept { return calls_.size(); }
   const Call& at(std::size_t call) const { return calls_[call]; }
   void reward(std::size_t call, double value) { calls_[call].reward = value; }
+  bool rewarded() const;  // a call that counts has a reward
   std::size_t length(std::size_t call) const { return lengths_[call]; }  // of its sequence
   std::vector<std::int32_t> sequence(std::size_t call) const;
   // How many of the first `tokens` tokens of its sequence were drawn, by it or by calls above it.

@@ -1,5 +1,6 @@
 #include "apps/session/roles/contents.hpp"
 
+#include "actors/protocol/messages_node.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/teachers.hpp"
@@ -112,7 +113,8 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
                                               const std::string& role) {
   const std::string actor = "actor.model_name_or_path";
   std::vector<Content> all;
-  if (kind == "generator" || kind == "environment") {
+  const bool is_environment = kind == "environment" || kind == actors::kAttachedEnvironment;
+  if (kind == "generator" || is_environment) {
     TROUPE_TRY_ASSIGN(words, tokenizer_at(actor, config.actor.model_name_or_path));
     all.push_back(std::move(words));
   } else if (kind == "reference") {

@@ -3,7 +3,10 @@
 #include "actors/environment/agent_program.hpp"
 #include "actors/environment/openenv_environment.hpp"
 #include "actors/environment/python_environment.hpp"
+#include "actors/protocol/key_place.hpp"
 #include "apps/cli/words.hpp"
+#include "apps/session/node/join_flags.hpp"
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/text/chat_template.hpp"
@@ -39,6 +42,7 @@ Result<std::shared_ptr<const dialects::ServedModel>> policy_model(
   made->context = std::min<std::int64_t>(spec.context, config.train.micro_tokens_max);
   made->positions_max = made->context;
   made->token_bytes_max = dialects::longest_token_bytes(*made->tokenizer);
+  made->guides = dialects::guides_of(folder, made->vocab);
   return std::shared_ptr<const dialects::ServedModel>(std::move(made));
 }
 
@@ -59,6 +63,11 @@ Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& con
     options.url = config.env.openenv;
     options.action = config.env.action;
     TROUPE_TRY_SET(parts.environment, actors::make_openenv_environment(std::move(options)));
+  } else if (!config.env.listen.empty()) {
+    TROUPE_TRY_ASSIGN(place, parse_address(config.env.listen, "--env.listen"));
+    TROUPE_TRY_ASSIGN(
+        key, actors::read_key(config.env.listen_key, "the key of sessions", "--env.listen_key"));
+    parts.address = actors::SessionAddress{place.first, place.second, std::move(key)};
   } else {
     actors::PythonEnvironmentOptions options;
     options.file = config.env.python;
@@ -70,6 +79,10 @@ Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& con
   parts.settings.tokens_max = config.env.tokens_max;
   parts.settings.turn_limit = seconds_of(config.env.turn_timeout_s);
   parts.settings.episode_limit = seconds_of(config.env.episode_timeout_s);
+  parts.settings.reward_timeout = seconds_of(config.session.reward_timeout_s);
+  parts.settings.needs_reward = std::ranges::any_of(
+      reward_parts(config),
+      [](const RewardPart& part) { return part.kind == RewardPart::Kind::kFeedback; });
   parts.settings.reward_by_turn = config.env.turn_rewards;
   parts.settings.history =
       config.session.history == "keep" ? sessions::History::kKeep : sessions::History::kTemplate;

@@ -8,6 +8,20 @@
 
 namespace troupe::app {
 
+// Sets the keys of `to` that say what the environment is to those of `from`; limits stay.
+template <class Env>
+void take_form(const Env& from, Env& to) {
+  to.python = from.python;
+  to.command = from.command;
+  to.openenv = from.openenv;
+  to.listen = from.listen;
+  to.listen_key = from.listen_key;
+  to.attached = from.attached;
+  to.action = from.action;
+  to.workers = from.workers;
+  to.confined = from.confined;
+}
+
 // Errors: kConfig naming file or key; those of reading tokenizer and chat template.
 core::Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& config);
 

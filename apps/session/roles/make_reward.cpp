@@ -1,5 +1,6 @@
 #include "apps/session/roles/make_reward.hpp"
 
+#include "actors/protocol/key_place.hpp"
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/judge_reward.hpp"
 #include "actors/reward/python_reward.hpp"
@@ -39,7 +40,8 @@ core::Result<std::unique_ptr<actors::RewardCalls>> make_judge(const config::Trai
   options.urls = config.reward.judge;
   options.model = config.reward.judge_model;
   TROUPE_TRY_SET(options.rubric, actors::read_rubric(config.reward.judge_rubric));
-  TROUPE_TRY_SET(options.key, actors::read_judge_key(config.reward.judge_key));
+  TROUPE_TRY_SET(options.key, actors::read_key(config.reward.judge_key, "the judge's API key",
+                                               "--reward.judge_key"));
   return actors::make_judge_reward(std::move(options));
 }
 

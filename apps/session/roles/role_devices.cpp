@@ -1,5 +1,6 @@
 #include "apps/session/roles/role_devices.hpp"
 
+#include "actors/protocol/messages_node.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/check.hpp"
@@ -36,7 +37,8 @@ RoleDevice device_of(const config::TrainConfig& config,
   if (kind == "generator") return in_turn("rollout.device", config.rollout.device);
   if (kind == "reference") return {kind, "ref.device", config.ref.device};
   if (kind == "teacher") return {kind, "teacher.device", config.teacher.device};
-  if (kind == "environment") return {kind, "", config::Device()};  // computes nothing
+  if (kind == "environment" || kind == actors::kAttachedEnvironment)
+    return {kind, "", config::Device()};  // computes nothing
   TROUPE_CHECK(kind == "reward", "a kind of role that computes nowhere");
   return {kind, "reward.device", config.reward.device};
 }

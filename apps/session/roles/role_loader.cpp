@@ -23,6 +23,7 @@
 #include "apps/session/roles/teachers.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/config/read.hpp"
+#include "runtime/dialects/served_model.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/arithmetic.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
@@ -191,10 +192,14 @@ std::string RoleLoader::class_of(const Order& order, core::TeamRunner& team) {
 
 Result<RoleRecipe> RoleLoader::load_kind(const Order& order) {
   constexpr std::pair<std::string_view, Recipe (RoleLoader::*)(const Order&)> kKinds[] = {
-      {"policy", &RoleLoader::load_policy},          {"critic", &RoleLoader::load_critic},
-      {"generator", &RoleLoader::load_generator},    {"reference", &RoleLoader::load_reference},
-      {"teacher", &RoleLoader::load_teacher},        {"reward", &RoleLoader::load_reward},
-      {"environment", &RoleLoader::load_environment}};
+      {"policy", &RoleLoader::load_policy},
+      {"critic", &RoleLoader::load_critic},
+      {"generator", &RoleLoader::load_generator},
+      {"reference", &RoleLoader::load_reference},
+      {"teacher", &RoleLoader::load_teacher},
+      {"reward", &RoleLoader::load_reward},
+      {"environment", &RoleLoader::load_environment},
+      {actors::kAttachedEnvironment, &RoleLoader::load_environment}};
   for (const auto& [kind, load] : kKinds)
     if (kind == order.spawn.kind) return (this->*load)(order);
   return core::fail(ErrorCode::kUnsupported,
@@ -309,6 +314,7 @@ Result<void> RoleLoader::load_text(const std::filesystem::path& folder,
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   eos_ = end_tokens(tokenizer.eos_ids(), spec);
   text_ = std::make_shared<actors::TokenizerText>(std::move(tokenizer));
+  guides_ = dialects::guides_of(folder, spec.vocab);
   return {};
 }
 
@@ -340,12 +346,12 @@ Result<RoleRecipe> RoleLoader::load_generator(const Order& order) {
     subscriber = faults_->around(name, std::move(subscriber));
   }
   async::DeviceThread& fetch = thread_of(name + " weights");
-  auto factory = actors::factory_of<actors::GeneratorRole>(
-      [maker, text = text_, subscriber, &fetch,
-       sleeps = config.rollout.enable_sleep](RoleContext context) {
-        return std::make_shared<actors::GeneratorRole>(std::move(context), maker, text, subscriber,
-                                                       fetch, "data/0", sleeps);
-      });
+  auto factory = actors::factory_of<actors::GeneratorRole>([maker, text = text_, subscriber, &fetch,
+                                                            sleeps = config.rollout.enable_sleep,
+                                                            guides = guides_](RoleContext context) {
+    return std::make_shared<actors::GeneratorRole>(std::move(context), maker, text, subscriber,
+                                                   fetch, "data/0", sleeps, guides);
+  });
   async::DeviceThread& device = own_thread ? thread_of(name, &kernels::flush_denormals) : compute_;
   return RoleRecipe{std::move(factory), &device, team};
 }
@@ -418,7 +424,9 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
 }
 
 Result<RoleRecipe> RoleLoader::load_environment(const Order& order) {
-  TROUPE_TRY_ASSIGN(parts, make_environment(order.config));
+  config::TrainConfig config = order.config;
+  if (own_environment_) take_form(own_environment_->env, config.env);
+  TROUPE_TRY_ASSIGN(parts, make_environment(config));
   auto factory = actors::factory_of<actors::EnvironmentRole>(
       [parts = std::move(parts)](RoleContext context) mutable {
         return std::make_shared<actors::EnvironmentRole>(std::move(context), std::move(parts));

@@ -13,6 +13,7 @@
 #include "apps/session/roles/gang_ranks.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/config/train_config.hpp"
+#include "runtime/guide/guide_maker.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/weights/relay.hpp"
 #include "runtime/weights/weight_channel.hpp"
@@ -50,6 +51,9 @@ class RoleLoader final : public actors::RoleMaker {
                       std::optional<collective::GatewayWay> gateway = {});
   explicit RoleLoader(OneProcess shared);
   ~RoleLoader() override;
+
+  // An environment of this node's own: the keys of `env` that say what it is replace the run's.
+  void bring_environment(config::TrainConfig own) { own_environment_ = std::move(own); }
 
   async::task<core::Result<cluster::RoleRecipe>> make(actors::Spawn spawn) override;
   std::string wedged() const override;
@@ -99,9 +103,11 @@ class RoleLoader final : public actors::RoleMaker {
   GangRanks gangs_;
   std::atomic<std::int64_t> job_limit_s_{0};                   // of the configuration; 0: none
   OneProcess shared_;                                          // empty in a node's process
+  std::optional<config::TrainConfig> own_environment_;         // its `env`
   std::unique_ptr<FaultPlan> faults_;                          // of the generators; null: none
   std::shared_ptr<const model::PackedWeights> first_weights_;  // for a reference in this process
   std::shared_ptr<actors::TokenizerText> text_;                // of all generators
+  std::shared_ptr<guide::GuideMaker> guides_;                  // the same
   std::vector<std::int32_t> eos_;
   std::map<std::string, std::string> arithmetic_;  // by device and dtype
   Teams teams_;  // of `compute_`; made when the first role computes

@@ -133,7 +133,8 @@ const config::Table& run_table() {
 bool has_environment(const config::TrainConfig& config) {
   const auto& env = config.env;
   return config.method == config::kPpo &&
-         !(env.python.empty() && env.command.empty() && env.openenv.empty());
+         !(env.python.empty() && env.command.empty() && env.openenv.empty() && env.listen.empty() &&
+           !env.attached);
 }
 
 bool has_critic(const config::TrainConfig& config) {
@@ -325,6 +326,7 @@ actors::RunPlan run_plan(const config::TrainConfig& config,
   plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
   plan.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
   plan.episodes = has_environment(config);
+  plan.environments_come = config.env.attached;
   plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
   plan.sampling = sampling_spec(config);
   plan.straggler_timeout = seconds_of(config.rollout.straggler_timeout_s);

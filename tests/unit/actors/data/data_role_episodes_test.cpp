@@ -45,6 +45,7 @@ PutGroup episodes_for(const experience::Ticket& ticket) {
   put.samples[1].feedback = 0.5;
   put.samples[2].feedback = 0;
   put.samples[0].feedback_steps = {{1, 0.25}};
+  put.samples[0].log_kept_mass = {0, -0.5f, -1.25f};
   return put;
 }
 
@@ -86,6 +87,8 @@ TEST(DataRoleEpisodes, FeedbackScoresThemWithoutACall) {
   EXPECT_EQ(group.samples[1].shares, (Shares{0, 2}));
   EXPECT_EQ(group.samples[1].turns[0].context, (Ids{10, 11, 51}));
   EXPECT_EQ(group.samples[2].episode, 2u);
+  EXPECT_EQ(group.samples[0].log_kept_mass, (std::vector<float>{0, -0.5f, -1.25f}));
+  EXPECT_TRUE(group.samples[1].log_kept_mass.empty());
   EXPECT_FALSE(group.samples[0].feedback) << "it is in the score";
   EXPECT_TRUE(group.samples[0].feedback_steps.empty());
 }
@@ -232,6 +235,7 @@ TEST(DataRoleEpisodes, ALogHasThemToTheBit) {
     EXPECT_EQ(read->samples[i].episode, before[i].episode) << i;
     EXPECT_EQ(read->samples[i].shares, before[i].shares) << i;
     EXPECT_EQ(read->samples[i].feedback, before[i].feedback) << i;
+    EXPECT_EQ(read->samples[i].log_kept_mass, before[i].log_kept_mass) << i;
     EXPECT_EQ(read->samples[i].feedback_steps, before[i].feedback_steps) << i;
     EXPECT_EQ(read->samples[i].score, before[i].score) << i;
     EXPECT_EQ(read->samples[i].steps, before[i].steps) << i;

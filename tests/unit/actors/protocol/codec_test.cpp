@@ -92,6 +92,7 @@ TEST(Codec, EpisodesKeepTheirTurnsForksAndFeedback) {
   put.samples[0].episode = 4;
   put.samples[0].feedback = -0.5;
   put.samples[0].feedback_steps = {{1, 0.25}};
+  put.samples[0].log_kept_mass = {0, -0.5f};
   put.samples[1].tokens = {9};
   put.samples[1].shares = experience::Shares{0, 2};
   const auto read = through_a_frame(put);
@@ -100,6 +101,7 @@ TEST(Codec, EpisodesKeepTheirTurnsForksAndFeedback) {
   EXPECT_EQ(read.samples[0].episode, 4u);
   EXPECT_EQ(read.samples[0].shares, std::nullopt);
   EXPECT_EQ(read.samples[0].feedback, -0.5);
+  EXPECT_EQ(read.samples[0].log_kept_mass, put.samples[0].log_kept_mass);
   EXPECT_EQ(read.samples[0].feedback_steps, put.samples[0].feedback_steps);
   EXPECT_EQ(read.samples[1].shares, put.samples[1].shares);
   EXPECT_EQ(read.samples[1].feedback, std::nullopt);

@@ -3,6 +3,7 @@
 // ever gets a 0 that the judge did not give.
 #include "actors/reward/judge_reward.hpp"
 
+#include "actors/protocol/key_place.hpp"
 #include "actors/reward/blocking_reward.hpp"
 #include "actors/reward/chat_json.hpp"
 #include "runtime/async/deadline.hpp"
@@ -316,30 +317,32 @@ TEST(JudgeUrl, BadOnesAreRefused) {
   }
 }
 
+core::Result<std::string> key_at(const std::string& place) {
+  return read_key(place, "the judge's API key", "--reward.judge_key");
+}
+
 TEST(JudgeKey, ComesFromAVariableOrAFile) {
   ::setenv("TROUPE_TEST_JUDGE", "sk-1", 1);
-  EXPECT_EQ(*read_judge_key("env:TROUPE_TEST_JUDGE"), "sk-1");
+  EXPECT_EQ(*key_at("env:TROUPE_TEST_JUDGE"), "sk-1");
   ::setenv("TROUPE_TEST_JUDGE", "", 1);
-  EXPECT_NE(read_judge_key("env:TROUPE_TEST_JUDGE").error().message.find("is empty"),
-            std::string::npos);
+  EXPECT_NE(key_at("env:TROUPE_TEST_JUDGE").error().message.find("is empty"), std::string::npos);
   ::setenv("TROUPE_TEST_JUDGE", "sk 1\r\nX-Evil: 1", 1);
-  const auto blank = read_judge_key("env:TROUPE_TEST_JUDGE");
+  const auto blank = key_at("env:TROUPE_TEST_JUDGE");
   ASSERT_FALSE(blank);
   EXPECT_EQ(blank.error().message.find("Evil"), std::string::npos) << "the key is not quoted";
   ::unsetenv("TROUPE_TEST_JUDGE");
-  EXPECT_NE(read_judge_key("env:TROUPE_TEST_JUDGE").error().message.find("no variable"),
-            std::string::npos);
-  EXPECT_NE(read_judge_key("file:/no/key").error().message.find("/no/key"), std::string::npos);
-  EXPECT_FALSE(read_judge_key("sk-1"));
+  EXPECT_NE(key_at("env:TROUPE_TEST_JUDGE").error().message.find("no variable"), std::string::npos);
+  EXPECT_NE(key_at("file:/no/key").error().message.find("/no/key"), std::string::npos);
+  EXPECT_FALSE(key_at("sk-1"));
   std::string pattern = (std::filesystem::temp_directory_path() / "judge_key_XXXXXX").string();
   const int made = ::mkstemp(pattern.data());
   ASSERT_EQ(::write(made, "sk-2\r\nmore\n", 11), 11);
-  EXPECT_EQ(*read_judge_key("file:" + pattern), "sk-2") << "its first line";
+  EXPECT_EQ(*key_at("file:" + pattern), "sk-2") << "its first line";
   ASSERT_EQ(::fchmod(made, 0644), 0);
-  EXPECT_NE(read_judge_key("file:" + pattern).error().message.find("chmod 600"), std::string::npos);
+  EXPECT_NE(key_at("file:" + pattern).error().message.find("chmod 600"), std::string::npos);
   ::close(made);
   std::filesystem::remove(pattern);
-  EXPECT_EQ(*read_judge_key(""), "");
+  EXPECT_EQ(*key_at(""), "");
 }
 
 }  // namespace

@@ -127,6 +127,20 @@ std::string product_of_choices(int factors) {
   return R"({"allOf":[)" + all + "]}";
 }
 
+TEST(Guide, AGrammarComesBackFromItsText) {
+  for (const Grammar& one : {Grammar{GrammarKind::kJsonSchema, "{\"type\":\"null\"}"},
+                             Grammar{GrammarKind::kRegex, "lark:[a-b]"},
+                             Grammar{GrammarKind::kLark, "start: \"x\"\n"}}) {
+    const auto read = grammar_of(text_of(one));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->kind, one.kind);
+    EXPECT_EQ(read->text, one.text);
+  }
+  EXPECT_EQ(text_of({GrammarKind::kRegex, "a"}), "regex:a");
+  EXPECT_FALSE(grammar_of("ebnf:a"));
+  EXPECT_FALSE(grammar_of(""));
+}
+
 TEST(Guide, BadGrammarsAreErrorsThatSayWhat) {
   using core::ErrorCode;
   const std::vector<Refused> all = {

@@ -53,6 +53,9 @@ TEST(Session, RefusesCallsBeyondItsBoundsAndBehindItsEnd) {
   Session over("s", {});
   over.end();
   EXPECT_NE(over.refusal().value_or("").find("has ended"), std::string::npos);
+  EXPECT_TRUE(over.reward(1, {})) << "it may come late";
+  EXPECT_TRUE(over.rewarded());
+  over.close();
   EXPECT_FALSE(over.reward(1, {}));
 }
 

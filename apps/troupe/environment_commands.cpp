@@ -1,0 +1,107 @@
+// `troupe attach environment`, `detach environment`: an environment of another process, or host,
+// that takes episodes of a run that goes on, beside those that the run has.
+#include "actors/limits.hpp"
+#include "apps/session/roles/environment_parts.hpp"
+#include "apps/troupe/ask_company.hpp"
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/join_as_node.hpp"
+#include "runtime/config/table.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+Result<void> check_name(const std::string& name) {
+  const bool plain = std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  const bool number = std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); });
+  if (!name.empty() && name.size() <= 64 && plain && !number) return {};
+  return core::fail(ErrorCode::kConfig,
+                    name.empty()
+                        ? "--name is not set; give the environment a name"
+                        : "--name: '" + name +
+                              "'; takes up to 64 letters, digits, '-', '_' and '.', not digits "
+                              "alone");
+}
+
+}  // namespace
+
+Result<void> run_attach_environment(Words words) {
+  JoinFlags join;
+  config::TrainConfig own = config::default_config();
+  auto& env = own.env;
+  std::string name;
+  bool unconfined = false;
+  std::vector<Flag> flags = join.flags();
+  const std::vector<Flag> more = {
+      {"--name", &name, "its name in the run"},
+      {"--python", &env.python, "file with an environment, as env.python"},
+      {"--workers", &env.workers, "processes that run --python", false, 1, 256},
+      {"--command", &env.command, "an agent, run once for each episode, as env.command"},
+      {"--no-confined", &unconfined, "--command sees the network and your files"},
+      {"--openenv", &env.openenv, "URL of an OpenEnv server, as env.openenv"},
+      {"--action", &env.action, "action of --openenv as JSON, as env.action"},
+      {"--listen", &env.listen, "HOST:PORT at which programs open sessions, as env.listen"},
+      {"--listen-key", &env.listen_key, "key that opening one wants: env:NAME or file:PATH"}};
+  flags.insert(flags.end(), more.begin(), more.end());
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe attach environment: takes episodes of a run that goes on, "
+                                "in this process, until it is detached, the run ends or Ctrl-C. "
+                                "Limits of episodes are the run's.",
+                                flags, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(name));
+  const int forms =
+      !env.python.empty() + !env.command.empty() + !env.openenv.empty() + !env.listen.empty();
+  if (forms != 1) {
+    return core::fail(ErrorCode::kConfig,
+                      "give exactly one of --python FILE, --command WORDS, --openenv URL, --listen "
+                      "HOST:PORT");
+  }
+  env.confined = !unconfined;
+  if (!env.python.empty()) {
+    std::error_code error;
+    const auto file = std::filesystem::canonical(std::string(env.python), error);
+    if (error)
+      return core::fail(ErrorCode::kConfig,
+                        "--python: there is no file " + std::string(env.python));
+    env.python = file.string();
+  }
+  NodePlace place;
+  place.join = join;
+  place.self.name = "node/" + name;
+  place.self.kinds = {actors::kAttachedEnvironment};
+  place.prepare = [own](RoleLoader& loader) { loader.bring_environment(own); };
+  return join_as_node(place);
+}
+
+Result<void> run_detach_environment(Words words) {
+  JoinFlags join;
+  std::string name;
+  double wait_s = 60;
+  std::vector<Flag> flags = join.flags();
+  flags.push_back({"--name", &name, "name of the environment"});
+  flags.push_back({"--wait-s", &wait_s,
+                   "seconds for the episodes that it has begun; others run the rest again", false,
+                   0, 86400});
+  TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe detach environment: takes an attached environment "
+                                         "out of a run, and its process ends",
+                                         flags, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(name));
+  const std::chrono::milliseconds wait(std::llround(wait_s * 1000));
+  actors::DrainNode request{name, static_cast<std::uint32_t>(wait.count())};
+  TROUPE_TRY(ask_company(join, std::move(request), wait + actors::limits::kSpawnDeadline));
+  say("environment " + name + " has left the run");
+  return {};
+}
+
+}  // namespace troupe::app
