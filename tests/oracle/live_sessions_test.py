@@ -175,7 +175,7 @@ def test_environments_are_attached_and_detached(folder, tmp_path):  # noqa: F811
                  f"{command} {tmp_path} {name}", "--no-confined"]
         return subprocess.Popen([BUILD / "troupe", *map(str, words)], stdout=subprocess.DEVNULL)
 
-    updates = 24  # of 0.2 s and more, so that there is time to come and go
+    updates = 10  # of 0.2 s and more, so that there is time to come and go
     with run_of(folder, tmp_path, "--env.attached", "true", "--train.max_steps", updates) as run:
         wait_for(lambda: (tmp_path / "run" / "company.json").exists(), run)
         first, second = attach("left"), attach("right")

@@ -116,6 +116,36 @@ TEST_F(CompanyDrain, WhatTheRunNeedsIsRefusedWithTheReason) {
   EXPECT_EQ(stage_.place_of("generator/2").first, "node/a");
 }
 
+// An environment that a node brings is the node's own: it plays under the node's name, leaves when it
+// is asked to, and goes with its node.
+TEST(CompanyEnvironments, AreAttachedAndDetachedWithTheirNodes) {
+  CompanyStage stage(21, drain_nodes(), drain_roles(), true);
+  stage.guest("node/search", {kAttachedEnvironment}, 12);
+  stage.guest("node/calc", {kAttachedEnvironment}, 13);
+  stage.run_for(seconds(5));
+  EXPECT_EQ(stage.place_of("environment/search").first, "node/search");
+  EXPECT_EQ(stage.place_of("environment/calc").first, "node/calc");
+  auto answer = stage.drain("search", seconds(8));
+  stage.run_for(seconds(5));
+  EXPECT_FALSE(answer.done()) << "it finishes its episodes";
+  stage.run_for(seconds(10));
+  ASSERT_TRUE(answer.done());
+  EXPECT_TRUE(answer.value());
+  EXPECT_EQ(stage.drained(), std::vector<std::string>{"environment/search"});
+  EXPECT_FALSE(stage.is_here("node/search"));
+  EXPECT_EQ(stage.company().placement().find("environment/search"), nullptr);
+  EXPECT_EQ(stage.place_of("environment/calc").first, "node/calc");
+  EXPECT_EQ(stage.hopeless(), "");
+}
+
+TEST(CompanyEnvironments, ARunWithoutEpisodesTakesNone) {
+  CompanyStage stage(21, drain_nodes(), drain_roles());
+  stage.guest("node/search", {kAttachedEnvironment}, 12);
+  stage.run_for(seconds(5));
+  EXPECT_FALSE(stage.is_here("node/search"));
+  EXPECT_EQ(stage.company().placement().find("environment/search"), nullptr);
+}
+
 TEST_F(CompanyDrain, ANodeThatFreezesMeanwhileIsLetGoAndToldAgainWhenItComesBack) {
   stage_.guest("node/b", {"generator"}, 12);
   stage_.run_for(seconds(5));

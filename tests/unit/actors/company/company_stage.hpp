@@ -26,13 +26,17 @@ using std::chrono::milliseconds;
 
 class CompanyStage final : public NodeLauncher {
  public:
-  CompanyStage(std::uint64_t seed, std::vector<LocalNode> nodes, std::vector<WantedRole> roles)
+  CompanyStage(std::uint64_t seed,
+               std::vector<LocalNode> nodes,
+               std::vector<WantedRole> roles,
+               bool episodes = false)
       : rng_(seed), network_(time_, seed + 1, {}) {
     CompanyOptions options;
     options.run_id = 42;
     options.arithmetic = options.build = "same";
     options.local_nodes = std::move(nodes);
     options.roles = std::move(roles);
+    options.episodes = episodes;
     auto joined = network_.join({"company/0", core::RunId{0}, 1});
     EXPECT_TRUE(joined);
     strand_ = (*joined)->strand();
