@@ -30,7 +30,7 @@ EnvironmentRole::EnvironmentRole(RoleContext context, EnvironmentParts parts)
     : context_(std::move(context)),
       parts_(std::move(parts)),
       sessions_(parts_.sessions),
-      visited_(*context_.timers),
+      visited_(std::make_shared<async::Notifier>(*context_.timers)),
       free_(*context_.timers) {
   if (parts_.environment) parts_.environment->begin(context_);
   if (parts_.program) parts_.program->begin(context_);
@@ -43,8 +43,11 @@ EnvironmentRole::EnvironmentRole(RoleContext context, EnvironmentParts parts)
               std::make_shared<CallSampler>(context, order));
         });
   }
+  const auto notify = [visited = std::weak_ptr(visited_)] {
+    if (const auto here = visited.lock()) here->notify_all();
+  };
   sessions_->when_changed(
-      [this] { async::post(context_.scope->executor(), [this] { visited_.notify_all(); }); });
+      [strand = context_.scope->executor(), notify] { async::post(strand, notify); });
   context_.set_idle("no tickets");
 }
 
@@ -186,7 +189,7 @@ async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_session(EpisodeOrder 
   const std::shared_ptr<EpisodeSessions::Visit> visit = sessions_->offer(std::move(order));
   const core::AtExit over([this, visit] { sessions_->leave(*visit); });
   while (!sessions_->session(*visit)) {
-    const bool woken = co_await visited_.wait(async::Deadline::none());
+    const bool woken = co_await visited_->wait(async::Deadline::none());
     static_cast<void>(woken);
   }
   auto ending = see_end(visit);
@@ -200,7 +203,7 @@ async::task<void> EnvironmentRole::see_end(std::shared_ptr<EpisodeSessions::Visi
     const core::TimePoint now = context_.timers->now();
     const VisitEnd end = visit_end(sessions_->state(*visit), parts_.settings, now);
     if (end.over) co_return;
-    const bool woken = co_await visited_.wait(async::Deadline{end.look});
+    const bool woken = co_await visited_->wait(async::Deadline{end.look});
     static_cast<void>(woken);
   }
 }

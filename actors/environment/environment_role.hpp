@@ -87,8 +87,8 @@ class EnvironmentRole {
   RoleContext context_;
   EnvironmentParts parts_;
   std::shared_ptr<EpisodeSessions> sessions_;
-  std::unique_ptr<SessionServer> server_;  // of sessions; made for the first
-  async::Notifier visited_;                // something came of a session
+  std::unique_ptr<SessionServer> server_;     // of sessions; made for the first
+  std::shared_ptr<async::Notifier> visited_;  // something came of a session
   std::map<experience::Ticket, GroupPtr> groups_;
   async::Notifier free_;  // an episode has ended
   std::size_t running_ = 0;

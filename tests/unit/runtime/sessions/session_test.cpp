@@ -59,6 +59,27 @@ TEST(Session, RefusesCallsBeyondItsBoundsAndBehindItsEnd) {
   EXPECT_FALSE(over.reward(1, {}));
 }
 
+// A hostile client: as many forks of one prompt as there may be. Then it is told to begin another
+// session, and what it has is still found.
+TEST(Session, AHundredThousandCallsAreTakenAndNoMore) {
+  Session session("s", {});
+  CallPrompt prompt;
+  prompt.tokens = {1};
+  std::int32_t calls = 0;
+  for (; !session.refusal(); ++calls) {
+    Call call;
+    call.drawn.tokens = {calls % 7, calls};
+    call.drawn.behaviour = {-1, -1};
+    call.drawn.versions = experience::VersionRuns::all(1, 2);
+    session.add(prompt, std::move(call));
+  }
+  EXPECT_EQ(static_cast<std::size_t>(calls), SessionBounds().calls_max);
+  EXPECT_NE(session.refusal().value_or("").find("begin another"), std::string::npos);
+  const auto place = session.place(Ids{1, 5, 5, 8});
+  EXPECT_EQ(place.parent, 5u);
+  EXPECT_EQ(place.shared, 3u);
+}
+
 TEST(Session, RewardsAreFiniteNumbersOfCallsThatThereAre) {
   Session session("s", {});
   const std::size_t call = add(session, {1}, {2});
