@@ -161,7 +161,7 @@ class Agent(Confinement):
                 os.close(err)
                 given, environment = os.open("/dev/null", os.O_RDONLY), self.environment(run)
                 (self.begin_confined if self.confined else self.begin_kept)(run, (given, write, complain), tell, number)
-                os.execve(self.program, self.words, environment)
+                os.execve(self.program, [self.program, *self.words[1:]], environment)
             except BaseException as error:
                 tell.sendall(json.dumps([getattr(error, "errno", 0) or 0, str(error)]).encode())
             os._exit(111)

@@ -276,6 +276,7 @@ HttpResponse ApiService::server_info() const {
   Json about = {{"model", model.root},
                 {"served_model_name", model.names},
                 {"max_model_len", model.context},
+                {"dtype", parts_.dtype},
                 {"max_logprobs", parts_.bounds.logprobs_max},
                 {"logprobs_mode", "raw_logprobs"},
                 {"skip_tokenizer_init", !model.tokenizer}};

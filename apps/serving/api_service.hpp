@@ -35,6 +35,7 @@ struct ApiServiceParts {
   sessions::History history = sessions::History::kTemplate;
   // Of a run that learns from this server; null: none does. Outlives the service.
   actors::EpisodeSessions* episodes = nullptr;
+  std::string dtype = "torch.float32";                   // as torch calls it
   std::string scheme = "http://";                        // of the server's address
   bool loopback = true;                                  // only this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time

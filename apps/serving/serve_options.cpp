@@ -50,6 +50,8 @@ std::vector<Flag> ServeOptions::flags() {
       {"--max-logprobs", &logprobs, "alternatives a request may ask for", false, 0, 1000},
       {"--enable-return-routed-experts", &routed_experts,
        "every answer says which experts its tokens chose (a request: return_routed_experts)"},
+      {"--return-tokens-as-token-ids", &tokens_as_ids,
+       "log-probs call tokens token_id:5 (a request: return_tokens_as_token_ids)"},
       {"--skip-tokenizer-init", &no_tokenizer, "no tokenizer: prompts and answers are token ids"},
       {"--max-connections", &connections, "clients at a time; others are told 503", false, 1,
        100'000},

@@ -27,7 +27,8 @@ struct ServeOptions {
   std::int64_t port = 8000, connections = limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
   std::int64_t logprobs = dialects::limits::kServeLogprobs;
-  bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
+  bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false,
+       tokens_as_ids = false;
   bool no_tokenizer = false;
   JoinFlags join;
   bool learn = false;  // the run learns from sessions

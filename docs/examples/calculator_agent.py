@@ -10,7 +10,8 @@ import urllib.request
 
 from openai import OpenAI
 
-SYSTEM = "You have a calculator. Call it for every sum, then answer with the number alone."
+SYSTEM = ('You have a calculator. To use it, write {"name": "calculator", "arguments": {"expression": "1 + 2"}}. '
+          "When you know the result, answer with the number alone.")
 CALCULATOR = {"type": "function", "function": {
     "name": "calculator", "description": "adds and subtracts",
     "parameters": {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]}}}
@@ -23,17 +24,22 @@ def calculate(arguments):
     return str(sum(int(part.replace(" ", "")) for part in re.findall(r"[+-]? ?\d+", expression)))
 
 
-def solve(client, question):
+def solve(client, question, calculator=calculate):
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": question}]
     for _ in range(3):
         answer = client.chat.completions.create(model="policy", messages=messages, tools=[CALCULATOR], max_tokens=48)
         message = answer.choices[0].message
         messages.append(message.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True))
         for call in message.tool_calls or []:
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": calculate(call.function.arguments)})
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": calculator(call.function.arguments)})
         if not message.tool_calls:
             break
     return message.content or ""
+
+
+def is_right(said, answer):
+    numbers = re.findall(r"-?\d+", said)
+    return bool(numbers) and numbers[-1] == str(answer)
 
 
 def reward(value):
@@ -43,5 +49,4 @@ def reward(value):
 
 if __name__ == "__main__":
     task = json.loads(os.environ["TROUPE_TASK"])
-    said = re.findall(r"-?\d+", solve(OpenAI(), task["question"]))
-    reward(float(bool(said) and said[-1] == str(task["answer"])))
+    reward(float(is_right(solve(OpenAI(), task["question"]), task["answer"])))

@@ -52,7 +52,7 @@ void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest&
   read_sampling(fields, bounds, out);
   read_guide(fields, out);
   read_cache(fields, out);
-  read_ids(fields, out);
+  read_ids(fields, bounds, out);
   out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);
   read_stream(fields, out);
   refuse_others(fields);

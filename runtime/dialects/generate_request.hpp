@@ -75,6 +75,7 @@ struct ServeBounds {
   std::int32_t n_max = 256;
   std::int32_t prompts_max = limits::kServePrompts_max;
   std::int32_t logprobs_max = limits::kServeLogprobs;
+  bool tokens_as_ids = false;         // default of return_tokens_as_token_ids
   bool routed_experts = false;        // default of return_routed_experts
   std::size_t tokens_max = 1u << 20;  // ids in one list of token ids
   std::size_t values_max = 1u << 16;  // values in the JSON, not counting token ids of prompts

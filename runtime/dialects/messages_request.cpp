@@ -272,7 +272,7 @@ Read read_messages_request(const std::string& body, const ServeBounds& bounds) {
     read_sampling(fields, bounds, out, "stop_sequences");
     if (out.n != 1) fields.complain("n", "is not supported: a message is one sample");
     read_cache(fields, out);
-    read_ids(fields, out);
+    read_ids(fields, bounds, out);
     read_dialogue_logprobs(fields, bounds, out);
     out.stream = fields.boolean("stream", false);
   });

@@ -49,9 +49,9 @@ void read_template(JsonFields& fields, Dialogue& out) {
   out.template_variables_json = read_variables(fields);
 }
 
-void read_ids(JsonFields& fields, GenerateRequest& out) {
+void read_ids(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
   out.return_token_ids = fields.boolean("return_token_ids", false);
-  out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids", false);
+  out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids", bounds.tokens_as_ids);
 }
 
 void read_dialogue_logprobs(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {

@@ -33,7 +33,7 @@ std::variant<Out, ApiError> read_body(const std::string& body,
 void read_template(JsonFields& fields, Dialogue& out);
 
 // return_token_ids and return_tokens_as_token_ids.
-void read_ids(JsonFields& fields, GenerateRequest& out);
+void read_ids(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out);
 
 // logprobs (true or false) and top_logprobs, as chats have them.
 void read_dialogue_logprobs(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out);

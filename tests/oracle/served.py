@@ -12,10 +12,10 @@ BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", HERE.parents[1] / "build
 PATIENCE_S = 60
 
 
-def made_by(script, path):
+def made_by(script, path, *words):
     """The model folder `path`, which a script of this folder makes with the packages of the environment `oracle`."""
     python = os.environ.get("TROUPE_ORACLE_PYTHON", HERE / "../../.venv/oracle/bin/python")
-    subprocess.run([python, "-B", HERE / script, path], check=True)
+    subprocess.run([python, "-B", HERE / script, path, *words], check=True)
     return path
 
 

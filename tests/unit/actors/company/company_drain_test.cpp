@@ -116,8 +116,8 @@ TEST_F(CompanyDrain, WhatTheRunNeedsIsRefusedWithTheReason) {
   EXPECT_EQ(stage_.place_of("generator/2").first, "node/a");
 }
 
-// An environment that a node brings is the node's own: it plays under the node's name, leaves when it
-// is asked to, and goes with its node.
+// An environment that a node brings is the node's own: it plays under the node's name, leaves when
+// it is asked to, and goes with its node.
 TEST(CompanyEnvironments, AreAttachedAndDetachedWithTheirNodes) {
   CompanyStage stage(21, drain_nodes(), drain_roles(), true);
   stage.guest("node/search", {kAttachedEnvironment}, 12);

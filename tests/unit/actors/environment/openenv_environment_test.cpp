@@ -1,5 +1,6 @@
 // OpenEnv's WebSocket: what goes out and how answers are read, with servers that hang, die, lie,
-// are full or answer too much; and a real server of the `openenv` package, where it is installed.
+// are full or answer too much; and a real server of the `openenv` package, from the environment
+// `agents`, which is made at first need.
 #include "actors/environment/openenv_environment.hpp"
 
 #include "actors/environment/openenv_messages.hpp"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <future>
 #include <optional>
 
@@ -284,12 +284,17 @@ TEST_F(OpenEnvTest, TemplatesAndUrlsAreCheckedAtTheStart) {
 class RealOpenEnv : public OpenEnvTest {
  protected:
   void SetUp() override {
-    const char* const given = std::getenv("TROUPE_AGENTS_PYTHON");
     const char* const set = std::getenv("TROUPE_SOURCE_DIR");
     const std::string root = set == nullptr ? "." : set;
+    const char* const given = std::getenv("TROUPE_AGENTS_PYTHON");
     python_ = given != nullptr ? given : root + "/.venv/agents/bin/python";
-    if (!std::filesystem::exists(python_)) {
-      GTEST_SKIP() << "LOUD SKIP: there is no " << python_;
+    if (given == nullptr) {
+      core::ChildSpec made;
+      made.words = {root + "/dev", "environment", "agents"};
+      auto maker = core::ChildProcess::start("./dev environment agents", std::move(made));
+      ASSERT_TRUE(maker);
+      ASSERT_EQ(core::how_it_ended(maker->wait()), core::how_it_ended(0))
+          << "the environment `agents` cannot be made";
     }
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
