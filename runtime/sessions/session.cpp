@@ -31,11 +31,12 @@ std::optional<std::string> Session::refusal() const {
   return std::nullopt;
 }
 
-std::size_t Session::add(const CallPrompt& prompt, Call call) {
+std::size_t Session::add(Request& request, const CallPrompt& prompt, Call call) {
   std::size_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     number = tree_.add(prompt.tokens, prompt.place, std::move(call));
+    request.calls.push_back(number);
   }
   told();
   return number;
@@ -46,12 +47,14 @@ void Session::drop(std::size_t call) {
   tree_.drop(call);
 }
 
-std::shared_ptr<const Session::Request> Session::begin(const std::vector<std::int32_t>& prompt) {
+std::shared_ptr<Session::Request> Session::begin(const std::vector<std::int32_t>& prompt) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(requests_, [](const auto& one) { return one.expired(); });
-  auto request = std::make_shared<Request>(Request{prompt});
-  requests_.push_back(request);
-  return request;
+  if (requests_.size() >= kSessionRequests_kept) {
+    const auto oldest = std::find_if(requests_.begin(), requests_.end(),
+                                     [](const auto& one) { return one.use_count() == 1; });
+    if (oldest != requests_.end()) requests_.erase(oldest);
+  }
+  return requests_.emplace_back(std::make_shared<Request>(Request{prompt}));
 }
 
 bool Session::superseded(const Request& request) const {
@@ -61,24 +64,18 @@ bool Session::superseded(const Request& request) const {
 
 void Session::retry(const std::vector<std::int32_t>& prompt) {
   const std::lock_guard lock(mutex_);
-  for (const auto& one : requests_) {
-    const auto request = one.lock();
-    if (request && request->prompt == prompt) request->superseded = true;
-  }
-  for (std::size_t i = tree_.size(); i-- > 0;) {
-    const Call& call = tree_.at(i);
-    if (call.dropped || tree_.length(i) - call.drawn.tokens.size() != prompt.size()) continue;
-    const std::vector<std::int32_t> sequence = tree_.sequence(i);
-    if (!std::equal(prompt.begin(), prompt.end(), sequence.begin())) continue;
-    tree_.drop(i);
-    return;
-  }
+  const auto last = std::find_if(requests_.rbegin(), requests_.rend(),
+                                 [&](const auto& one) { return one->prompt == prompt; });
+  if (last == requests_.rend()) return;
+  (*last)->superseded = true;
+  for (const std::size_t call : (*last)->calls)
+    tree_.drop(call);
 }
 
 bool Session::busy() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(requests_.begin(), requests_.end(),
-                     [](const auto& one) { return !one.expired(); });
+                     [](const auto& one) { return one.use_count() > 1; });
 }
 
 core::Result<void> Session::reward(double value, std::optional<std::size_t> call) {

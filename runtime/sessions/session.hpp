@@ -6,6 +6,7 @@
 #include "runtime/sessions/history.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,8 @@ namespace troupe::sessions {
 
 // Random bytes of an id, which nobody can guess: it is a key.
 inline constexpr std::size_t kSessionId_bytes = 16;
+// Answered requests that a retry may mean.
+inline constexpr std::size_t kSessionRequests_kept = 64;
 
 struct SessionBounds {
   std::size_t calls_max = 100'000;
@@ -36,21 +39,22 @@ class Session final : public PastCalls {
 
   // Why it takes no further call, if it does not: it has ended, or is at a bound.
   std::optional<std::string> refusal() const;
-  // Adds a call; returns its number.
-  std::size_t add(const CallPrompt& prompt, Call call);
   // The answer did not reach its client.
   void drop(std::size_t call);
-  // A request that is being answered. `superseded`: its client has asked for the same again, so
-  // that what it draws does not count.
+  // A request, which is being answered as long as its asker holds it. `superseded`: its client has
+  // asked for the same again, so that what it draws does not count.
   struct Request {
     std::vector<std::int32_t> prompt;
     bool superseded = false;
+    std::vector<std::size_t> calls;  // that it has added
   };
-  std::shared_ptr<const Request> begin(const std::vector<std::int32_t>& prompt);
+  std::shared_ptr<Request> begin(const std::vector<std::int32_t>& prompt);
+  // Adds a call of a request; returns its number.
+  std::size_t add(Request& request, const CallPrompt& prompt, Call call);
   bool superseded(const Request& request) const;
   bool busy() const;  // a request is being answered
-  // A client asks again for what it did not get: drops the last call with this prompt that nothing
-  // goes on from, and supersedes requests with it.
+  // A client asks again for what it did not get: supersedes the last request with this prompt, and
+  // drops its calls that nothing goes on from. Earlier requests with the prompt were answered.
   void retry(const std::vector<std::int32_t>& prompt);
 
   // Gives a reward to the whole, or to one call. Error kInvalidArgument: no such call, or the
@@ -80,7 +84,7 @@ class Session final : public PastCalls {
   const std::function<void()> changed_;
   mutable std::mutex mutex_;
   SessionTree tree_;
-  std::vector<std::weak_ptr<Request>> requests_;
+  std::deque<std::shared_ptr<Request>> requests_;  // the latest, and all that are being answered
   std::optional<double> score_;
   std::uint64_t forked_by_template_ = 0;
   bool ended_ = false, closed_ = false;

@@ -58,7 +58,7 @@ class CallRecord final : public dialects::GenerationRecord {
         sample.finish == engine::FinishReason::kAborted && sample.guide_error.empty();
     if (sample.tokens.empty() || aborted || session_->superseded(*asked_)) return {};
     TROUPE_TRY_ASSIGN(said, said_of(model_, request_, answer_id, choice, sample));
-    calls_.push_back(session_->add(prompt_, call_of(prompt_, said, sample)));
+    calls_.push_back(session_->add(*asked_, prompt_, call_of(prompt_, said, sample)));
     return {};
   }
   void delivered() override { calls_.clear(); }
@@ -69,7 +69,7 @@ class CallRecord final : public dialects::GenerationRecord {
   const std::shared_ptr<dialects::Sampler> sampler_;  // kept as long as the generation
   const GenerateRequest request_;
   const CallPrompt prompt_;
-  const std::shared_ptr<const Session::Request> asked_;
+  const std::shared_ptr<Session::Request> asked_;
   std::vector<std::size_t> calls_;  // that were not delivered yet
 };
 

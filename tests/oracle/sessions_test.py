@@ -1,69 +1,78 @@
 """Sessions of `troupe serve` under random agents with the stock `openai` package. What the client was given, token for
 token and bit for bit, is what the session's trace holds; the trace is a valid one of OpenEnv's; a call that goes on has
-the tokens of the calls before it as they were drawn; and a server that knows nothing of the sessions gives every drawn
-token the same log-prob.
+the tokens of the calls before it as they were drawn (`Agent.keep`); and a server that knows nothing of the sessions
+gives every drawn token the same log-prob.
 """
 
-import json
+import collections
 import os
 
 import httpx
 import pytest
 from openenv.core.harness.training import TrainingTrace
 
-from agent_campaign import TEMPLATES, Campaign, Session
-from served import PATIENCE_S, made_by, serve
+from agent_campaign import Agent, pool
+from agent_dialogue import TEMPLATES
+from agent_model import make_model
+from agent_run import recompute, tokens_of
+from served import PATIENCE_S, serve
 
-TURNS = int(os.environ.get("TROUPE_TURNS", "2000"))
+TURNS = int(os.environ.get("TROUPE_TURNS", "300"))  # 2,000 go through a run: agent_run_test.py
+SESSIONS = 4
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return made_by("random_model.py", tmp_path_factory.mktemp("sessions") / "tiny")
+    path = tmp_path_factory.mktemp("sessions") / "tiny"
+    make_model(path, TEMPLATES["plain"])
+    return path
 
 
 def traced(http, session):
-    trace = http.get(f"/sessions/{session.id}/traces").raise_for_status().json()
+    trace = http.get(f"/sessions/{session}/traces").raise_for_status().json()
     TrainingTrace.model_validate(trace)  # ids, masks and log-probs fit each other
     return trace["turns"]
-
-
-def key(prompt, drawn, logprobs):
-    return json.dumps([prompt, drawn, logprobs])
-
-
-def gone_on(turns):
-    """How many calls have all tokens of another, as they were drawn, in front."""
-    whole = {tuple(t["prompt_token_ids"] + t["completion_token_ids"]) for t in turns}
-    return sum(any(tuple(t["prompt_token_ids"][:n]) in whole for n in range(1, len(t["prompt_token_ids"])))
-               for t in turns)
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_client_trace_and_a_fresh_process_agree(folder, tmp_path, template):
     (tmp_path / "template.jinja").write_text(TEMPLATES[template])
-    campaign = Campaign(seed=len(template))
     with serve(folder, "--chat-template", str(tmp_path / "template.jinja")) as address:
         http = httpx.Client(base_url=address, timeout=PATIENCE_S)
-        sessions = [Session(address, http.post("/sessions", json={}).raise_for_status().json()) for _ in range(8)]
+        opened = [http.post("/sessions", json={}).raise_for_status().json() for _ in range(SESSIONS)]
+        connections = pool()
+        agents = [Agent(one["base_url"], one["api_key"], connections, f"{template} {i}", template, tools=i % 2 > 0)
+                  for i, one in enumerate(opened)]
         for i in range(TURNS // len(TEMPLATES)):
-            campaign.step(sessions[i % len(sessions)])
-        traces = {one.id: traced(http, one) for one in sessions}
-        states = [http.get(f"/sessions/{one.id}").json() for one in sessions]
-    assert campaign.lost > 0
-    kept = sorted((name, key(t["prompt_token_ids"], t["completion_token_ids"], t["per_token_logps"]))
-                  for name, turns in traces.items() for t in turns)
-    given = sorted((name, key(prompt, drawn, logprobs)) for name, prompt, drawn, logprobs in campaign.turns)
-    assert kept == given
-    assert sum(gone_on(turns) for turns in traces.values()) > len(campaign.turns) // 4
-    forked = sum(state["forked_by_template"] for state in states)
-    assert (forked > 0) == (template == "drops")
+            agents[i % SESSIONS].step()
+        traces = [traced(http, one["id"]) for one in opened]
+        forked = sum(http.get(f"/sessions/{one['id']}").json()["forked_by_template"] for one in opened)
+    assert sum(agent.lost for agent in agents) > 0
+    for agent, turns in zip(agents, traces, strict=True):
+        kept = [(turn["prompt_token_ids"], turn["completion_token_ids"], turn["per_token_logps"]) for turn in turns]
+        assert tokens_of(kept) == tokens_of(turn[:3] for turn in agent.turns)
+    ways = sum((agent.past.ways for agent in agents), collections.Counter())
+    assert ways["going on"] > 0 and (forked > 0) == (ways["rewritten"] > 0) == (template == "drops")
+    given = [(tuple(prompt + drawn), logprobs) for agent in agents for prompt, drawn, logprobs, _ in agent.turns]
+    logprobs_of = recompute(folder, [ids for ids, _ in given])
+    for ids, logprobs in given:
+        assert logprobs_of(ids)[-len(logprobs):] == logprobs
+
+
+def test_a_retry_takes_the_place_of_the_lost_answer_alone(folder):
+    """The same is asked twice; the second answer is cut off and asked for again: the first one stays."""
     with serve(folder) as address:
         http = httpx.Client(base_url=address, timeout=PATIENCE_S)
-        for _, prompt, drawn, logprobs in campaign.turns:
-            echo = http.post("/v1/completions", json=dict(model="tiny", prompt=prompt + drawn, max_tokens=0, echo=True,
-                                                          logprobs=0)).raise_for_status().json()
-            assert echo["choices"][0]["logprobs"]["token_logprobs"][len(prompt):] == logprobs
+        opened = http.post("/sessions", json={}).raise_for_status().json()
+        agent = Agent(opened["base_url"], opened["api_key"], pool(), 1)
+        client, given = agent.clients[0], dict(model="tiny", messages=[{"role": "user", "content": "a"}], max_tokens=9,
+                                               logprobs=True, **agent.given)
+        answers = [agent.whole(client, given)]
+        endless = {**given, "extra_body": {**given["extra_body"], "ignore_eos": True}}
+        agent.cut_stream(client, endless, 3500)
+        answers.append(agent.whole(client, {**given, "extra_headers": {"x-stainless-retry-count": "1"}}))
+        kept = [turn["completion_token_ids"] for turn in traced(http, opened["id"])]
+        assert kept == [drawn for _, drawn, *_ in answers]
 
 
 def test_rewards_and_errors(folder):
@@ -92,6 +101,6 @@ def test_rewards_and_errors(folder):
         assert http.get("/sessions/nobody").status_code in (401, 404)
         assert http.post(here + "/end").json()["ended"] is True
         assert http.post(here + "/v1/completions", json=body).status_code == 409
-        assert http.post(here + "/reward", json={"reward": 1}).status_code == 400
+        assert http.post(here + "/reward", json={"reward": 0.25}).json()["reward"] == 0.25, "it may come late"
         turn, = http.get(here + "/traces").json()["turns"]
         assert turn["metadata"]["reward"] == 1 and len(turn["completion_token_ids"]) <= 2

@@ -39,7 +39,6 @@ def make_model(path, question=QUESTION, tools=TOOLS, said=SAID, whole=()):
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
     torch.set_num_threads(1)  # two would mostly wait for each other
-    torch.set_num_threads(1)  # more wait for each other
     torch.manual_seed(3)
     model = LlamaForCausalLM(LlamaConfig(**{**SHAPE, "vocab_size": SHAPE["vocab_size"] + len(whole),
                                             "num_hidden_layers": 1, "max_position_embeddings": 1024}))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes each mistake of mutants.tsv in a copy of the tree and shows that the simulator finds it, or the unit
-tests that its line names.
+tests or the file of tests/oracle that its line names.
 
     tests/sim/mutants.py [--here] [NAME ...]      # needs ./dev build before; about a minute a mistake
 
@@ -8,6 +8,7 @@ The copy is a git worktree in build/mutants, of the last commit, with a build of
 in this tree, built into build/ and taken back; nobody else may edit or build it meanwhile.
 Exit status 1 when a mistake is not found within the seeds of the test.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -45,6 +46,13 @@ def make_copy():
         sys.exit(configured.stdout + configured.stderr)
 
 
+def play(tree, folder, binary, tests):
+    if binary != "oracle":
+        return run(folder / "bin" / binary, f"--gtest_filter={tests}", timeout=600)
+    there = {**os.environ, "TROUPE_BUILD_DIR": folder, "TROUPE_SOURCE_DIR": tree}
+    return run(tree / "tests/oracle/in_environment.sh", "agents", tests, timeout=600, env=there)
+
+
 def main():
     here = "--here" in sys.argv[1:]
     names = [word for word in sys.argv[1:] if word != "--here"]
@@ -62,18 +70,18 @@ def main():
         source.write_text(text.replace(old, new))
         binary, tests = test.split()
         try:
-            built = run(CMAKE, "--build", folder, "--target", binary)
+            built = run(CMAKE, "--build", folder, "--target", "troupe" if binary == "oracle" else binary)
             if built.returncode != 0:
                 sys.exit(f"{name} does not compile:\n{built.stdout[-3000:]}")
             try:
-                played = run(folder / "bin" / binary, f"--gtest_filter={tests}", timeout=600)
+                played = play(tree, folder, binary, tests)
                 output, status = played.stdout, played.returncode
             except subprocess.TimeoutExpired as late:
                 output, status = "", "no end"
         finally:
             source.write_text(text)
         seed = re.search(r"TROUPE_SIM_SEED=(\d+)", output)
-        wrong = re.search(r"Fail(?:ed|ure)\n(.*)", output)
+        wrong = re.search(r"(?:Fail(?:ed|ure)\n|\nE  +)(.*)", output)
         where = f"seed {seed[1]}" if seed else binary
         said = f"{where}: {wrong[1][:100]}" if wrong else f"status {status}"
         print(f"{'found' if status != 0 else 'NOT FOUND'}\t{name}\t{said}", flush=True)

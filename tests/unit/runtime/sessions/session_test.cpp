@@ -9,7 +9,11 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-std::size_t add(Session& session, const Ids& prompt, Ids drawn) {
+std::size_t add(Session& session,
+                const Ids& prompt,
+                Ids drawn,
+                std::shared_ptr<Session::Request> request = nullptr) {
+  if (!request) request = session.begin(prompt);
   CallPrompt at;
   at.tokens = prompt;
   at.place = session.place(prompt);
@@ -17,29 +21,59 @@ std::size_t add(Session& session, const Ids& prompt, Ids drawn) {
   call.drawn.behaviour.assign(drawn.size(), -1.0f);
   call.drawn.versions = experience::VersionRuns::all(1, drawn.size());
   call.drawn.tokens = std::move(drawn);
-  return session.add(at, std::move(call));
+  return session.add(*request, at, std::move(call));
 }
 
-TEST(Session, ARetryTakesThePlaceOfWhatWasAnsweredAndOfWhatIsBeingAnswered) {
+TEST(Session, ARetryTakesThePlaceOfWhatWasAnsweredLast) {
   Session session("s", {});
   const auto first = session.begin({1});
-  add(session, {1}, {2});
+  add(session, {1}, {2}, first);
   const auto other = session.begin({1, 2, 3});
-  const auto under_way = session.begin({1, 2, 4});
-  session.retry({1, 2, 4});
-  EXPECT_TRUE(session.superseded(*under_way));
-  EXPECT_FALSE(session.superseded(*other));
-  EXPECT_FALSE(session.superseded(*first));
-  const std::size_t answered = add(session, {1, 2, 3}, {5});
+  const std::size_t answered = add(session, {1, 2, 3}, {5}, other);
   session.retry({1, 2, 3});
-  EXPECT_TRUE(session.tree().at(answered).dropped);
   EXPECT_TRUE(session.superseded(*other));
+  EXPECT_FALSE(session.superseded(*first));
+  EXPECT_TRUE(session.tree().at(answered).dropped);
   EXPECT_FALSE(session.superseded(*session.begin({1, 2, 3})))
       << "the request that asks again counts";
+  session.retry({9});
+  EXPECT_EQ(session.tree().leaves(), (std::vector<std::size_t>{0})) << "nobody asked for it before";
+}
+
+// The same question was asked and answered before; what is lost is the answer to the second.
+TEST(Session, ARetryLeavesEarlierAnswersToTheSamePromptAlone) {
+  Session session("s", {});
+  const std::size_t had = add(session, {1}, {2});
+  const auto cut = session.begin({1});
   session.retry({1});
-  add(session, {1, 2, 6}, {7});
-  EXPECT_TRUE(session.tree().at(0).dropped)
-      << "nothing went on from it when it was asked for again";
+  EXPECT_TRUE(session.superseded(*cut));
+  EXPECT_FALSE(session.tree().at(had).dropped);
+  const std::size_t again = add(session, {1}, {3});
+  session.retry({1});
+  EXPECT_TRUE(session.tree().at(again).dropped);
+  EXPECT_FALSE(session.tree().at(had).dropped);
+}
+
+TEST(Session, WhatSomebodyWentOnFromIsNotDropped) {
+  Session session("s", {});
+  add(session, {1}, {2});
+  add(session, {1, 2, 3}, {4});
+  session.retry({1});
+  EXPECT_FALSE(session.tree().at(0).dropped) << "its client has it";
+}
+
+// A retry may mean one of the latest requests; those that are being answered stay known.
+TEST(Session, OldRequestsAreForgotten) {
+  Session session("s", {});
+  const std::size_t old = add(session, {1}, {2});
+  const auto running = session.begin({2});
+  for (std::size_t i = 0; i < 2 * kSessionRequests_kept; ++i)
+    session.begin({7, static_cast<std::int32_t>(i)});
+  EXPECT_TRUE(session.busy());
+  session.retry({1});
+  EXPECT_FALSE(session.tree().at(old).dropped);
+  session.retry({2});
+  EXPECT_TRUE(session.superseded(*running));
 }
 
 TEST(Session, RefusesCallsBeyondItsBoundsAndBehindItsEnd) {
@@ -71,7 +105,7 @@ TEST(Session, AHundredThousandCallsAreTakenAndNoMore) {
     call.drawn.tokens = {calls % 7, calls};
     call.drawn.behaviour = {-1, -1};
     call.drawn.versions = experience::VersionRuns::all(1, 2);
-    session.add(prompt, std::move(call));
+    session.add(*session.begin(prompt.tokens), prompt, std::move(call));
   }
   EXPECT_EQ(static_cast<std::size_t>(calls), SessionBounds().calls_max);
   EXPECT_NE(session.refusal().value_or("").find("begin another"), std::string::npos);
