@@ -188,8 +188,9 @@ class AgentProgramOfWorker final : public AgentProgram {
     }
     ++failed_;
     if (how == "late") {
-      return core::fail(ErrorCode::kDeadline, name() + " ran for more than " +
-                                                  seconds_text(seconds) + "; raise env.timeout_s");
+      return core::fail(
+          ErrorCode::kDeadline,
+          name() + " ran for more than " + seconds_text(seconds) + "; raise env.episode_timeout_s");
     }
     if (how == "cannot") {
       return core::fail(ErrorCode::kData, name() + " could not be started: " + errors);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# agents.sh MODEL_DIR PYTHON [--seed N] [--folder DIR]: a task that needs a tool. `./dev tour agents` calls it when binary,
-# model and the environment `agents` are ready; PYTHON is that of the environment.
+# agents.sh MODEL_DIR PYTHON [--seed N] [--folder DIR]: a task that needs a tool. `./dev tour agents` calls it
+# when binary, model and the environment `agents` are ready; PYTHON is that of the environment.
 #
 # The model learns to add three numbers with a calculator: by SFT on 200 dialogues, then by RL from what
 # docs/examples/calculator_agent.py does with it. All models are judged on the same 200 held-out problems.

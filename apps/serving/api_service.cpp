@@ -273,13 +273,14 @@ HttpResponse ApiService::models(const std::string& path) const {
 // What clients of vLLM read of its configuration. There is no weight transfer into this server.
 HttpResponse ApiService::server_info() const {
   const ServedModel& model = parts_.model;
-  Json about = {{"model", model.root},
-                {"served_model_name", model.names},
-                {"max_model_len", model.context},
-                {"dtype", parts_.dtype},
-                {"max_logprobs", parts_.bounds.logprobs_max},
-                {"logprobs_mode", "raw_logprobs"},
-                {"skip_tokenizer_init", !model.tokenizer}};
+  Json about = {
+      {"model", model.root},
+      {"served_model_name", model.names},
+      {"max_model_len", model.context},
+      {"dtype", parts_.dtype},
+      {"max_logprobs", parts_.bounds.logprobs_max},
+      {"logprobs_mode", parts_.bounds.processed_logprobs ? "processed_logprobs" : "raw_logprobs"},
+      {"skip_tokenizer_init", !model.tokenizer}};
   Json parallel = {{"world_size", 1},
                    {"tensor_parallel_size", 1},
                    {"pipeline_parallel_size", 1},

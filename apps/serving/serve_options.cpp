@@ -50,6 +50,8 @@ std::vector<Flag> ServeOptions::flags() {
       {"--max-logprobs", &logprobs, "alternatives a request may ask for", false, 0, 1000},
       {"--enable-return-routed-experts", &routed_experts,
        "every answer says which experts its tokens chose (a request: return_routed_experts)"},
+      {"--logprobs-mode", &logprobs_mode,
+       "raw_logprobs (at temperature 1), or processed_logprobs (as drawn)"},
       {"--return-tokens-as-token-ids", &tokens_as_ids,
        "log-probs call tokens token_id:5 (a request: return_tokens_as_token_ids)"},
       {"--skip-tokenizer-init", &no_tokenizer, "no tokenizer: prompts and answers are token ids"},
@@ -106,6 +108,10 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
   if (history != "template" && history != "keep") {
     return fail(ErrorCode::kConfig,
                 "--session-history " + history + " is not known; use template or keep");
+  }
+  if (logprobs_mode != "raw_logprobs" && logprobs_mode != "processed_logprobs") {
+    return fail(ErrorCode::kConfig, "--logprobs-mode: '" + logprobs_mode +
+                                        "'; expected raw_logprobs or processed_logprobs");
   }
   if (context > spec.context) {
     return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +

@@ -21,7 +21,7 @@ namespace troupe::app {
 
 struct ServeOptions {
   std::string model, host = "127.0.0.1", key_file, chat_template, tool_parser, dtype = "f32";
-  std::string history = "template";
+  std::string history = "template", logprobs_mode = "raw_logprobs";
   std::string certificate_file, certificate_key_file;
   std::vector<std::string> names, keys, hosts;
   std::int64_t port = 8000, connections = limits::kServeConnections;

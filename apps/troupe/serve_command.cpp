@@ -75,6 +75,7 @@ class Serving {
     parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
     parts.bounds.routed_experts = options_.routed_experts;
     parts.bounds.tokens_as_ids = options_.tokens_as_ids;
+    parts.bounds.processed_logprobs = options_.logprobs_mode == "processed_logprobs";
     if (options_.dtype.starts_with("bf16")) parts.dtype = "torch.bfloat16";
     parts.bounds.tokens_max = static_cast<std::size_t>(model_->context);
     parts.loopback = options_.loopback();

@@ -54,7 +54,8 @@ struct GenerateRequest : Dialogue {
   std::int32_t n = 1;                      // samples per prompt
   std::optional<std::uint64_t> seed;
   bool echo = false;
-  bool logprobs = false;  // sampling.top_logprobs says with how many alternatives
+  bool logprobs = false;            // sampling.top_logprobs says with how many alternatives
+  bool processed_logprobs = false;  // as processed_logprobs() has them
   bool stream = false, include_usage = false;
   bool skip_special_tokens = true;
   bool include_stop = false;      // keep the matched stop string in the text
@@ -76,6 +77,7 @@ struct ServeBounds {
   std::int32_t prompts_max = limits::kServePrompts_max;
   std::int32_t logprobs_max = limits::kServeLogprobs;
   bool tokens_as_ids = false;         // default of return_tokens_as_token_ids
+  bool processed_logprobs = false;    // of every request
   bool routed_experts = false;        // default of return_routed_experts
   std::size_t tokens_max = 1u << 20;  // ids in one list of token ids
   std::size_t values_max = 1u << 16;  // values in the JSON, not counting token ids of prompts

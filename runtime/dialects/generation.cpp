@@ -1,6 +1,7 @@
 #include "runtime/dialects/generation.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "runtime/dialects/logprob_json.hpp"
 #include "runtime/store/sha256.hpp"
 
 #include <chrono>
@@ -118,6 +119,8 @@ void Generation::submit(async::Executor executor) {
     group.sampling = request_.sampling;
     group.sampling.max_new_tokens = encoded_.max_new_tokens[i];
     group.guide = encoded_.guide;
+    const bool restricted = encoded_.guide != nullptr || request_.sampling.truncates();
+    group.sampling.kept_mass |= request_.processed_logprobs && restricted;
     groups_[group.id.value] = {i, request_.n};
     parts_.events.prompt(group.prompt.size());
     parts_.sampler.submit(std::move(group), request_.stream, executor,
@@ -146,6 +149,12 @@ void Generation::take(engine::GroupNews news) {
   const std::size_t prompt = found->second.prompt;
   if (news.first_token) {
     parts_.events.first_token(seconds(parts_.timers.now() - began_));
+  }
+  if (request_.processed_logprobs) {
+    for (engine::Sample& part : news.grown)
+      process_logprobs(part, request_.sampling);
+    for (engine::Sample& sample : news.finished)
+      process_logprobs(sample, request_.sampling);
   }
   for (const engine::Sample& part : news.grown) {
     auto events = answer_->grow_event(choice_of(prompt, part), part);

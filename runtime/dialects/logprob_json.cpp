@@ -84,4 +84,17 @@ Json LogprobJson::chat(std::span<const ScoredToken> tokens) const {
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
+void process_logprobs(engine::Sample& sample, const engine::SamplingParams& sampling) {
+  const float temperature = sampling.temperature > 0 ? sampling.temperature : 1.0f;
+  const auto each = static_cast<std::size_t>(sampling.top_logprobs);
+  for (std::size_t i = 0; i < sample.raw_logprobs.size(); ++i) {
+    const float raw = sample.raw_logprobs[i];
+    const float kept = sample.log_kept_mass.empty() ? 0.0f : sample.log_kept_mass[i];
+    const float processed = sample.logprobs[i] - kept;
+    for (engine::TokenLogprob& top : std::span(sample.top_logprobs).subspan(i * each, each))
+      top.logprob = processed + (top.logprob - raw) / temperature;
+    sample.raw_logprobs[i] = processed;
+  }
+}
+
 }  // namespace troupe::dialects

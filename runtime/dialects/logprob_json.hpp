@@ -14,13 +14,19 @@
 
 namespace troupe::dialects {
 
-// One token of a sequence with its log-prob at temperature 1, over the whole vocabulary. The first
+// One token of a sequence with its log-prob, which is that at temperature 1, over the whole
+// vocabulary, unless it was processed. The first
 // token of a prompt has none.
 struct ScoredToken {
   std::int32_t token = 0;
   std::optional<float> logprob{};
   std::span<const engine::TokenLogprob> top{};  // most likely tokens there; empty if not asked for
 };
+
+// Puts in the place of a sample's log-probs at temperature 1 those that vLLM calls processed: at
+// the temperature, of what truncation and a guide left to be drawn. Penalties and biases are not in
+// them. The sample must report its kept mass where something was kept from it.
+void process_logprobs(engine::Sample& sample, const engine::SamplingParams& sampling);
 
 class LogprobJson {
  public:

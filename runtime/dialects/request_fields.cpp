@@ -52,6 +52,7 @@ void read_template(JsonFields& fields, Dialogue& out) {
 void read_ids(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
   out.return_token_ids = fields.boolean("return_token_ids", false);
   out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids", bounds.tokens_as_ids);
+  out.processed_logprobs = bounds.processed_logprobs;
 }
 
 void read_dialogue_logprobs(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {

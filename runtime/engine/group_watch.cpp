@@ -20,6 +20,7 @@ Sample since(const Sample& sample, std::size_t told) {
   part.index = sample.index;
   part.tokens = tail(sample.tokens, told);
   part.versions = tail(sample.versions, told);
+  part.logprobs = tail(sample.logprobs, told);
   part.raw_logprobs = tail(sample.raw_logprobs, told);
   part.log_kept_mass = tail(sample.log_kept_mass, told);
   const std::size_t each = sample.top_logprobs.size() / sample.tokens.size();

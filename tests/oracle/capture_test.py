@@ -52,9 +52,9 @@ def told(turns):
     return [(t.prompt_token_ids, t.completion_token_ids, t.per_token_logps, t.loss_mask) for t in turns]
 
 
-def test_the_live_probe_finds_tokens_and_tools(address, opened, monkeypatch):
+def test_the_live_probe_finds_tokens_and_tools(folder, address, opened, monkeypatch):
     """It also finds that log-probs are those of temperature 1, whatever the temperature (docs/serve.md). It must be
-    told that this is wanted; it is right where all that is learned from is drawn at temperature 1."""
+    told that this is wanted, or the server that the log-probs of draws are."""
     report = validate_llm(opened["base_url"], "tiny")
     assert report.logprobs_mode == "raw" and report.capture_level == "logprobs"
     assert [line.split(":")[0] for line in report.findings] == ["[FATAL] raw_logprobs"]
@@ -65,6 +65,10 @@ def test_the_live_probe_finds_tokens_and_tools(address, opened, monkeypatch):
         assert (report.tool_support, report.param_fixes) == ("ok", [])
         assert [line.split(":")[0] for line in report.findings] == ["[WARN] raw_logprobs_forced"]
         assert report.n_prompt_ids > 0 and report.n_completion_ids == 8
+    monkeypatch.delenv("OPENENV_ALLOW_RAW_LOGPROBS")
+    with serve(folder, "--logprobs-mode", "processed_logprobs", "--return-tokens-as-token-ids") as processed:
+        report = validate_llm(processed, "tiny")
+        assert report.ok and report.trainable and report.logprobs_mode == "processed" and report.findings == []
     first, *more = traced(address, opened)
     assert (len(first.prompt_token_ids), len(first.completion_token_ids)) == (report.n_prompt_ids, 8)
     assert len(more) == 7, "two probes of four calls"

@@ -20,7 +20,8 @@ def ended(words, **environment):
 
 
 # Run by tests/unit/actors/environment and agent_run_test.py.
-OF_AGENTS = {"guess_environment.py", "calculator_environment.py", "openenv_server.py", "calculator_agent.py"}
+OF_AGENTS = {"guess_environment.py", "calculator_environment.py", "openenv_server.py", "calculator_agent.py",
+             "verifiers_agent.py"}
 
 
 def test_every_example_is_run_here():

@@ -238,7 +238,7 @@ while True: time.sleep(1000)
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, core::ErrorCode::kDeadline);
   EXPECT_NE(outcome.error().message.find("the agent python3 my_agent.py lock ran for more than 0.3 "
-                                         "s; raise env.timeout_s"),
+                                         "s; raise env.episode_timeout_s"),
             std::string::npos)
       << outcome.error().message;
   EXPECT_TRUE(all_gone());
