@@ -218,13 +218,14 @@ core::Result<EpisodeEnd> EnvironmentRole::end_of(const sessions::Session& sessio
   if (end.tree.leaves().empty()) {
     return core::fail(ErrorCode::kData, who + " made no call of the model");
   }
-  if (parts_.settings.needs_reward && !session.rewarded()) {
-    ++unrewarded_;
-    return core::fail(ErrorCode::kDeadline,
-                      who +
-                          " got no reward within session.reward_timeout_s of its last call; a "
-                          "POST to /reward, in the place of /v1, gives it");
+  // What follows from it is the affair of the run's rewards.
+  const bool unrewarded = parts_.settings.needs_reward && !session.rewarded();
+  if (unrewarded && unrewarded_ == 0 && parts_.note) {
+    parts_.note(who +
+                " got no reward within session.reward_timeout_s of its last call, so it has no "
+                "feedback; a POST to /reward, in the place of /v1, gives it");
   }
+  unrewarded_ += unrewarded ? 1 : 0;
   return end;
 }
 

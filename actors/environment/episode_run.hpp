@@ -24,8 +24,8 @@ struct EpisodeSettings {
   std::int64_t tokens_max = 0;     // of a row, prompt included; 0: the model's context
   core::Duration turn_limit{};     // for one answer of the environment
   core::Duration episode_limit{};  // for all of it
-  // For the reward of a program's session, since anything was last heard of it; needs_reward: an
-  // episode without one counts for nothing.
+  // For the reward of a program's session, since anything was last heard of it; needs_reward: it is
+  // waited for.
   core::Duration reward_timeout{};
   bool needs_reward = false;
   sessions::History history = sessions::History::kTemplate;
