@@ -89,10 +89,12 @@ void Company::tend_processes() {
 
 async::task<core::Result<Joined>> Company::on(Join request) {
   if (dismissing_) co_return core::fail(ErrorCode::kPeerLost, "the run has ended");
-  if (offers(request, kAttachedEnvironment) && !options_.episodes) {
-    co_return core::fail(ErrorCode::kUnsupported,
-                         "this run has no episodes, so it takes no environment; start it with "
-                         "--env.attached true, or with an environment of its own");
+  const bool brings = offers(request, kAttachedEnvironment) || offers(request, "learn");
+  if (brings && !options_.episodes) {
+    co_return core::fail(
+        ErrorCode::kUnsupported,
+        "this run has no episodes, so it learns from no environment; start it with "
+        "--env.attached true, or with an environment of its own");
   }
   const bool drained = drains_.is_back(request);
   if (drained) {

@@ -141,8 +141,10 @@ TEST(CompanyEnvironments, AreAttachedAndDetachedWithTheirNodes) {
 TEST(CompanyEnvironments, ARunWithoutEpisodesTakesNone) {
   CompanyStage stage(21, drain_nodes(), drain_roles());
   stage.guest("node/search", {kAttachedEnvironment}, 12);
+  stage.guest("node/serve", {"serve", "learn"}, 13);
   stage.run_for(seconds(5));
   EXPECT_FALSE(stage.is_here("node/search"));
+  EXPECT_FALSE(stage.is_here("node/serve"));
   EXPECT_EQ(stage.company().placement().find("environment/search"), nullptr);
 }
 
