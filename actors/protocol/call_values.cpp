@@ -12,7 +12,7 @@ CallSampling call_sampling(const SamplingSpec& spec) {
   out.top_k = spec.top_k;
   out.max_new_tokens = spec.max_new_tokens;
   out.stop_strings = spec.stop;
-  out.kept_mass = spec.top_k > 0 || spec.top_p < 1 || spec.min_p > 0;
+  out.kept_mass = engine_sampling(out).truncates();
   return out;
 }
 

@@ -1,9 +1,6 @@
 // `troupe node drain NAME`: takes a node out of a run that goes on.
-#include "actors/limits.hpp"
-#include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
-
-#include <cmath>
+#include "apps/troupe/drain_node.hpp"
 
 namespace troupe::app {
 
@@ -26,9 +23,7 @@ core::Result<void> run_drain(Words words) {
         "troupe node drain: which node? Give its name first, as in `troupe node drain "
         "gpu1 --join RUN`; `troupe status --join RUN` lists them");
   }
-  const std::chrono::milliseconds wait(std::llround(wait_s * 1000));
-  actors::DrainNode request{name, static_cast<std::uint32_t>(wait.count())};
-  TROUPE_TRY(ask_company(join, std::move(request), wait + actors::limits::kSpawnDeadline));
+  TROUPE_TRY(drain_node(join, name, wait_s));
   say("node " + name + " has left the run");
   return {};
 }

@@ -1,15 +1,13 @@
 // `troupe attach environment`, `detach environment`: an environment of another process, or host,
 // that takes episodes of a run that goes on, beside those that the run has.
-#include "actors/limits.hpp"
 #include "apps/session/roles/environment_parts.hpp"
-#include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/drain_node.hpp"
 #include "apps/troupe/join_as_node.hpp"
 #include "runtime/config/table.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <filesystem>
 
 namespace troupe::app {
@@ -97,9 +95,7 @@ Result<void> run_detach_environment(Words words) {
                                          flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_name(name));
-  const std::chrono::milliseconds wait(std::llround(wait_s * 1000));
-  actors::DrainNode request{name, static_cast<std::uint32_t>(wait.count())};
-  TROUPE_TRY(ask_company(join, std::move(request), wait + actors::limits::kSpawnDeadline));
+  TROUPE_TRY(drain_node(join, name, wait_s));
   say("environment " + name + " has left the run");
   return {};
 }

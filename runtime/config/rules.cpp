@@ -1,5 +1,6 @@
 // Checks the rules between configuration keys.
 #include "runtime/config/builder.hpp"
+#include "runtime/config/environments.hpp"
 #include "runtime/config/eval_sets.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/error_list.hpp"
@@ -53,11 +54,6 @@ constexpr std::string_view kOneArithmetic =
 // How many of rule, Python file and server are set.
 int sources_of(const TrainConfig& c) {
   return !c.reward.rule.empty() + !c.reward.python.empty() + !c.reward.http.empty();
-}
-int environments_of(const TrainConfig& c) {
-  return (c.env.python.empty() ? 0 : 1) + (c.env.command.empty() ? 0 : 1) +
-         (c.env.openenv.empty() ? 0 : 1) + (c.env.listen.empty() ? 0 : 1) +
-         (c.env.attached ? 1 : 0);
 }
 // Whether a text is HOST:PORT.
 bool listens_well(const Text& address) {

@@ -120,7 +120,8 @@ void Generation::submit(async::Executor executor) {
     group.sampling.max_new_tokens = encoded_.max_new_tokens[i];
     group.guide = encoded_.guide;
     const bool restricted = encoded_.guide != nullptr || request_.sampling.truncates();
-    group.sampling.kept_mass |= request_.processed_logprobs && restricted;
+    const bool is_wanted = request_.processed_logprobs || record_ != nullptr;
+    group.sampling.kept_mass = restricted && is_wanted;
     groups_[group.id.value] = {i, request_.n};
     parts_.events.prompt(group.prompt.size());
     parts_.sampler.submit(std::move(group), request_.stream, executor,

@@ -101,8 +101,6 @@ Prepared prepare(const SessionCallParts& parts,
   auto fitted = dialects::fit_prompts(parts.model, out.request, {{out.prompt.tokens, ""}});
   if (auto* error = std::get_if<ApiError>(&fitted)) return *error;
   out.encoded = std::move(std::get<dialects::Encoded>(fitted));
-  engine::SamplingParams& sampling = out.request.sampling;
-  sampling.kept_mass = out.encoded.guide != nullptr || sampling.truncates();
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/teachers.hpp"
+#include "runtime/config/environments.hpp"
 #include "runtime/core/crc32c.hpp"
 
 #include <cstdio>
@@ -131,10 +132,7 @@ const config::Table& run_table() {
 }
 
 bool has_environment(const config::TrainConfig& config) {
-  const auto& env = config.env;
-  return config.method == config::kPpo &&
-         !(env.python.empty() && env.command.empty() && env.openenv.empty() && env.listen.empty() &&
-           !env.attached);
+  return config.method == config::kPpo && config::environments_of(config) > 0;
 }
 
 bool has_critic(const config::TrainConfig& config) {
