@@ -44,6 +44,7 @@ enum ErrorKind {
 struct Failure {
   kind @0 :ErrorKind;
   message @1 :Text;
+  adviceAt @2 :UInt32;  # where in the message the advice begins; 0: it has none
 }
 
 # Asks whether the role is alive. Its host answers, whatever the role is doing.

@@ -11,8 +11,8 @@
 namespace troupe::actors {
 namespace {
 
-core::Failure turn_away(std::string why) {
-  return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
+core::Failure turn_away(std::string why, std::string_view advice = {}) {
+  return core::fail(core::ErrorCode::kInvalidArgument, std::move(why), advice);
 }
 
 // True for a name of safe characters alone: names end up in files, logs and terminals.
@@ -38,7 +38,7 @@ std::string Admission::issue_pass() {
 
 core::Result<void> Admission::admit(const wire::Hello& hello, const std::string& origin) {
   if (!well_formed(hello.name)) {
-    return turn_away("a name may hold letters, digits, '-', '_' and '.'; give another --name");
+    return turn_away("a name may hold letters, digits, '-', '_' and '.'", "give another --name");
   }
   const std::lock_guard lock(mutex_);
   return hello.name.starts_with("node/") ? admit_node(hello, origin) : admit_role(hello, origin);
@@ -52,8 +52,8 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
     return one.name == hello.name && core::same_secret(hello.pass, one.pass);
   });
   if (guests_.contains(hello.name) && (pass != passes_.end() || holds(hello))) {
-    return turn_away("a node named " + hello.name.substr(5) +
-                     " is there already; give this one another --name");
+    return turn_away("a node named " + hello.name.substr(5) + " is there already",
+                     "give this one another --name");
   }
   if (pass == passes_.end() && before == gone_.end()) {
     return turn_away(hello.name + " brings no valid pass");

@@ -38,7 +38,8 @@ core::Result<void> ArithmeticClasses::check(const std::string& role) const {
   return core::fail(core::ErrorCode::kUnsupported,
                     role + " (" + own->where + ") computes in class " + own->name + ", " +
                         kPolicyRole + " (" + policy->where + ") in class " + policy->name +
-                        ": their log-probs would differ; " + advice(own->name, policy->name));
+                        ": their log-probs would differ",
+                    advice(own->name, policy->name));
 }
 
 std::vector<std::string> ArithmeticClasses::strangers() const {

@@ -91,10 +91,9 @@ async::task<core::Result<Joined>> Company::on(Join request) {
   if (dismissing_) co_return core::fail(ErrorCode::kPeerLost, "the run has ended");
   const bool brings = offers(request, kAttachedEnvironment) || offers(request, "learn");
   if (brings && !options_.episodes) {
-    co_return core::fail(
-        ErrorCode::kUnsupported,
-        "this run has no episodes, so it learns from no environment; start it with "
-        "--env.attached true, or with an environment of its own");
+    co_return core::fail(ErrorCode::kUnsupported,
+                         "this run has no episodes, so it learns from no environment",
+                         "start it with --env.attached true, or with an environment of its own");
   }
   const bool drained = drains_.is_back(request);
   if (drained) {
@@ -172,8 +171,8 @@ void Company::end_leftovers() {
 
 async::task<core::Result<Ack>> Company::on(Beat request) {
   if (!membership_.beat(request, context_.timers->now())) {
-    co_return core::fail(ErrorCode::kPeerLost,
-                         "the company has given " + request.node + " up; join again");
+    co_return core::fail(ErrorCode::kPeerLost, "the company has given " + request.node + " up",
+                         "join again");
   }
   co_return Ack{};
 }

@@ -13,8 +13,8 @@ core::Result<std::string> Company::node_named(const std::string& name) const {
   const std::string node = name.starts_with("node/") ? name : "node/" + name;
   if (node == "node/head") {
     return core::fail(ErrorCode::kInvalidArgument,
-                      "the head cannot be drained: it has the data and the order of the run; end "
-                      "the run with Ctrl-C, which saves it");
+                      "the head cannot be drained: it has the data and the order of the run",
+                      "end the run with Ctrl-C, which saves it");
   }
   const Member* const member = membership_.find(node);
   const bool here = (member != nullptr && !member->join.roles.empty()) || processes_.has(node);
@@ -23,9 +23,8 @@ core::Result<std::string> Company::node_named(const std::string& name) const {
   for (const auto& [other, is] : membership_.members()) {
     if (!is.join.roles.empty()) others += (others.empty() ? "" : ", ") + other.substr(5);
   }
-  return core::fail(ErrorCode::kNotFound, "there is no node " + node.substr(5) +
-                                              " in this run; its nodes are " +
-                                              (others.empty() ? "not there yet" : others));
+  return core::fail(ErrorCode::kNotFound, "there is no node " + node.substr(5) + " in this run",
+                    "its nodes are " + (others.empty() ? "not there yet" : others));
 }
 
 core::Result<void> Company::begin_drain(const std::string& node) {

@@ -7,8 +7,10 @@
 namespace troupe::actors {
 namespace {
 
-core::Failure refuse(const std::string& node, const std::string& why) {
-  return core::fail(core::ErrorCode::kInvalidArgument, node + " cannot be drained: " + why);
+core::Failure refuse(const std::string& node,
+                     const std::string& why,
+                     std::string_view advice = {}) {
+  return core::fail(core::ErrorCode::kInvalidArgument, node + " cannot be drained: " + why, advice);
 }
 
 bool another_generator(const std::string& node, const RolePlacement& placement) {
@@ -25,27 +27,25 @@ core::Result<void> may_move(const PlacedRole& placed,
                             const RolePlacement& placement) {
   const std::string& kind = placed.kind;
   if (kind == "policy" || kind == "critic") {
-    return refuse(node, "it has " + placed.name +
-                            ", and with it what the run has learned; Ctrl-C on the run saves that, "
-                            "then start the run again with the " +
-                            kind + " elsewhere");
+    return refuse(
+        node, "it has " + placed.name + ", and with it what the run has learned",
+        "Ctrl-C on the run saves that, then start the run again with the " + kind + " elsewhere");
   }
   if (kind == "generator") {
     if (another_generator(node, placement)) return {};
-    return refuse(node,
-                  "no other node has a generator that is up; start one first, with `troupe "
-                  "node --roles generator`");
+    return refuse(node, "no other node has a generator that is up",
+                  "start one first, with `troupe node --roles generator`");
   }
   if (kind == kAttachedEnvironment) return {};
   if (!placed.bound.empty()) {
-    return refuse(node, "the run is configured to have " + placed.name +
-                            " there; stop the run with Ctrl-C, then start it again with "
-                            "--cluster.local_roles without " +
-                            kind + " and a `troupe node --roles " + kind + "`");
+    return refuse(
+        node, "the run is configured to have " + placed.name + " there",
+        "stop the run with Ctrl-C, then start it again with --cluster.local_roles without " + kind +
+            " and a `troupe node --roles " + kind + "`");
   }
   if (placement.has_candidate(kind, node)) return {};
-  return refuse(node, "no other node can take " + placed.name +
-                          "; start one first, with `troupe node --roles " + kind + "`");
+  return refuse(node, "no other node can take " + placed.name,
+                "start one first, with `troupe node --roles " + kind + "`");
 }
 
 }  // namespace
@@ -58,9 +58,9 @@ core::Result<void> may_leave(const std::string& node,
   }
   for (const auto& [role, bringer] : brought) {
     if (bringer != node || !role.starts_with("reward/")) continue;
-    return refuse(node, "it brings the reward " + role.substr(7) +
-                            "; take that out with `troupe detach reward --name " + role.substr(7) +
-                            "`, and its process ends");
+    return refuse(node, "it brings the reward " + role.substr(7),
+                  "take that out with `troupe detach reward --name " + role.substr(7) +
+                      "`, and its process ends");
   }
   return {};
 }

@@ -18,12 +18,13 @@ core::Result<void> GangMeetings::come(const PlacedRole& rank, const MeetGang& re
   }
   for (const auto& [number, other] : meeting.ranks) {
     if (other.arithmetic == request.arithmetic) continue;
-    return core::fail(core::ErrorCode::kUnsupported,
-                      rank.name + " computes in class " + request.arithmetic + ", " + other.role +
-                          " in class " + other.arithmetic + ": ranks of " + rank.gang +
-                          " with different bits cannot share its work; install one build on all "
-                          "hosts, or give the ranks devices of one kind with --" +
-                          (rank.gang == "policy" ? "actor" : rank.gang) + ".device");
+    return core::fail(
+        core::ErrorCode::kUnsupported,
+        rank.name + " computes in class " + request.arithmetic + ", " + other.role + " in class " +
+            other.arithmetic + ": ranks of " + rank.gang +
+            " with different bits cannot share its work",
+        "install one build on all hosts, or give the ranks devices of one kind with --" +
+            (rank.gang == "policy" ? "actor" : rank.gang) + ".device");
   }
   meeting.ranks.insert_or_assign(rank.rank, request);
   return {};

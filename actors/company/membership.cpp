@@ -16,16 +16,15 @@ core::Result<void> Membership::join(const Join& join, core::TimePoint now) {
   }
   if (join.build != build_) {
     return core::fail(core::ErrorCode::kUnsupported,
-                      join.name + " runs troupe " + join.build + ", this company troupe " + build_ +
-                          "; install the same version on both hosts");
+                      join.name + " runs troupe " + join.build + ", this company troupe " + build_,
+                      "install the same version on both hosts");
   }
   if (join.arithmetic != arithmetic_) {
     return core::fail(core::ErrorCode::kUnsupported,
                       join.name + " computes in class " + join.arithmetic +
                           ", this company in class " + arithmetic_ +
-                          ": their log-probs would differ; see with `troupe doctor` which of the "
-                          "two computes otherwise "
-                          "than others");
+                          ": their log-probs would differ",
+                      "see with `troupe doctor` which of the two computes otherwise than others");
   }
   if (members_.size() >= limits::kNodes_max) {
     return core::fail(core::ErrorCode::kOverloaded,

@@ -71,7 +71,9 @@ core::Failure Checkpointer::update_failed(std::uint64_t update,
           std::to_string(limits::kUpdateFailures_max) + ")";
   if (failed.times >= limits::kUpdateFailures_max) return core::fail(error.within(what));
   lose_state();
-  return core::fail(ErrorCode::kPeerLost, what + ": " + error.message);
+  core::Error lost = error.within(what);
+  lost.code = ErrorCode::kPeerLost;
+  return core::fail(std::move(lost));
 }
 
 async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool models) {
@@ -144,19 +146,14 @@ async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
   if (!unsaved() || save_failed_) co_return core::fail(std::move(error));
   const std::string update = run_.plan.name_of(run_.committed);
   if (run_.committed != run_.done) {
-    error.message += "; " + update +
-                     " cannot be saved: the one after it is learned from and not "
-                     "written down";
-    co_return core::fail(std::move(error));
+    co_return core::fail(error.also(
+        update + " cannot be saved: the one after it is learned from and not written down"));
   }
   run_.context.call_deadline = limits::kLastSave;
   auto saved = co_await save_once(run_.committed, false);
-  if (saved) {
-    error.message += "; " + update + " is saved in " + saved_at_.string();
-  } else {
-    error.message += "; " + update + " cannot be saved: " + saved.error().message;
-  }
-  co_return core::fail(std::move(error));
+  const std::string fact = saved ? update + " is saved in " + saved_at_.string()
+                                 : update + " cannot be saved: " + saved.error().message;
+  co_return core::fail(error.also(fact));
 }
 
 }  // namespace troupe::actors

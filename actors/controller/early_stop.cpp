@@ -53,8 +53,8 @@ async::task<core::Result<void>> EarlyStop::watch() {
   if (may_save()) TROUPE_CO_TRY(co_await checkpointer_.save(committed, false));
   co_return core::fail(
       core::ErrorCode::kInterrupted,
-      "stopped as asked, with nobody to go on with for update " + std::to_string(committed + 1) +
-          "; run the same command again to go on from update " + std::to_string(committed));
+      "stopped as asked, with nobody to go on with for update " + std::to_string(committed + 1),
+      "run the same command again to go on from update " + std::to_string(committed));
 }
 
 async::task<core::Result<void>> EarlyStop::save() {

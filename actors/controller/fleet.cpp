@@ -363,8 +363,8 @@ async::task<core::Result<void>> Fleet::wait_for_one(std::uint64_t alone) {
   co_return core::fail(
       ErrorCode::kDeadline,
       "no " + std::string(kind_.noun) + " came up within " + wait + " s" +
-          (last_cause_.empty() ? "" : " that is able to work (" + last_cause_ + ")") +
-          "; run the same command again to go on from the last checkpoint");
+          (last_cause_.empty() ? "" : " that is able to work (" + last_cause_ + ")"),
+      "run the same command again to go on from the last checkpoint");
 }
 
 std::vector<GeneratorLine> Fleet::lines() const {

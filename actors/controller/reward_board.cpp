@@ -8,8 +8,8 @@
 namespace troupe::actors {
 namespace {
 
-core::Failure refuse(std::string why) {
-  return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
+core::Failure refuse(std::string why, std::string_view advice = {}) {
+  return core::fail(core::ErrorCode::kInvalidArgument, std::move(why), advice);
 }
 
 RewardMember* named(std::vector<RewardMember>& members, const std::string& name) {
@@ -20,8 +20,8 @@ RewardMember* named(std::vector<RewardMember>& members, const std::string& name)
 
 core::Result<void> check_weight(const std::string& name, double weight) {
   if (std::isfinite(weight) && weight != 0) return {};
-  return refuse("the weight of reward '" + name + "' is " + std::to_string(weight) +
-                "; give a finite number other than 0, or detach the reward");
+  return refuse("the weight of reward '" + name + "' is " + std::to_string(weight),
+                "give a finite number other than 0, or detach the reward");
 }
 
 }  // namespace
@@ -54,7 +54,8 @@ core::Result<RewardMember*> RewardBoard::member(const std::string& name) {
   std::string all;
   for (const auto& member : members_)
     all += (all.empty() ? "" : ", ") + member.name;
-  return refuse("there is no reward '" + name + "'; attached are: " + (all.empty() ? "none" : all));
+  return refuse("there is no reward '" + name + "'",
+                "attached are: " + (all.empty() ? "none" : all));
 }
 
 bool RewardBoard::fits() const {
@@ -69,10 +70,8 @@ core::Result<std::string> RewardBoard::formula_for(const std::vector<RewardMembe
   auto fit = parsed.check(members);
   if (fit) return formula;
   if (!wanted.empty()) return fit.failure();
-  return core::fail(core::ErrorCode::kConfig,
-                    fit.error().message +
-                        "; give one that fits with --formula, as in `troupe "
-                        "re-weight reward`");
+  return core::fail(core::ErrorCode::kConfig, fit.error().message,
+                    "give one that fits with --formula, as in `troupe re-weight reward`");
 }
 
 core::Result<void> RewardBoard::attach(const AttachReward& request) {
@@ -80,14 +79,12 @@ core::Result<void> RewardBoard::attach(const AttachReward& request) {
     return refuse("a reward is attached with a name and the role that gives it");
   }
   if (named(members_, request.name) != nullptr) {
-    return refuse("a reward '" + request.name +
-                  "' is attached already; choose another --name, or "
-                  "re-weight or detach that one");
+    return refuse("a reward '" + request.name + "' is attached already",
+                  "choose another --name, or re-weight or detach that one");
   }
   if (named(draining_, request.name) != nullptr) {
-    return refuse("reward '" + request.name +
-                  "' still scores its last groups; wait for its detach "
-                  "to answer, or choose another --name");
+    return refuse("reward '" + request.name + "' still scores its last groups",
+                  "wait for its detach to answer, or choose another --name");
   }
   TROUPE_TRY(check_weight(request.name, request.weight));
   std::vector<RewardMember> members = members_;
@@ -105,7 +102,7 @@ core::Result<void> RewardBoard::reweight(const ReweightReward& request) {
     TROUPE_TRY_SET(changed, member(request.name));
     TROUPE_TRY(check_weight(request.name, request.weight));
   } else if (request.formula.empty()) {
-    return refuse("nothing changes; give a reward and its weight, or a formula");
+    return refuse("nothing changes", "give a reward and its weight, or a formula");
   }
   TROUPE_TRY_SET(formula_, formula_for(members_, request.formula));
   if (changed != nullptr) changed->weight = request.weight;
@@ -116,9 +113,8 @@ core::Result<void> RewardBoard::reweight(const ReweightReward& request) {
 core::Result<void> RewardBoard::detach(const DetachReward& request) {
   TROUPE_TRY_ASSIGN(member, this->member(request.name));
   if (members_.size() == 1) {
-    return refuse("'" + request.name +
-                  "' is the run's last reward; attach another one before it "
-                  "is detached");
+    return refuse("'" + request.name + "' is the run's last reward",
+                  "attach another one before it is detached");
   }
   std::vector<RewardMember> members = members_;
   members.erase(members.begin() + (member - members_.data()));

@@ -59,7 +59,8 @@ async::task<core::Result<void>> RewardService::await_absent() {
     co_return core::fail(core::ErrorCode::kPeerLost,
                          "reward " + *board_.absent().begin() +
                              ", which was attached to this run, did not come back within " +
-                             waited() + "; run the same command again, and attach it or detach it");
+                             waited(),
+                         "run the same command again, and attach it or detach it");
   }
   co_return core::Result<void>();
 }
@@ -144,8 +145,8 @@ async::task<core::Result<void>> RewardService::lose(std::string peer, std::strin
   const std::string wanted =
       board_.members().empty() ? "none was attached" : "was not attached again";
   co_return core::fail(core::ErrorCode::kPeerLost,
-                       what + " is lost (" + cause + ") and " + wanted + " within " + waited() +
-                           "; run the same command again and attach a reward to it");
+                       what + " is lost (" + cause + ") and " + wanted + " within " + waited(),
+                       "run the same command again and attach a reward to it");
 }
 
 }  // namespace troupe::actors

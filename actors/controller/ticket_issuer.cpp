@@ -1,7 +1,7 @@
 #include "actors/controller/ticket_issuer.hpp"
 
 #include "actors/protocol/ask.hpp"
-#include "actors/reward/gist.hpp"
+#include "runtime/core/foreign_text.hpp"
 
 #include <algorithm>
 
@@ -103,7 +103,7 @@ core::Result<std::vector<experience::Ticket>> TicketIssuer::failed_groups(
     if (count_fault(group.ticket, group.cause)) {
       return core::fail(ErrorCode::kData,
                         std::to_string(run_.plan.attempts_max) + " groups in a row failed for " +
-                            name_of(group.ticket) + "; the last: " + gist_of(group.cause));
+                            name_of(group.ticket) + "; the last: " + core::gist_of(group.cause));
     }
     failed.push_back(group.ticket);
   }
@@ -118,8 +118,8 @@ core::Result<void> TicketIssuer::count_filtered(const GroupStatus& group) {
   if (filtered < run_.plan.filtered_max) return {};
   return core::fail(ErrorCode::kData,
                     std::to_string(filtered) + " groups in a row were filtered for " +
-                        name_of(group.ticket) + "; the last: " + group.cause +
-                        "; look at the reward, or widen --algo.dynamic_filtering_range");
+                        name_of(group.ticket) + "; the last: " + core::gist_of(group.cause),
+                    "look at the reward, or widen --algo.dynamic_filtering_range");
 }
 
 // Counts and reports a failed group. True when its slot has used up its attempts.
@@ -139,10 +139,10 @@ async::task<core::Result<void>> TicketIssuer::reissue(ReissueTickets request) {
 async::task<core::Result<void>> TicketIssuer::reissue_retired(experience::Ticket ticket) {
   const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
   if (count_fault(ticket, cause)) {
-    co_return core::fail(ErrorCode::kDeadline, std::to_string(run_.plan.attempts_max) +
-                                                   " groups in a row were too slow for " +
-                                                   name_of(ticket) +
-                                                   "; raise rollout.straggler_timeout_s");
+    co_return core::fail(ErrorCode::kDeadline,
+                         std::to_string(run_.plan.attempts_max) +
+                             " groups in a row were too slow for " + name_of(ticket),
+                         "raise rollout.straggler_timeout_s");
   }
   ReissueTickets request{{ticket}};
   co_return co_await reissue(std::move(request));

@@ -56,8 +56,8 @@ async::task<core::Result<void>> UpdateLoop::run() {
     TROUPE_CO_TRY_ASSIGN(stop, co_await after_update(run_.done));
     if (stop && run_.done < run_.plan.updates) {
       co_return core::fail(core::ErrorCode::kInterrupted,
-                           "stopped after update " + std::to_string(run_.done) +
-                               " as asked; run the same command again to go on from there");
+                           "stopped after update " + std::to_string(run_.done) + " as asked",
+                           "run the same command again to go on from there");
     }
     // In a synchronous run the next tickets wait for evaluation and checkpoint, so the checkpoint
     // holds the state between two updates.
@@ -224,11 +224,10 @@ async::task<core::Result<void>> UpdateLoop::prompts_used_up(core::Error error) {
   co_return core::fail(core::ErrorCode::kData,
                        error.message + " after " + done + " of " +
                            std::to_string(run_.plan.updates) + " updates, with " +
-                           std::to_string(run_.counts["group filtered"]) +
-                           " groups filtered; what was learned is in the last checkpoint. "
-                           "To go on from it, give its folder as --resume with a new "
-                           "--run.path and more --train.num_episodes, or a wider "
-                           "--algo.dynamic_filtering_range");
+                           std::to_string(run_.counts["group filtered"]) + " groups filtered",
+                       "what was learned is in the last checkpoint. To go on from it, give its "
+                       "folder as --resume with a new --run.path and more --train.num_episodes, or "
+                       "a wider --algo.dynamic_filtering_range");
 }
 
 void UpdateLoop::watch_stragglers(std::uint64_t update) {

@@ -317,10 +317,10 @@ async::task<core::Result<Ack>> DataRole::on(DrainReward request) {
   const async::Deadline deadline = async::Deadline::after(*context_.timers, context_.call_deadline);
   do {
     if (sets_.newest()->member(request.name)) {
-      co_return core::fail(ErrorCode::kInvalidArgument, "reward " + request.name +
-                                                            " is in reward set " +
-                                                            std::to_string(sets_.newest()->number) +
-                                                            ", the newest; it cannot be drained");
+      co_return core::fail(ErrorCode::kInvalidArgument,
+                           "reward " + request.name + " is in reward set " +
+                               std::to_string(sets_.newest()->number) + ", the newest",
+                           "it cannot be drained");
     }
     if (!needed(request.name)) {
       // From now on a reissued slot gets a set without it.

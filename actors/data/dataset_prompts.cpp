@@ -1,5 +1,7 @@
 #include "actors/data/dataset_prompts.hpp"
 
+#include "runtime/data/table_reader.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -13,9 +15,8 @@ core::Result<std::string> text_of_row(const data::PromptRow& row, const text::Ch
   if (row.messages.empty()) return row.prompt;
   if (chat == nullptr) {
     return core::fail(core::ErrorCode::kConfig,
-                      row.where +
-                          ": a chat prompt, but the model folder has no chat template; add "
-                          "chat_template.jinja to it or use a text column (--data.input_key)");
+                      row.where + ": a chat prompt, but the model folder has no chat template",
+                      "add chat_template.jinja to it or use a text column (--data.input_key)");
   }
   std::vector<text::ChatMessage> messages;
   for (const auto& message : row.messages)
@@ -41,8 +42,8 @@ class RowBound {
     return core::fail(core::ErrorCode::kData,
                       where + ": prompt, label and what the reward reads of the row (" +
                           reads_->text() + ") have " + std::to_string(bytes) +
-                          " bytes, and a row may have " + std::to_string(options_.row_bytes_max) +
-                          "; shorten it or leave it out");
+                          " bytes, and a row may have " + std::to_string(options_.row_bytes_max),
+                      "shorten it or leave it out");
   }
 
  private:
@@ -129,6 +130,19 @@ std::uint64_t DatasetPrompts::longest() const {
   for (const Prompt& prompt : prompts_)
     tokens = std::max<std::uint64_t>(tokens, prompt.tokens.size());
   return tokens;
+}
+
+bool DatasetPrompts::has_column(const std::string& name) const {
+  return std::any_of(prompts_.begin(), prompts_.end(), [&](const Prompt& prompt) {
+    const auto row = nlohmann::json::parse(prompt.columns, nullptr, false);
+    return row.is_object() && row.contains(name);
+  });
+}
+
+std::string DatasetPrompts::columns() const {
+  if (prompts_.empty()) return "none";
+  const auto row = nlohmann::ordered_json::parse(prompts_.front().columns, nullptr, false);
+  return row.is_object() ? data::columns_of(row) : "none";
 }
 
 core::Result<Prompt> DatasetPrompts::at(std::uint64_t position) {

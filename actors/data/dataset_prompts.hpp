@@ -55,6 +55,9 @@ class DatasetPrompts final : public PromptSource {
   core::Result<Prompt> at(std::uint64_t position) override;
   // Notes on how rows were read where the settings do not decide it: a line for each kind.
   const std::vector<std::string>& notes() const { return notes_; }
+  // Whether a row has the column, and the columns of the first row, for messages.
+  bool has_column(const std::string& name) const;
+  std::string columns() const;
   bool has_chats() const { return has_chats_; }  // the template rendered at least one prompt
 
  private:

@@ -5,6 +5,7 @@
 #include "actors/data/book_group.hpp"
 #include "actors/data/prompt_source.hpp"
 #include "actors/protocol/messages.hpp"
+#include "runtime/core/foreign_text.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
@@ -29,9 +30,9 @@ std::uint64_t bytes_of(const experience::Group& group);
 
 // A cause that names the row of the prompt, and how it begins.
 inline std::string with_row(const std::string& cause, const Prompt& prompt) {
-  constexpr std::size_t kShown_bytes = 120;
-  return cause + "; row " + std::to_string(prompt.row) +
-         " begins: " + prompt.text.substr(0, kShown_bytes);
+  constexpr std::size_t kShown_bytes = 60;
+  return "row " + std::to_string(prompt.row) + ", which begins " +
+         core::quoted(prompt.text, kShown_bytes) + ": " + cause;
 }
 
 // Why a group with a row of this many tokens is refused.

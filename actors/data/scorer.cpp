@@ -1,5 +1,7 @@
 #include "actors/data/scorer.hpp"
 
+#include "runtime/core/foreign_text.hpp"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -48,7 +50,7 @@ void Scorer::failed(const core::Error& error) {
     said_ = true;
     told_ = now;
     if (note_) {
-      note_(name_ + " is away: " + cause_ + "; waiting up to " +
+      note_(name_ + " is away: " + core::gist_of(cause_) + "; waiting up to " +
             rounded_seconds(patience_.away_max) + " (--reward.away_s)");
     }
   }
@@ -57,11 +59,11 @@ void Scorer::failed(const core::Error& error) {
 
 std::optional<core::Error> Scorer::gone() const {
   if (!since_ || timers_.now() - *since_ < patience_.away_max) return std::nullopt;
-  return core::Error{core::ErrorCode::kPeerLost,
-                     name_ + " has been away for " + rounded_seconds(timers_.now() - *since_) +
-                         " (" + cause_ +
-                         "); bring it back and run the same command again, or wait longer "
-                         "with --reward.away_s"};
+  return core::advised(core::ErrorCode::kPeerLost,
+                       name_ + " has been away for " + rounded_seconds(timers_.now() - *since_) +
+                           " (" + core::gist_of(cause_) + ")",
+                       "bring it back and run the same command again, or wait longer with "
+                       "--reward.away_s");
 }
 
 async::task<void> Scorer::wait(core::Duration pause) {

@@ -5,6 +5,7 @@
 #include "actors/environment/printed_lines.hpp"
 #include "actors/reward/worker_slots.hpp"
 #include "actors/reward/worker_words.hpp"
+#include "runtime/core/foreign_text.hpp"
 #include "runtime/net/url.hpp"
 
 #include <algorithm>
@@ -39,7 +40,10 @@ std::string agent_name(const std::string& command) {
 
 core::Result<void> read_agent_greeting(const Json& line) {
   if (line.value("ready", false)) return {};
-  return core::fail(ErrorCode::kConfig, end_of_trace(text_of(line, "error")));
+  const std::string said = core::foreign(text_of(line, "error"));
+  return core::fail(ErrorCode::kConfig, said.starts_with(' ')
+                                            ? said.substr(1)
+                                            : "the worker of agent programs ended:" + said);
 }
 
 class AgentProgramOfWorker final : public AgentProgram {
@@ -188,24 +192,26 @@ class AgentProgramOfWorker final : public AgentProgram {
     }
     ++failed_;
     if (how == "late") {
-      return core::fail(
-          ErrorCode::kDeadline,
-          name() + " ran for more than " + seconds_text(seconds) + "; raise env.episode_timeout_s");
+      return core::fail(ErrorCode::kDeadline,
+                        name() + " ran for more than " + seconds_text(seconds),
+                        "raise env.episode_timeout_s");
     }
     if (how == "cannot") {
-      return core::fail(ErrorCode::kData, name() + " could not be started: " + errors);
+      return core::fail(ErrorCode::kData,
+                        name() + " could not be started:" + core::foreign(errors));
     }
     if (how == "too large" || how == "too many") {
+      const bool many = how == "too many";
       return core::fail(
           ErrorCode::kData,
           name() + " was ended: " +
-              (how == "too many" ? "it had too many processes"
-                                 : "it used more than " + std::to_string(options_.memory_mb) +
-                                       " MB; raise env.memory_mb"));
+              (many ? "it had too many processes"
+                    : "it used more than " + std::to_string(options_.memory_mb) + " MB"),
+          many ? "" : "raise env.memory_mb");
     }
     const std::string ended = status != reply.end() ? status->dump() : "none";
     return core::fail(ErrorCode::kData, name() + " ended with status " + ended +
-                                            (errors.empty() ? "" : ": " + end_of_trace(errors)));
+                                            (errors.empty() ? "" : ":" + core::foreign(errors)));
   }
 
   const AgentProgramOptions options_;

@@ -477,7 +477,7 @@ def main():
         agent = Agent(json.loads(sys.argv[1]))
         agent.check()
     except BaseException as error:
-        replies.write({"ready": False, "error": str(error) if isinstance(error, Refusal) else trace(error)})
+        replies.write(unready(error, isinstance(error, Refusal)))
         return 1
     replies.write({"ready": True})
     asyncio.run(serve(agent, replies))

@@ -23,6 +23,14 @@ def number(value, name):
     raise ValueError(f"`{name}` must be a finite number, it is {value!r}")
 
 
+def added(total, value, name):
+    """The sum, if it is a finite number, too."""
+    if math.isfinite(total + value):
+        return total + value
+    raise ValueError(f"`{name}` is {value!r}, and with the {total!r} before it the episode has no finite sum; "
+                     "give smaller numbers")
+
+
 def numbers(values, name):
     """The numbers of a dictionary; other values are left out, since only numbers become metrics."""
     if values is None:
@@ -91,7 +99,7 @@ class Sum:
         if turn.get("score") is not None:
             self.own = True
         elif turn.get("reward") is not None:
-            self.total = (self.total or 0.0) + turn["reward"]
+            self.total = added(self.total or 0.0, turn["reward"], "reward")
             if not self.own:
                 turn["score"] = self.total
         return turn
@@ -201,7 +209,7 @@ class OpenRlhfEpisode:
             raise ValueError(f"`environment_feedback` must be a text, it is {type(feedback).__name__}")
         self.observed += given["text"] + feedback
         reward = number(result["rewards"], "rewards") or 0.0
-        self.total += reward
+        self.total = added(self.total, reward, "rewards")
         extras = numbers(result.get("extra_logs"), "extra_logs")
         if result.get("scores") is not None:
             extras["scores"] = number(result["scores"], "scores")
@@ -318,7 +326,12 @@ class TrlEpisode:
             if scores[-1] is not None:
                 turn["extras"][name] = scores[-1]
         scores = [score for score in scores if score is not None]
-        return {**turn, "score": sum(scores)} if scores else turn
+        if not scores:
+            return turn
+        total = 0.0
+        for score in scores:
+            total = added(total, score, "the score of the episode")
+        return {**turn, "score": total}
 
     def reward_of(self, function):
         given = {key: [value] for key, value in self.start.columns.items() if key not in ("prompt", "completion")}

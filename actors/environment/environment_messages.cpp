@@ -1,7 +1,7 @@
 #include "actors/environment/environment_messages.hpp"
 
 #include "actors/limits.hpp"
-#include "actors/reward/worker_words.hpp"
+#include "runtime/core/foreign_text.hpp"
 
 #include <cmath>
 
@@ -65,7 +65,8 @@ core::Result<std::string> extras_of_turn(const Json& said) {
     return core::fail(ErrorCode::kData,
                       "`extras` has more than " + std::to_string(limits::kRewardExtras_max) +
                           " numbers or " + std::to_string(limits::kRewardExtra_bytes_max) +
-                          " bytes; report fewer");
+                          " bytes",
+                      "report fewer");
   }
   return text;
 }
@@ -124,7 +125,7 @@ core::Result<EnvironmentTurn> read_turn(const Json& said) {
 core::Result<EnvironmentTurn> read_turn_reply(const Json& reply, const std::string& where) {
   if (const Json& error = said_of(reply, "error"); !error.is_null()) {
     const std::string text = error.is_string() ? error.get<std::string>() : one_line(error);
-    return core::fail(ErrorCode::kData, where + " raised: " + end_of_trace(text));
+    return core::fail(ErrorCode::kData, where + " raised:" + core::foreign(text));
   }
   auto turn = read_turn(said_of(reply, "turn"));
   if (!turn) return core::fail(turn.error().within(where));

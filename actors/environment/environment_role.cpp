@@ -3,6 +3,7 @@
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/core/at_exit.hpp"
+#include "runtime/core/foreign_text.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/experience/row.hpp"
@@ -153,7 +154,8 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
   ++failed_;
   group->cause = end.error().message;
   if (parts_.note && failed_ == 1) {
-    parts_.note("an episode failed: " + group->cause + "; its group goes on without it");
+    parts_.note(
+        core::with_fact("an episode failed: " + group->cause, "its group goes on without it"));
   }
 }
 

@@ -109,8 +109,7 @@ def main():
         stand_in_for_openrlhf()
         form = find_form(user_module("user_environment", path), path)
     except BaseException as error:
-        known = isinstance(error, (Refusal, NoTool))
-        replies.write({"ready": False, "error": str(error) if known else trace(error)})
+        replies.write(unready(error, isinstance(error, (Refusal, NoTool))))
         return 1
     replies.write({"ready": True, "form": form.name})
     asyncio.run(Worker(form, replies).serve())

@@ -102,7 +102,7 @@ core::Result<sessions::OpenedSession> EpisodeSessions::open(std::optional<std::s
     const std::lock_guard lock(mutex_);
     if (waiting_.empty()) {
       return core::fail(core::ErrorCode::kOverloaded,
-                        "no episode of the run waits for a session now; try again");
+                        "no episode of the run waits for a session now", "try again");
     }
     const std::shared_ptr<Visit> visit = waiting_.front();
     TROUPE_TRY(furnish(*visit, owner));

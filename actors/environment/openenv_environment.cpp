@@ -109,8 +109,8 @@ class OpenEnvEpisode final : public Episode {
     const Use use(busy_);
     auto answer = co_await exchange_message(client_, std::move(message), deadline);
     if (!answer && answer.error().code == ErrorCode::kInvalidArgument) {
-      co_return core::fail(ErrorCode::kData,
-                           answer.error().message + "; make env.openenv_action fit its action");
+      co_return core::fail(ErrorCode::kData, answer.error().message,
+                           "make env.openenv_action fit its action");
     }
     if (!answer) co_return answer.failure();
     EnvironmentTurn turn;

@@ -1,5 +1,6 @@
 #include "actors/environment/openenv_messages.hpp"
 
+#include "runtime/core/foreign_text.hpp"
 #include "runtime/parse/bounded_json.hpp"
 
 #include <algorithm>
@@ -37,14 +38,15 @@ core::Result<void> check_names(const Json& form,
   std::string all;
   for (const std::string& one : known)
     all += (all.empty() ? "$" : ", $") + one;
-  return core::fail(ErrorCode::kConfig, key + ": $" + name + " is not known; it may hold " + all);
+  return core::fail(ErrorCode::kConfig, key + ": $" + name + " is not known", "it may hold " + all);
 }
 
 core::Failure error_of_server(const Json& data) {
   const std::string code = text_in(data, "code"), message = text_in(data, "message");
-  std::string text = "the server answered " + (code.empty() ? "an error" : code) + ": " + message;
+  std::string text =
+      "the server answered " + (code.empty() ? "an error" : code) + ":" + core::foreign(message);
   const Json& more = field_of(data, "errors");
-  if (more.is_array()) text += " " + more.dump().substr(0, 600);
+  if (more.is_array()) text = core::with_fact(text, core::quoted(more.dump(), 600));
   return core::fail(code == "CAPACITY_REACHED"   ? ErrorCode::kOverloaded
                     : code == "VALIDATION_ERROR" ? ErrorCode::kInvalidArgument
                                                  : ErrorCode::kData,
@@ -150,8 +152,8 @@ core::Result<Json> action_of_call(const Json& call) {
   const Json& function = field_of(call, "function");
   const std::string name = text_in(function, "name");
   if (name != kActionTool) {
-    return core::fail(ErrorCode::kInvalidArgument,
-                      "there is no tool `" + name.substr(0, 100) + "`; call `act`");
+    return core::fail(ErrorCode::kInvalidArgument, "there is no tool `" + name.substr(0, 100) + "`",
+                      "call `act`");
   }
   Json arguments = field_of(function, "arguments");
   if (arguments.is_string()) {

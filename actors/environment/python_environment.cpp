@@ -6,6 +6,7 @@
 #include "actors/environment/printed_lines.hpp"
 #include "actors/reward/worker_slots.hpp"
 #include "actors/reward/worker_words.hpp"
+#include "runtime/core/foreign_text.hpp"
 
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@ namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
+constexpr const char* kEnvironmentInterpreterKey = "env.interpreter";
 
 // What a call of a worker needs, shared by the environment and its episodes.
 struct WorkerCalls {
@@ -102,12 +104,9 @@ class PythonEpisode final : public Episode {
 
 // A worker's first line.
 core::Result<void> read_ready(const nlohmann::json& line, const std::string& where) {
-  const auto ready = line.find("ready"), error = line.find("error");
+  const auto ready = line.find("ready");
   if (ready != line.end() && ready->is_boolean() && ready->get<bool>()) return {};
-  const bool said = error != line.end() && error->is_string();
-  return core::fail(
-      ErrorCode::kConfig,
-      where + " does not load: " + (said ? end_of_trace(error->get<std::string>()) : line.dump()));
+  return refused_file(line, where, kEnvironmentInterpreterKey);
 }
 
 class PythonEnvironment final : public Environment {
@@ -222,19 +221,19 @@ core::Result<std::unique_ptr<Environment>> make_python_environment(
   if (!std::filesystem::is_regular_file(options.file, error)) {
     return core::fail(ErrorCode::kConfig, "env.python: there is no file " + options.file.string());
   }
-  const std::vector<std::string> command = {"python3",
-                                            "-c",
-                                            kEnvironmentWorkerSource,
-                                            options.file.string(),
-                                            "3",
-                                            std::to_string(limits::kObservation_bytes_max)};
+  const std::vector<std::string> command = {
+      options.interpreter,   "-c", kEnvironmentWorkerSource,
+      options.file.string(), "3",  std::to_string(limits::kObservation_bytes_max)};
   const std::string where = "environment " + options.file.string();
   auto process = std::make_unique<WorkerProcess>("environment worker");
   if (auto started = process->start(command, WorkerProcess::Prints::kTaken); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }
   auto line = process->read_line(kWorkerStart);
-  if (!line) return core::fail(ErrorCode::kConfig, line.error().within(where).message);
+  if (!line) {
+    return core::fail(
+        refused_start(line.error(), where, options.interpreter, kEnvironmentInterpreterKey));
+  }
   TROUPE_TRY(read_ready(first_words(*line), where));
   return {std::make_unique<PythonEnvironment>(std::move(options), command, std::move(process))};
 }

@@ -21,6 +21,7 @@ namespace troupe::actors {
 struct PythonEnvironmentOptions {
   std::filesystem::path file;
   std::size_t workers = 1;
+  std::string interpreter = "python3";
   // For the log: a line that the file printed, how a worker ended. On the environment's strand.
   std::function<void(const std::string&)> say;
 };

@@ -59,8 +59,8 @@ async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {
   const std::uint64_t newest = there != hosted_.end() ? there->second.role.epoch : ended_[name];
   if (newest >= epoch) {
     co_return core::fail(core::ErrorCode::kInvalidArgument,
-                         name + " of epoch " + std::to_string(newest) +
-                             " was here; it is not started with epoch " + std::to_string(epoch));
+                         name + " of epoch " + std::to_string(newest) + " was here",
+                         "it is not started with epoch " + std::to_string(epoch));
   }
   if (there != hosted_.end()) co_await stop_one(name, 0);
   {

@@ -98,7 +98,7 @@ def main():
     try:
         function, names, takes_all = load(path)
     except BaseException as error:
-        say({"ready": False, "error": trace(error)})
+        say(unready(error))
         return 1
     say({"ready": True, "names": names, "all": takes_all})
     stream = sys.stdin.buffer

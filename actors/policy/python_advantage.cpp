@@ -4,6 +4,7 @@
 #include "actors/policy/advantage_worker_source.hpp"
 #include "actors/reward/worker_process.hpp"
 #include "actors/reward/worker_words.hpp"
+#include "runtime/core/foreign_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -41,11 +42,6 @@ constexpr std::pair<const char*, std::vector<double> UpdateArrays::*> kArrays[] 
     {"episodes", &UpdateArrays::episodes},
     {"turns", &UpdateArrays::turns}};
 
-// The end of a traceback, without its last line break.
-std::string trace_of(const std::string& text) {
-  return end_of_trace(text.substr(0, text.find_last_not_of('\n') + 1));
-}
-
 std::vector<double> doubles_of(const std::string& bytes) {
   std::vector<double> numbers(bytes.size() / sizeof(double));
   std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
@@ -81,23 +77,23 @@ class PythonAdvantage final : public learn::AdvantageSource {
       return {};
     }
     worker_.kill();
-    return core::fail(ErrorCode::kConfig,
-                      where() + " does not load: " + trace_of(ready.value("error", "")));
+    return refused_file(ready, where(), "");
   }
 
   // Whether the run has what the function asks for by name.
   Result<void> check_names() const {
-    const auto refuse = [&](const std::string& name, const std::string& why) {
-      return core::fail(ErrorCode::kConfig, where() + " reads " + name + ", and " + why);
+    const auto refuse = [&](const std::string& name, const std::string& why,
+                            std::string_view advice = {}) {
+      return core::fail(ErrorCode::kConfig, where() + " reads " + name + ", and " + why, advice);
     };
     if (takes_all_) return {};
     for (const std::string& name : names_) {
       if (name == "reference_logprobs" && !options_.has_reference)
-        return refuse(name, "the run has no reference model; give --algo.kl.init_coef above 0");
+        return refuse(name, "the run has no reference model", "give --algo.kl.init_coef above 0");
       if (name == "teacher_logprobs" && !options_.has_teacher)
-        return refuse(name, "the run has no teacher; give --teacher.model_name_or_path");
+        return refuse(name, "the run has no teacher", "give --teacher.model_name_or_path");
       if (name == "values" && !options_.has_critic)
-        return refuse(name, "the run has no critic; give --algo.advantage.estimator gae");
+        return refuse(name, "the run has no critic", "give --algo.advantage.estimator gae");
     }
     return {};
   }
@@ -113,11 +109,13 @@ class PythonAdvantage final : public learn::AdvantageSource {
       if (tries > limits::kAdvantageRetries_max) {
         const bool late = error.code == ErrorCode::kDeadline;
         // kClosed would say that the policy itself has ended.
-        return core::fail(late ? error.code : ErrorCode::kResources,
-                          where() + ": " + error.message + " (" + std::to_string(tries) +
-                              " times)" + (late ? "; raise --algo.advantage_deadline_s" : ""));
+        return core::fail(
+            late ? error.code : ErrorCode::kResources,
+            core::with_fact(where() + ": " + error.message, std::to_string(tries) + " tries"),
+            late ? "raise --algo.advantage_deadline_s" : "");
       }
-      if (options_.note) options_.note(where() + ": " + error.message + "; it is started again");
+      if (options_.note)
+        options_.note(core::with_fact(where() + ": " + error.message, "it is started again"));
     }
   }
 
@@ -150,7 +148,8 @@ class PythonAdvantage final : public learn::AdvantageSource {
     if (!reply.is_object() || reply.value("id", std::uint64_t{0}) != next_id_)
       return core::fail(ErrorCode::kData, "the worker's reply is not the one to its request");
     if (reply.contains("error")) {
-      return core::fail(ErrorCode::kData, "raised: " + trace_of(reply["error"].get<std::string>()));
+      return core::fail(ErrorCode::kData,
+                        "raised:" + core::foreign(reply["error"].get<std::string>()));
     }
     const std::size_t tokens = update.advantages.size();
     TokenNumbers result{update.advantages, std::vector<double>(tokens, 1.0)};

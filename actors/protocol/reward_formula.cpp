@@ -37,9 +37,9 @@ class FormulaParser {
 
   core::Result<RewardFormula> parse() {
     if (text_.size() > limits::kRewardFormula_bytes_max) {
-      return core::fail(ErrorCode::kConfig,
-                        "the formula has " + std::to_string(text_.size()) + " bytes; at most " +
-                            std::to_string(limits::kRewardFormula_bytes_max) + " are taken");
+      return core::fail(
+          ErrorCode::kConfig, "the formula has " + std::to_string(text_.size()) + " bytes",
+          "at most " + std::to_string(limits::kRewardFormula_bytes_max) + " are taken");
     }
     TROUPE_TRY_SET(formula_.root_, term(0));
     skip();
@@ -366,13 +366,13 @@ core::Result<void> RewardFormula::check(const std::vector<RewardMember>& members
                     [&name](const RewardMember& member) { return member.name == name; });
     if (is_member) continue;
     return core::fail(ErrorCode::kConfig,
-                      "the formula names reward '" + name +
-                          "', which the run does not have; its rewards are: " + known);
+                      "the formula names reward '" + name + "', which the run does not have",
+                      "its rewards are: " + known);
   }
   if (!has_rest_ || any_rest || members.empty()) return {};
   return core::fail(ErrorCode::kConfig,
-                    "the formula has `rest`, but names all rewards, so that nothing is left for "
-                    "it; leave `rest` out");
+                    "the formula has `rest`, but names all rewards, so that nothing is left for it",
+                    "leave `rest` out");
 }
 
 core::Result<double> RewardFormula::value(const std::vector<RewardMember>& members,

@@ -36,10 +36,10 @@ class TrainerRole {
     const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
     auto job = [trainer = trainer_, disk = &disk_, folder, name = name_]() -> core::Result<void> {
       if (!disk->exists(folder.parent_path())) {
-        return core::fail(core::ErrorCode::kResources,
-                          "the " + name + " does not see the checkpoint folder " +
-                              folder.parent_path().string() +
-                              "; play it on a host that shares the run folder");
+        return core::fail(
+            core::ErrorCode::kResources,
+            "the " + name + " does not see the checkpoint folder " + folder.parent_path().string(),
+            "play it on a host that shares the run folder");
       }
       TROUPE_TRY(disk->make_folder(folder));
       return trainer->save_state(folder);

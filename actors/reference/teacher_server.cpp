@@ -30,8 +30,8 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-core::Failure wrong(const std::string& what) {
-  return core::fail(ErrorCode::kData, what);
+core::Failure wrong(const std::string& what, std::string_view advice = {}) {
+  return core::fail(ErrorCode::kData, what, advice);
 }
 
 // Refuses tokens of which most are spelled otherwise: the server has another tokenizer.
@@ -54,7 +54,7 @@ core::Result<void> check_spelling(const json& theirs,
                 "' there and '" + printed(ours) + "' here";
   }
   if (2 * different <= compared) return {};
-  return wrong("has another tokenizer (" + example + "); serve a model with the policy's");
+  return wrong("has another tokenizer (" + example + ")", "serve a model with the policy's");
 }
 
 }  // namespace
@@ -85,8 +85,8 @@ core::Result<std::vector<float>> read_teacher_reply(const std::string& body,
   const json logprobs = has_choice ? choices[0].value("logprobs", json()) : json();
   const json values = logprobs.is_object() ? logprobs.value("token_logprobs", json()) : json();
   if (!values.is_array()) {
-    return wrong("gave no choices[0].logprobs.token_logprobs but '" + printed(body) +
-                 "'; it must answer \"echo\" with \"logprobs\", as troupe serve does");
+    return wrong("gave no choices[0].logprobs.token_logprobs but '" + printed(body) + "'",
+                 "it must answer \"echo\" with \"logprobs\", as troupe serve does");
   }
   const std::size_t wanted = prompt_tokens + response.size();
   if (values.size() != wanted) {

@@ -105,8 +105,8 @@ core::Result<std::unique_ptr<RewardCalls>> make_http_reward(std::vector<std::str
     TROUPE_TRY_ASSIGN(parsed, net::parse_url(urls[i]));
     if (i == 0) name = std::move(parsed.host);
     if (std::count(urls.begin(), urls.end(), urls[i]) > 1) {
-      return core::fail(ErrorCode::kConfig, "the reward server " + urls[i] +
-                                                " is given twice; name each once (--reward.http)");
+      return core::fail(ErrorCode::kConfig, "the reward server " + urls[i] + " is given twice",
+                        "name each once (--reward.http)");
     }
   }
   return {std::make_unique<HttpReward>(std::move(urls), std::move(name), format)};

@@ -129,10 +129,8 @@ class JudgeReward final : public RewardCalls {
       std::string why = "judge " + reply.url + " answered with status " + std::to_string(status) +
                         ": '" + servers_.shown(reply.http.body) + "'";
       if (!judges_request(status)) {
-        co_return core::fail(ErrorCode::kData,
-                             why +
-                                 "; check --reward.judge, --reward.judge_model and "
-                                 "--reward.judge_key");
+        co_return core::fail(ErrorCode::kData, why,
+                             "check --reward.judge, --reward.judge_model and --reward.judge_key");
       }
       out->cause = std::move(why);
       co_return std::string();
@@ -172,8 +170,8 @@ core::Result<std::unique_ptr<RewardCalls>> make_judge_reward(JudgeOptions option
     TROUPE_TRY(net::parse_url(base));
     const std::string url = chat_url(base);
     if (std::ranges::count(urls, url) > 0) {
-      return core::fail(ErrorCode::kConfig,
-                        "the judge " + base + " is given twice; name each once (--reward.judge)");
+      return core::fail(ErrorCode::kConfig, "the judge " + base + " is given twice",
+                        "name each once (--reward.judge)");
     }
     urls.push_back(url);
   }

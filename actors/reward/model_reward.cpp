@@ -174,19 +174,20 @@ struct Folder {
 core::Result<Folder> open_folder(const std::filesystem::path& path, bool as_chat) {
   TROUPE_TRY_ASSIGN(spec, model::read_spec(path));
   if (spec.head != model::HeadKind::kScore) {
-    return core::fail(ErrorCode::kConfig, "reward.model_name_or_path: " + path.string() +
-                                              " has no score head (it is a " + spec.architecture +
-                                              "); train one with `troupe train rm`, or give a "
-                                              "*ForSequenceClassification model with one label");
+    return core::fail(ErrorCode::kConfig,
+                      "reward.model_name_or_path: " + path.string() +
+                          " has no score head (it is a " + spec.architecture + ")",
+                      "train one with `troupe train rm`, or give a *ForSequenceClassification "
+                      "model with one label");
   }
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(path));
   const auto ends = tokenizer.eos_ids();
   const std::vector<std::int32_t>& end = ends.empty() ? spec.eos : ends;
   if (end.empty()) {
-    return core::fail(ErrorCode::kConfig,
-                      path.string() +
-                          " names no end-of-sequence token, which a reward model's "
-                          "texts end with; set eos_token in its tokenizer_config.json");
+    return core::fail(
+        ErrorCode::kConfig,
+        path.string() + " names no end-of-sequence token, which a reward model's texts end with",
+        "set eos_token in its tokenizer_config.json");
   }
   TROUPE_TRY_ASSIGN(chat, text::load_template(path, as_chat));
   return core::Result<Folder>(Folder{std::move(tokenizer), std::move(chat), end.front()});

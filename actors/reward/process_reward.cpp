@@ -49,9 +49,9 @@ core::Result<OpenedFolder> open_process_folder(const ProcessRewardOptions& optio
   if (spec.head != model::HeadKind::kLanguage) {
     return core::fail(ErrorCode::kConfig,
                       "reward.process.model_name_or_path: " + folder +
-                          " has a score head (it is a " + spec.architecture +
-                          "); give a process reward model (`troupe train prm`), or set "
-                          "--reward.model_name_or_path in its place");
+                          " has a score head (it is a " + spec.architecture + ")",
+                      "give a process reward model (`troupe train prm`), or set "
+                      "--reward.model_name_or_path in its place");
   }
   TROUPE_TRY_ASSIGN(found, model::process_reward_of(spec));
   const model::ProcessReward trained = found.value_or(model::ProcessReward{});
@@ -65,13 +65,14 @@ core::Result<OpenedFolder> open_process_folder(const ProcessRewardOptions& optio
   if (marks.placeholder.empty()) {
     return core::fail(ErrorCode::kConfig,
                       "reward.process.placeholder_token: the config.json of " + folder +
-                          " does not say which token stands behind a step; give it");
+                          " does not say which token stands behind a step",
+                      "give it");
   }
   if (rewards.size() < 2) {
     return core::fail(ErrorCode::kConfig,
                       "reward.process.reward_tokens: the config.json of " + folder +
-                          " names no tokens among which the model chooses; give two or more, the "
-                          "best first");
+                          " names no tokens among which the model chooses",
+                      "give two or more, the best first");
   }
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(options.folder));
   TROUPE_TRY_SET(marks.placeholder_id,
@@ -161,9 +162,9 @@ class ProcessReward final : public RewardSource {
                         "the placeholder '" + marks.placeholder +
                             "' melts into the text beside it: " + std::to_string(all) +
                             " tokens of it were found for " +
-                            std::to_string(skipped + steps.ends.size()) +
-                            "; a process reward model wants one that stays a token of its own "
-                            "(--reward.process.placeholder_token)");
+                            std::to_string(skipped + steps.ends.size()),
+                        "a process reward model wants one that stays a token of its own "
+                        "(--reward.process.placeholder_token)");
     }
     for (const std::int32_t token : marked.tokens) {
       const bool placeholder = token == marks.placeholder_id;

@@ -2,6 +2,7 @@
 
 #include "actors/reward/reward_json.hpp"
 #include "actors/reward/worker_words.hpp"
+#include "runtime/core/foreign_text.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -24,8 +25,7 @@ std::vector<std::string> extras_of(const json& reply) {
 
 core::Result<PythonGreeting> read_greeting(const json& line, const std::string& where) {
   if (!line.value("ready", false)) {
-    return core::fail(ErrorCode::kConfig,
-                      where + " does not load: " + end_of_trace(line.value("error", "")));
+    return refused_file(line, where, kInterpreterKey);
   }
   PythonGreeting greeting;
   // null for all columns, else a list of names
@@ -34,6 +34,8 @@ core::Result<PythonGreeting> read_greeting(const json& line, const std::string& 
   if (columns.is_array()) greeting.reads.columns = columns.get<std::vector<std::string>>();
   greeting.reads.messages = line.value("messages", false);
   greeting.reads.tokens = line.value("tokens", false);
+  const json needs = line.value("needs", json::array());
+  if (needs.is_array()) greeting.needs = needs.get<std::vector<std::string>>();
   greeting.is_async = line.value("async", false);
   return greeting;
 }
@@ -67,19 +69,26 @@ core::Result<std::vector<RewardScore>> read_python_reply(const json& reply,
     const json& error = reply["error"];
     return core::fail(
         ErrorCode::kData,
-        where + " raised: " +
-            end_of_trace(error.is_string() ? error.get<std::string>() : dump_line(error)));
+        where + " raised:" +
+            core::foreign(error.is_string() ? error.get<std::string>() : dump_line(error)));
   }
   const json rewards = reply.value("rewards", json());
   if (!rewards.is_array() || rewards.size() != count) {
     return core::fail(ErrorCode::kData, where + ": the reply has the wrong number of rewards");
   }
   const json causes = reply.value("causes", json::array());
+  const json returned = reply.value("returned", json::array());
   const auto cause_of = [&](std::size_t sample) {
     const bool said = causes.is_array() && sample < causes.size() && causes[sample].is_string() &&
                       !causes[sample].get_ref<const std::string&>().empty();
-    return said ? causes[sample].get<std::string>()
-                : where + " returned no finite number for the sample";
+    if (said) return causes[sample].get<std::string>();
+    const bool shown = returned.is_array() && sample < returned.size() &&
+                       returned[sample].is_string() &&
+                       !returned[sample].get_ref<const std::string&>().empty();
+    return where + " returned " +
+           (shown ? returned[sample].get<std::string>() + ", which is no finite number,"
+                  : std::string("no finite number")) +
+           " for the sample";
   };
   std::vector<RewardScore> scores;
   for (const json& value : rewards) {

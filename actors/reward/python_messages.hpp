@@ -14,8 +14,13 @@ namespace troupe::actors {
 // What a worker says of its function in its first line.
 struct PythonGreeting {
   RewardReads reads;
+  std::vector<std::string> needs;  // columns without which it cannot be called
   bool is_async = false;
 };
+
+// The key that names the interpreter of a reward's workers.
+inline constexpr const char* kInterpreterKey = "reward.interpreter";
+
 // Error kConfig: the file does not load; with the end of the traceback.
 core::Result<PythonGreeting> read_greeting(const nlohmann::json& line, const std::string& where);
 

@@ -24,6 +24,7 @@ class PythonReward final : public RewardCalls {
 
   std::string name() const override { return options_.name; }
   RewardReads reads() const override { return greeting_.reads; }
+  std::vector<std::string> needs() const override { return greeting_.needs; }
 
   void begin(const RoleContext& context) override {
     context_ = context;
@@ -152,7 +153,7 @@ core::Result<std::unique_ptr<RewardCalls>> make_python_reward(PythonRewardOption
   WorkerPool pool;
   pool.name = options.file.stem().string();
   pool.where = "reward function " + options.file.string();
-  pool.command = {"python3", "-c", kPythonWorkerSource, options.file.string(), "3"};
+  pool.command = {options.interpreter, "-c", kPythonWorkerSource, options.file.string(), "3"};
   pool.workers = options.workers;
   pool.calls_max = options.calls_max;
   return make_worker_reward(std::move(pool));
@@ -164,7 +165,9 @@ core::Result<std::unique_ptr<RewardCalls>> make_worker_reward(WorkerPool pool) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }
   auto line = process->read_line(kWorkerStart);
-  if (!line) return core::fail(ErrorCode::kConfig, line.error().within(pool.where).message);
+  if (!line)
+    return core::fail(
+        refused_start(line.error(), pool.where, pool.command.front(), kInterpreterKey));
   TROUPE_TRY_ASSIGN(greeting, read_greeting(first_words(*line), pool.where));
   return {std::make_unique<PythonReward>(std::move(pool), std::move(process), std::move(greeting))};
 }

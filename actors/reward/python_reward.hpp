@@ -30,6 +30,7 @@ struct PythonRewardOptions {
   std::filesystem::path file;
   std::size_t workers = 1;
   std::uint64_t calls_max = limits::kRewardWorkerCalls_max;
+  std::string interpreter = "python3";
 };
 
 // Starts the first worker, to check that the file loads; blocks for up to 60 s. Errors: kConfig

@@ -42,6 +42,7 @@ class Extras:
     def __init__(self, count):
         self.of_sample = [{} for _ in range(count)]
         self.causes = {}  # of missing scores, by sample
+        self.returned = []  # what stood in the place of a number, by sample
 
     def add(self, name, value):
         """A list or tensor of one value a sample, or one value that holds for all of them."""
@@ -67,6 +68,8 @@ class TrainerState:
 
 class Function:
     """A user's function and how it is called."""
+    # What TRL's form gives beside columns.
+    GIVEN = {"prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric"}
 
     def __init__(self, function):
         self.function = function
@@ -81,11 +84,33 @@ class Function:
         """What each request must contain: names of columns (None: all), message lists, token ids."""
         columns = None if self.style == "verl" or self.style == "trl" and self.takes_rest else []
         if self.style == "trl" and not self.takes_rest:
-            columns = sorted(self.names - {"prompts", "completions", "completion_ids", "trainer_state",
-                                           "log_extra", "log_metric"})
+            columns = sorted(self.names - self.GIVEN)
         trl = self.style == "trl"
-        return {"columns": columns, "messages": trl,
+        return {"columns": columns, "needs": self.needs(), "messages": trl,
                 "tokens": trl and (self.takes_rest or "completion_ids" in self.names)}
+
+    def needs(self):
+        """The columns without which it cannot be called."""
+        if self.style != "trl":
+            return []
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        return [name for name, one in inspect.signature(self.function).parameters.items()
+                if one.default is inspect.Parameter.empty and one.kind in kinds and name not in self.GIVEN]
+
+    def refuse_other_calls(self, path):
+        """Refuses a function of fixed arguments that cannot be called with those of its form."""
+        try:
+            if self.style == "verl":
+                names = ("data_source", "solution_str", "ground_truth", "extra_info")
+                inspect.signature(self.function).bind(**dict.fromkeys(names))
+            elif self.style == "openrlhf":
+                names = ("queries", "prompts", "labels")
+                given = dict.fromkeys(name for name in names if self.takes_rest or name in self.names)
+                by_name = "queries" in self.names or self.takes_rest
+                inspect.signature(self.function).bind(*(() if by_name else names), **(given if by_name else {}))
+        except TypeError as error:
+            raise ValueError(f"{path}: {self.function.__name__} is called with {', '.join(names)}: {error} "
+                             "(docs/write_a_reward.md has the forms)") from None
 
     def is_async(self):
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
@@ -169,7 +194,14 @@ def to_list(result, extras):
             values[i] = value.get("score")
         elif isinstance(value, (list, tuple)) and len(value) == 1:
             values[i] = value[0]
-    return [to_number(value) for value in values]
+    numbers = [to_number(value) for value in values]
+    extras.returned = ["" if number is not None else shown(value) for number, value in zip(numbers, values)]
+    return numbers
+
+
+def shown(value):
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def by_sample(request):
@@ -199,7 +231,8 @@ class Replies:
         try:
             rewards = to_list(result, extras)
             causes = [extras.causes.get(i, "") for i in range(len(rewards))]
-            self.write({"id": request["id"], "rewards": rewards, "extras": extras.of_sample, "causes": causes})
+            self.write({"id": request["id"], "rewards": rewards, "extras": extras.of_sample, "causes": causes,
+                        "returned": extras.returned})
         except Exception as error:
             self.failed(request, error)
 
@@ -255,8 +288,10 @@ def main():
     try:
         rule = globals().get("Rule")  # of a text in front of this one (rule_math.py, rule_code.py)
         function = rule(json.loads(what)) if rule else Function(find_function(what))
+        if not rule:
+            function.refuse_other_calls(what)
     except BaseException as error:
-        replies.write({"ready": False, "error": str(error) if type(error).__name__ == "Refusal" else trace(error)})
+        replies.write(unready(error, type(error).__name__ == "Refusal"))
         return 1
     replies.write({"ready": True, "async": function.is_async(), **function.wishes()})
     if function.is_async():

@@ -22,6 +22,8 @@ class RewardCalls {
   virtual std::string name() const = 0;
   // What it reads beside prompt, response and label.
   virtual RewardReads reads() const { return {}; }
+  // Columns of the dataset without which it cannot be called.
+  virtual std::vector<std::string> needs() const { return {}; }
   // Called once, before the first call, with what the calls run on: scope, timers, device queue.
   virtual void begin(const RoleContext& context) = 0;
   // One score per sample, in order. `deadline`: of a try, from when the batch is being scored.

@@ -290,8 +290,8 @@ core::Result<void> add_extras(const std::vector<std::string>& extras,
     if (extras[i].size() > limits::kRewardExtra_bytes_max) {
       return core::fail(ErrorCode::kData,
                         "it reports " + std::to_string(extras[i].size()) + " bytes of sample " +
-                            std::to_string(i) + " beside the score; at most " +
-                            std::to_string(limits::kRewardExtra_bytes_max) + " are taken");
+                            std::to_string(i) + " beside the score",
+                        "at most " + std::to_string(limits::kRewardExtra_bytes_max) + " are taken");
     }
     scores[i].extra = extras[i];
   }

@@ -1,5 +1,7 @@
 #include "actors/reward/reward_retries.hpp"
 
+#include "runtime/core/foreign_text.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <thread>
@@ -35,9 +37,11 @@ class BatchTries {
     if (code == ErrorCode::kDeadline) {
       ++tries_.hangs;
       if (++hangs_ < kHangs_max) return std::nullopt;
-      return core::fail(code, scores.error().message + " (" + std::to_string(hangs_) +
-                                  " tries of " + seconds_of(deadline_) +
-                                  "; --reward.deadline_s allows more)");
+      return core::fail(
+          code,
+          core::with_fact(scores.error().message,
+                          std::to_string(hangs_) + " tries of " + seconds_of(deadline_)),
+          "--reward.deadline_s allows more");
     }
     if (code == ErrorCode::kPeerLost) ++tries_.away;
     if (code != ErrorCode::kClosed) return scores;
@@ -45,7 +49,7 @@ class BatchTries {
     if (++deaths_ < kDeaths_max) return std::nullopt;
     // The batch kills every worker: a final error, so that nobody waits for another one.
     return core::fail(ErrorCode::kData,
-                      scores.error().message + " (" + std::to_string(deaths_) + " tries)");
+                      core::with_fact(scores.error().message, std::to_string(deaths_) + " tries"));
   }
 
  private:

@@ -64,7 +64,7 @@ class RubricReader {
   Result<Rubric> read(const std::vector<config::Setting>& settings) {
     for (const config::Setting& setting : settings)
       TROUPE_TRY(take(setting));
-    if (!kind_given_) return bad("kind", "is not set; expected pointwise, pairwise or reference");
+    if (!kind_given_) return bad("kind", "is not set", "expected pointwise, pairwise or reference");
     TROUPE_TRY(check_template());
     const bool pointwise = rubric_.kind == RubricKind::kPointwise;
     if (pattern_.empty()) pattern_ = pointwise ? kNumberPattern : kVerdictPattern;
@@ -74,20 +74,22 @@ class RubricReader {
       return bad("pattern", "'" + pattern_ + "' is not a regular expression: " + error.what());
     }
     if (rubric_.pattern.mark_count() == 0) {
-      return bad("pattern", "'" + pattern_ + "' has no group; put what is read in brackets ()");
+      return bad("pattern", "'" + pattern_ + "' has no group", "put what is read in brackets ()");
     }
-    if (pointwise && !range_given_) return bad("range", "is not set; expected [lowest, highest]");
+    if (pointwise && !range_given_) return bad("range", "is not set", "expected [lowest, highest]");
     if (!pointwise && range_given_)
-      return bad("range", "is read with kind pointwise; leave it out");
+      return bad("range", "is read with kind pointwise", "leave it out");
     if (rubric_.opponents != 0 && rubric_.kind != RubricKind::kPairwise) {
-      return bad("opponents", "is read with kind pairwise; leave it out");
+      return bad("opponents", "is read with kind pairwise", "leave it out");
     }
     return std::move(rubric_);
   }
 
  private:
-  core::Failure bad(const std::string& key, const std::string& why) const {
-    return core::fail(ErrorCode::kConfig, where_ + ": " + key + ": " + why);
+  core::Failure bad(const std::string& key,
+                    const std::string& why,
+                    std::string_view advice = {}) const {
+    return core::fail(ErrorCode::kConfig, where_ + ": " + key + ": " + why, advice);
   }
 
   Result<void> take(const config::Setting& setting) {
@@ -119,16 +121,16 @@ class RubricReader {
       rubric_.*one.place = static_cast<std::int64_t>(wanted);
       return {};
     }
-    return bad(key,
-               "is no key of a rubric; it has kind, system, prompt, pattern, range, temperature, "
-               "retry_temperature, max_tokens, tries, opponents and seed");
+    return bad(key, "is no key of a rubric",
+               "it has kind, system, prompt, pattern, range, temperature, retry_temperature, "
+               "max_tokens, tries, opponents and seed");
   }
 
   Result<void> take_kind(const std::string& word) {
     constexpr std::array<std::string_view, 3> kWords = {"pointwise", "pairwise", "reference"};
     const auto found = std::find(kWords.begin(), kWords.end(), word);
     if (found == kWords.end()) {
-      return bad("kind", "'" + word + "'; expected pointwise, pairwise or reference");
+      return bad("kind", "'" + word + "'", "expected pointwise, pairwise or reference");
     }
     rubric_.kind = static_cast<RubricKind>(found - kWords.begin());
     kind_given_ = true;
@@ -157,7 +159,7 @@ class RubricReader {
   }
 
   Result<void> check_template() const {
-    if (rubric_.prompt.empty()) return bad("prompt", "is not set; it is what the judge is asked");
+    if (rubric_.prompt.empty()) return bad("prompt", "is not set", "it is what the judge is asked");
     const bool pointwise = rubric_.kind == RubricKind::kPointwise;
     std::vector<std::string> seen;
     walk(
@@ -168,9 +170,10 @@ class RubricReader {
       const bool known = name == "prompt" || name == "label" || (pointwise && name == "response") ||
                          (!pointwise && (name == "response_a" || name == "response_b"));
       if (known) continue;
-      return bad("prompt", "there is no {" + name + "}: this kind has {prompt}, {label} and " +
-                               (pointwise ? "{response}" : "{response_a}, {response_b}") +
-                               "; write {{" + name + "}} for the text itself");
+      return bad("prompt",
+                 "there is no {" + name + "}: this kind has {prompt}, {label} and " +
+                     (pointwise ? "{response}" : "{response_a}, {response_b}"),
+                 "write {{" + name + "}} for the text itself");
     }
     if (pointwise ? has("response") : has("response_a") && has("response_b")) return {};
     return bad("prompt", pointwise ? "has no {response} where the answer would go"
@@ -241,8 +244,8 @@ Result<Rubric> parse_rubric(const std::string& text, const std::string& where) {
 Result<Rubric> read_rubric(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    return core::fail(ErrorCode::kConfig,
-                      "there is no rubric " + file + "; change --reward.judge_rubric");
+    return core::fail(ErrorCode::kConfig, "there is no rubric " + file,
+                      "change --reward.judge_rubric");
   }
   TROUPE_TRY_ASSIGN(text, store::read_all(file));
   return parse_rubric(text, file);

@@ -79,14 +79,14 @@ core::Result<void> install(const fs::path& folder) {
   TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("pip", std::move(spec)));
   const auto status = child.wait(kInstall);
   if (!status || *status != 0) {
-    return core::fail(
-        ErrorCode::kConfig,
-        "reward.rule math: pip could not install the packages of its list " + list.string() + " (" +
-            (status ? core::how_it_ended(*status) : "it took longer than 10 min") +
-            "): " + last_lines(log) +
-            "; give the python3 of the PATH pip and a way to PyPI (PIP_INDEX_URL names "
-            "a mirror), or copy " +
-            folder.string() + " from a machine that has it");
+    return core::fail(ErrorCode::kConfig,
+                      "reward.rule math: pip could not install the packages of its list " +
+                          list.string() + " (" +
+                          (status ? core::how_it_ended(*status) : "it took longer than 10 min") +
+                          "): " + last_lines(log),
+                      "give the python3 of the PATH pip and a way to PyPI (PIP_INDEX_URL names a "
+                      "mirror), or copy " +
+                          folder.string() + " from a machine that has it");
   }
   fs::rename(fresh, folder, error);
   if (!error) return {};
@@ -103,9 +103,10 @@ bool in_workers(const std::string& rule) {
 core::Result<fs::path> math_packages(const std::function<void(const std::string&)>& say) {
   const fs::path home = store::troupe_home();
   if (home.empty()) {
-    return core::fail(ErrorCode::kConfig,
-                      "reward.rule math: neither TROUPE_HOME nor HOME names a folder for its "
-                      "packages; set TROUPE_HOME");
+    return core::fail(
+        ErrorCode::kConfig,
+        "reward.rule math: neither TROUPE_HOME nor HOME names a folder for its packages",
+        "set TROUPE_HOME");
   }
   const fs::path folder = home / "packages" / ("math-" + key_of_list());
   std::error_code error;
@@ -114,9 +115,9 @@ core::Result<fs::path> math_packages(const std::function<void(const std::string&
   const fs::path lock = folder.string() + ".lock";
   const core::OwnedFd held(::open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
   if (held.get() < 0) {
-    return core::fail(ErrorCode::kConfig, "reward.rule math: cannot write in " +
-                                              folder.parent_path().string() +
-                                              "; set TROUPE_HOME to a folder that can be written");
+    return core::fail(ErrorCode::kConfig,
+                      "reward.rule math: cannot write in " + folder.parent_path().string(),
+                      "set TROUPE_HOME to a folder that can be written");
   }
   ::flock(held.get(), LOCK_EX);
   if (fs::is_directory(folder, error)) return folder;  // by another process meanwhile

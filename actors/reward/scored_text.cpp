@@ -12,9 +12,10 @@ core::Result<std::string> ScoredText::of(const RewardGroup& group,
   if (!read || read->empty()) return as_text;
   std::vector<text::ChatMessage> messages = std::move(*read);
   if (!chat) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "the prompt is a chat, and the reward model " + folder.string() +
-                          " has no chat template; add chat_template.jinja to its folder");
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "the prompt is a chat, and the reward model " + folder.string() + " has no chat template",
+        "add chat_template.jinja to its folder");
   }
   messages.push_back({"assistant", response});
   text::RenderOptions options;

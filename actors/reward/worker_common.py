@@ -15,6 +15,12 @@ def user_module(name, path):
     return module
 
 
+def unready(error, refused=False):
+    """The first line of a worker that cannot serve: why, and which Python runs it."""
+    python = f"{sys.executable}, Python {sys.version_info.major}.{sys.version_info.minor}"
+    return {"ready": False, "error": str(error) if refused else trace(error), "interpreter": python}
+
+
 def trace(error):
     """The traceback without the frames of this file, which mean nothing to the user."""
     told = traceback.TracebackException.from_exception(error, limit=-8)

@@ -70,9 +70,8 @@ async::task<core::Result<void>> StepController::loop() {
     const StepAct act = steps.next(signs);
     if (act == StepAct::kFinish) co_return core::Result<void>();
     if (act == StepAct::kStop) {
-      co_return core::fail(ErrorCode::kInterrupted, "stopped after " +
-                                                        run_.plan.name_of(run_.done) +
-                                                        "; the same command goes on from there");
+      co_return core::fail(ErrorCode::kInterrupted, "stopped after " + run_.plan.name_of(run_.done),
+                           "the same command goes on from there");
     }
     if (act == StepAct::kTrain) {
       TROUPE_CO_TRY(co_await train());
@@ -93,7 +92,7 @@ core::Failure StepController::failed(const core::Error& error) {
   if (error.code != ErrorCode::kNumeric) return checkpointer_.update_failed(run_.done, error);
   const auto file = step_plan_.dump_rows(run_.done);
   if (!file) return file.failure();
-  return core::fail(error.code, error.message + "; the rows of that step are in " + *file);
+  return core::fail(error.also("the rows of that step are in " + *file));
 }
 
 async::task<core::Result<void>> StepController::train() {

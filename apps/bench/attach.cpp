@@ -96,10 +96,10 @@ class AttachCycles {
       return first.has_value() || !guest.process.running();
     });
     if (!scored || !first) {
-      return core::fail(core::ErrorCode::kPeerLost,
-                        "reward " + guest.name + " scored nothing within " +
-                            std::to_string(limit_s_) + " s; it printed: " + guest.process.output() +
-                            "\nthe run printed:\n" + run_.output());
+      return core::fail(
+          core::ErrorCode::kPeerLost,
+          "reward " + guest.name + " scored nothing within " + std::to_string(limit_s_) + " s",
+          "it printed: " + guest.process.output() + "\nthe run printed:\n" + run_.output());
     }
     counts_.first_score_ms.push_back(static_cast<double>(*first - begin) * 1e-6);
     counts_.attached_ms.push_back(static_cast<double>(in.value_or(*first) - begin) * 1e-6);

@@ -48,8 +48,8 @@ core::Result<void> run_bench(Words words) {
   for (const Bench& bench : kBenches) {
     if (bench.name == words[0]) return bench.run(words.subspan(1));
   }
-  return core::fail(core::ErrorCode::kConfig,
-                    "there is no benchmark '" + words[0] + "'; `troupe bench --help` lists them");
+  return core::fail(core::ErrorCode::kConfig, "there is no benchmark '" + words[0] + "'",
+                    "`troupe bench --help` lists them");
 }
 
 }  // namespace troupe::app

@@ -241,12 +241,12 @@ Result<void> bench_collectives(Words words) {
                   words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   if (job.path != "shm" && job.path != "tcp") {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe bench collectives: --path " + job.path + "; there are shm and tcp");
+    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --path " + job.path,
+                      "there are shm and tcp");
   }
   if (job.device != "cpu" && job.device != "cuda") {
-    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --device " + job.device +
-                                                    "; there are cpu and cuda");
+    return core::fail(core::ErrorCode::kConfig, "troupe bench collectives: --device " + job.device,
+                      "there are cpu and cuda");
   }
   if (job.rank > 0) {
     BenchRank rank(job);

@@ -44,8 +44,8 @@ core::Result<ExactPlace> place_of(const std::string& device, const std::string& 
   TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench exact", dtype, device));
   if (panels == kernels::PanelDtype::kInt8) {
     return core::fail(ErrorCode::kConfig,
-                      "troupe bench exact: --dtype int8 has no trainer to compare with; give f32, "
-                      "bf16 or bf16-compute");
+                      "troupe bench exact: --dtype int8 has no trainer to compare with",
+                      "give f32, bf16 or bf16-compute");
   }
   return ExactPlace{device, panels};
 }
@@ -68,7 +68,7 @@ core::Result<void> trainer_process(Words words) {
                                 words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   if (side != "trainer") {
-    return core::fail(ErrorCode::kConfig, "--side is '" + side + "'; the only one is trainer");
+    return core::fail(ErrorCode::kConfig, "--side is '" + side + "'", "the only one is trainer");
   }
   TROUPE_TRY_ASSIGN(place, place_of(device, dtype));
   TROUPE_TRY_ASSIGN(
@@ -95,9 +95,9 @@ core::Result<std::string> output_of(const std::vector<std::string>& words,
   TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("a second process", std::move(spec)));
   const int status = child.wait();
   if (status != 0) {
-    return core::fail(ErrorCode::kPeerLost, "the second process (troupe bench) " +
-                                                core::how_it_ended(status) +
-                                                "; its message is above");
+    return core::fail(ErrorCode::kPeerLost,
+                      "the second process (troupe bench) " + core::how_it_ended(status),
+                      "its message is above");
   }
   std::string text(static_cast<std::size_t>(::lseek(output.get(), 0, SEEK_END)), '\0');
   const ssize_t size = ::pread(output.get(), text.data(), text.size(), 0);
@@ -221,7 +221,7 @@ core::Result<void> compare_sides(const ExactFlags& flags) {
   if (file.empty()) {
     auto made = TemporaryFolder::make("troupe-exact");
     if (!made) {
-      return core::fail(ErrorCode::kResources, made.error().message + "; name a file with --file");
+      return core::fail(made.error().advising("name a file with --file"));
     }
     file = folder.emplace(std::move(*made)).path() / "transcript.bin";
   }

@@ -93,9 +93,8 @@ void walk(Io& io, AnyTranscript& transcript) {
 }
 
 core::Failure damaged(const std::filesystem::path& file, const char* why) {
-  return core::fail(ErrorCode::kData, file.string() + ": " + why +
-                                          "; it must be a whole transcript, as `troupe bench exact "
-                                          "--file` writes it");
+  return core::fail(ErrorCode::kData, file.string() + ": " + why,
+                    "it must be a whole transcript, as `troupe bench exact --file` writes it");
 }
 
 }  // namespace
@@ -120,9 +119,8 @@ core::Result<void> write_transcript(const std::filesystem::path& file,
                static_cast<std::streamsize>(out.size() * sizeof(std::uint32_t)));
   stream.close();
   if (!stream) {
-    return core::fail(ErrorCode::kResources, file.string() +
-                                                 ": cannot be written; is the disk "
-                                                 "full? --file names another place");
+    return core::fail(ErrorCode::kResources, file.string() + ": cannot be written",
+                      "is the disk full? --file names another place");
   }
   return {};
 }

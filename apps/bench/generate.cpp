@@ -175,8 +175,8 @@ class GenerateRun {
     TROUPE_TRY(driver_.run());
     if (out.steps == 0) {
       return core::fail(core::ErrorCode::kConfig,
-                        "troupe bench generate: the whole batch never decodes at once; raise "
-                        "--new-tokens or --max-num-batched-tokens");
+                        "troupe bench generate: the whole batch never decodes at once",
+                        "raise --new-tokens or --max-num-batched-tokens");
     }
     // The counted steps are the last ones before the first sample is done.
     out.context = static_cast<double>(job_.prompt_tokens) + static_cast<double>(job_.new_tokens) -
@@ -305,7 +305,8 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
     return core::fail(core::ErrorCode::kConfig,
                       "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
                       "context of " +
-                          std::to_string(spec.context) + "; lower one of them");
+                          std::to_string(spec.context),
+                      "lower one of them");
   }
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   auto packed = packed_weights(*params, 0, team, job.panels);

@@ -128,7 +128,7 @@ core::Result<void> LabRun::interrupt() {
 core::Failure LabRun::trouble(const std::string& what) const {
   std::string text = process_.output();
   if (text.size() > kShown_bytes_max) text.erase(0, text.size() - kShown_bytes_max);
-  return core::fail(core::ErrorCode::kPeerLost, "the run " + what + "; it printed:\n" + text);
+  return core::fail(core::ErrorCode::kPeerLost, "the run " + what, "it printed:\n" + text);
 }
 
 std::vector<double> LabRun::metric(const std::string& name, std::uint64_t first) const {

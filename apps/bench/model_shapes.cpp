@@ -47,8 +47,8 @@ core::Result<model::ModelSpec> spec_of_shape(const std::string& name, std::int64
   const auto shape = std::find_if(kShapes.begin(), kShapes.end(),
                                   [&name](const Shape& one) { return one.name == name; });
   if (shape == kShapes.end()) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "--shape " + name + " is not known; choose " + model_shape_names());
+    return core::fail(core::ErrorCode::kConfig, "--shape " + name + " is not known",
+                      "choose " + model_shape_names());
   }
   model::ModelSpec spec;
   spec.architecture = shape->architecture;

@@ -76,10 +76,10 @@ core::Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::in
   sides.policy = role_times(before, after, "policy/0");
   sides.reward = role_times(before, after, "reward/0");
   if (sides.policy.wall_s < 2 * std::chrono::duration<double>(limits::kStatusEvery).count()) {
-    return core::fail(
-        core::ErrorCode::kConfig,
-        "the measured updates took too short for the roles' accounts, which are taken "
-        "every half second; raise --updates");
+    return core::fail(core::ErrorCode::kConfig,
+                      "the measured updates took too short for the roles' accounts, which are "
+                      "taken every half second",
+                      "raise --updates");
   }
   const auto times = run.metric("time", 1);
   sides.step_s = (times.at(last - 1) - times.at(first - 1)) / static_cast<double>(job.updates);

@@ -364,8 +364,8 @@ Result<void> check_path(PushJob& job) {
   const std::string who = "troupe bench push: --path " + job.path;
   if (job.path == "tcp") return {};
   if (name->gpu && job.path != "device") {
-    return core::fail(core::ErrorCode::kConfig,
-                      who + "; with --device " + job.device + " there are device and tcp");
+    return core::fail(core::ErrorCode::kConfig, who,
+                      "with --device " + job.device + " there are device and tcp");
   }
   if (name->gpu || job.path == "shm" || job.path == "local") return {};
   return core::fail(
@@ -406,9 +406,9 @@ Result<void> bench_push(Words words) {
   TROUPE_TRY(check_path(job));
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench push", job.dtype, job.device));
   if (dtype == kernels::PanelDtype::kInt8) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe bench push: --dtype int8; the check computes log-probs, for which "
-                      "there are f32, bf16 and bf16-compute");
+    return core::fail(
+        core::ErrorCode::kConfig, "troupe bench push: --dtype int8",
+        "the check computes log-probs, for which there are f32, bf16 and bf16-compute");
   }
   if (job.threads == 0) job.threads = usable_cores();
   if (job.engine_threads == 0) job.engine_threads = std::max(usable_cores() - 1, 1);

@@ -118,8 +118,8 @@ core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
     return settings;
   }
   return core::fail(core::ErrorCode::kConfig,
-                    "troupe bench train: --objective is '" + job.objective +
-                        "'; use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
+                    "troupe bench train: --objective is '" + job.objective + "'",
+                    "use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
 }
 
 // Times of the phases of an update: forward and backward of all its micro-batches, and the

@@ -8,9 +8,10 @@ core::Result<std::unique_ptr<TrainRanks>> TrainRanks::start(TrainJob& job) {
   auto ranks = std::make_unique<TrainRanks>();
   if (job.ranks == 1) return ranks;
   if (job.rank >= job.ranks || (job.rank > 0) == job.folder.empty()) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe bench train: --rank and --folder are set by rank 0, which starts the "
-                      "others; leave them out");
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "troupe bench train: --rank and --folder are set by rank 0, which starts the others",
+        "leave them out");
   }
   if (job.rank == 0) {
     TROUPE_TRY_ASSIGN(folder, TemporaryFolder::make("troupe-ranks"));

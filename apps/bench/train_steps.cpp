@@ -274,9 +274,8 @@ core::Result<learn::OptimSettings> train_optim(const TrainJob& job) {
   const bool pairs_on_cpu =
       optim.panels == kernels::PanelDtype::kBf16Compute && job.device == "cpu";
   if (known && optim.panels != kernels::PanelDtype::kInt8 && !pairs_on_cpu) return optim;
-  return core::fail(core::ErrorCode::kConfig,
-                    "troupe bench train: --dtype " + job.dtype +
-                        "; training computes in f32, bf16 or, with --device cuda, bf16-compute");
+  return core::fail(core::ErrorCode::kConfig, "troupe bench train: --dtype " + job.dtype,
+                    "training computes in f32, bf16 or, with --device cuda, bf16-compute");
 }
 
 core::Result<TrainFigures> time_policy(const TrainJob& job,

@@ -54,7 +54,8 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string&
   if (spec.moe.any() && !host->team_->memory().on_host()) {
     return core::fail(core::ErrorCode::kConfig,
                       "--device " + placement.device + ": the experts of " + spec.architecture +
-                          " are computed on the processor only; give --device cpu");
+                          " are computed on the processor only",
+                      "give --device cpu");
   }
   if (host->tokenizer_) host->text_.emplace(*host->tokenizer_);
   if (!host->tokenizer_) {
@@ -103,7 +104,7 @@ core::Result<std::shared_ptr<const model::PackedWeights>> EngineHost::pack_weigh
 core::Result<std::vector<std::int32_t>> EngineHost::encode(const std::string& prompt) const {
   TROUPE_TRY_ASSIGN(encoding, tokenizer_->encode(prompt, {.add_special = true}));
   if (encoding.ids.empty()) {
-    return core::fail(core::ErrorCode::kData, "the prompt has no tokens; give some text");
+    return core::fail(core::ErrorCode::kData, "the prompt has no tokens", "give some text");
   }
   return std::move(encoding.ids);
 }

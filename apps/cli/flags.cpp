@@ -109,8 +109,8 @@ std::vector<std::string> with_plain_switches(std::string_view command,
     if (given) {
       out.push_back(name + (*given ? "=true" : "=false"));
     } else {
-      wrong.add(core::ErrorCode::kConfig,
-                std::string(command) + ": " + words[i] + "; expected true or false");
+      wrong.add(core::ErrorCode::kConfig, std::string(command) + ": " + words[i],
+                "expected true or false");
     }
   }
   return out;
@@ -158,8 +158,8 @@ core::Result<FlagsOutcome> parse_flags(std::string_view title,
     return FlagsOutcome::kHelpShown;
   } catch (const CLI::ParseError& error) {
     read = false;
-    wrong.add(core::ErrorCode::kConfig,
-              command + ": " + error.what() + "; " + command + " --help lists its flags");
+    wrong.add(core::ErrorCode::kConfig, command + ": " + error.what(),
+              command + " --help lists its flags");
   }
   add_unknown(command, flags, app.remaining(), wrong);
   for (const Flag& flag : flags) {

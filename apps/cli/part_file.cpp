@@ -55,11 +55,10 @@ Result<void> check_same(const fs::path& out, const PartSettings& settings) {
     }
   }
   if (differing.empty()) return {};
-  return fail(ErrorCode::kConfig,
-              part_of(out).string() +
-                  " was begun with other settings (they differ in: " + differing +
-                  "); give the settings it was begun with, another --out, or "
-                  "--overwrite to begin anew");
+  return fail(
+      ErrorCode::kConfig,
+      part_of(out).string() + " was begun with other settings (they differ in: " + differing + ")",
+      "give the settings it was begun with, another --out, or --overwrite to begin anew");
 }
 
 // Length in bytes and number of the complete bundles at the beginning of `text`.
@@ -88,20 +87,18 @@ Result<PartFile> PartFile::open(const fs::path& out,
   std::error_code error;
   if (out.has_parent_path()) fs::create_directories(out.parent_path(), error);
   if (fs::is_directory(out, error)) {
-    return fail(ErrorCode::kConfig, "--out " + out.string() + " is a folder; name a .jsonl file");
+    return fail(ErrorCode::kConfig, "--out " + out.string() + " is a folder", "name a .jsonl file");
   }
   if (fs::exists(out, error) && !overwrite) {
-    return fail(ErrorCode::kConfig,
-                "--out " + out.string() + " is there already; choose another, or --overwrite");
+    return fail(ErrorCode::kConfig, "--out " + out.string() + " is there already",
+                "choose another, or --overwrite");
   }
   const fs::path part = part_of(out);
   core::OwnedFd lock(::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   if (!lock) return store::io_failure("open", part, errno);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return fail(ErrorCode::kResources,
-                part.string() +
-                    " is being written by another process; wait for it, or choose "
-                    "another --out");
+    return fail(ErrorCode::kResources, part.string() + " is being written by another process",
+                "wait for it, or choose another --out");
   }
   std::uint64_t bundles = 0;
   // The settings of an empty part need no comparison.

@@ -1,6 +1,8 @@
 #include "apps/cli/words.hpp"
 
 #include "runtime/core/error_list.hpp"
+#include "runtime/core/foreign_text.hpp"
+#include "runtime/observe/terminal_text.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,15 +12,17 @@
 namespace troupe::app {
 namespace {
 
-// Formats one message; the advice at its end gets a line of its own.
-std::string message_text(std::string_view message) {
-  const auto cut = message.rfind("; ");
-  // A ';' inside parentheses belongs to the sentence.
-  const bool inside = cut != message.npos && message.find(')', cut) != message.npos &&
-                      message.find('(', cut) == message.npos;
-  const std::string what(message.substr(0, inside ? message.npos : cut));
-  if (cut == message.npos || inside) return "error: " + what + "\n";
-  return "error: " + what + "\n  hint: " + std::string(message.substr(cut + 2)) + "\n";
+// A text in which words of others may stand: they make no lines that look like ours.
+std::string shown(std::string_view text) {
+  return core::barred(observe::terminal_safe(text));
+}
+
+// The text of one mistake; its advice gets a line of its own.
+std::string mistake_text(const core::Error& mistake) {
+  std::string text = "error: " + shown(mistake.what()) + "\n";
+  if (const auto advice = mistake.advice(); !advice.empty())
+    text += "  hint: " + shown(advice) + "\n";
+  return text;
 }
 
 // One for the process, as its standard output is.
@@ -40,8 +44,8 @@ bool wants_help(Words words) {
 std::string error_text(const core::Error& error) {
   if (error.code == core::ErrorCode::kInterrupted) return error.message + "\n";
   std::string text;
-  for (const std::string_view message : core::single_messages(error.message))
-    text += message_text(message);
+  for (const core::Error& mistake : core::single_errors(error))
+    text += mistake_text(mistake);
   return text;
 }
 
@@ -52,8 +56,9 @@ void say(const std::string& text) {
 }
 
 void warn(const std::string& text) {
-  tell_ear("warning: " + text);
-  std::fprintf(stderr, "warning: %s\n", text.c_str());
+  const std::string safe = shown(text);
+  tell_ear("warning: " + safe);
+  std::fprintf(stderr, "warning: %s\n", safe.c_str());
 }
 
 void overhear(std::function<void(const std::string&)> to) {

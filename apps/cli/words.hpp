@@ -15,9 +15,8 @@ using Words = std::span<const std::string>;
 // True when one of the words is --help or -h.
 bool wants_help(Words words);
 
-// The text that shows an error: for each mistake in it a line `error: what` and, when its message
-// ends in "; advice", a line `  hint: advice`. For an interruption, which the user asked for, only
-// its message.
+// The text that shows an error: for each mistake in it a line `error: what` and, if it has advice,
+// a line `  hint: advice`. For an interruption, which the user asked for, only its message.
 std::string error_text(const core::Error& error);
 
 // Prints `text` and a newline on standard output and flushes it. Any thread.

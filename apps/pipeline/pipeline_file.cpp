@@ -245,8 +245,8 @@ Result<PipelineFile> parse_pipeline(const std::string& text, const fs::path& fil
 Result<PipelineFile> read_pipeline(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in || fs::is_directory(file)) {
-    return core::fail(ErrorCode::kNotFound,
-                      "cannot read " + file.string() + "; give the YAML file of a pipeline");
+    return core::fail(ErrorCode::kNotFound, "cannot read " + file.string(),
+                      "give the YAML file of a pipeline");
   }
   std::string text(limits::kPipelineFile_bytes_max + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -270,10 +270,10 @@ Result<void> set_variables(PipelineFile& file, const std::vector<std::string>& s
       for (const auto& [one, value] : file.variables)
         names.push_back(one);
       const std::string near(core::nearest_word(name, names));
-      wrong.add(ErrorCode::kConfig, "--set " + setting + ": " + file.path.string() +
-                                        " has no variable '" + name + "'; " +
-                                        (near.empty() ? "its variables stand below `variables:`"
-                                                      : "did you mean '" + near + "'?"));
+      wrong.add(ErrorCode::kConfig,
+                "--set " + setting + ": " + file.path.string() + " has no variable '" + name + "'",
+                (near.empty() ? "its variables stand below `variables:`"
+                              : "did you mean '" + near + "'?"));
     } else if (found->second.is_list) {
       found->second.items.clear();
       for (const std::string_view item : core::split(setting.substr(equals + 1), ","))
@@ -285,8 +285,8 @@ Result<void> set_variables(PipelineFile& file, const std::vector<std::string>& s
   TROUPE_TRY(wrong.result());
   for (const auto& [name, value] : file.variables) {
     if (value.is_list || !value.items.at(0).empty()) continue;
-    wrong.add(ErrorCode::kConfig, file.path.string() + ": variable '" + name +
-                                      "' has no value; give --set " + name + "=VALUE");
+    wrong.add(ErrorCode::kConfig, file.path.string() + ": variable '" + name + "' has no value",
+              "give --set " + name + "=VALUE");
   }
   return wrong.result();
 }

@@ -94,8 +94,8 @@ Result<void> PipelineRun::lock() {
     lock_ = std::move(held);
     return {};
   }
-  return fail(ErrorCode::kResources, "another pipeline works in " + folder_.string() +
-                                         "; wait for it or choose another --folder");
+  return fail(ErrorCode::kResources, "another pipeline works in " + folder_.string(),
+              "wait for it or choose another --folder");
 }
 
 Result<void> PipelineRun::walk(Mode mode) {
@@ -240,8 +240,8 @@ Result<std::string> PipelineRun::budget_steps(const Stage& stage, const Scope& s
   const StageTurn* turn = scope.stage(name);
   if (turn == nullptr || turn->command->name != "train" || stage.command[0] != "train") {
     return fail(ErrorCode::kConfig,
-                "budget: rate_of: '" + name +
-                    "' is no training stage before this one; a budget is for `train` alone");
+                "budget: rate_of: '" + name + "' is no training stage before this one",
+                "a budget is for `train` alone");
   }
   if (is_unknown(seconds) || !turn->finished()) return std::string(1, kUnknown) + "${budget}";
   const auto budget = number_in(seconds);

@@ -23,9 +23,8 @@ core::Result<std::string> fill(std::string_view text, const Lookup& lookup) {
       const auto end = rest.find('}');
       if (end == rest.npos) {
         return core::fail(core::ErrorCode::kConfig,
-                          "'" + std::string(text) +
-                              "' begins a reference without its end; write ${name}, and $$ for a "
-                              "dollar sign");
+                          "'" + std::string(text) + "' begins a reference without its end",
+                          "write ${name}, and $$ for a dollar sign");
       }
       TROUPE_TRY_ASSIGN(value, lookup(rest.substr(2, end - 2)));
       out += joined_items(value);

@@ -104,8 +104,8 @@ core::Failure Scope::no_such(std::string_view name) const {
   } else if (!near.empty()) {
     advice = "did you mean '" + near + "'?";
   }
-  return fail(ErrorCode::kConfig,
-              "${" + std::string(name) + "}: nothing here has this name; " + advice);
+  return fail(ErrorCode::kConfig, "${" + std::string(name) + "}: nothing here has this name",
+              advice);
 }
 
 Result<Value> Scope::of_stage(const StageTurn& turn,
@@ -125,10 +125,9 @@ Result<Value> Scope::of_stage(const StageTurn& turn,
     const std::string key(what.substr(8));
     if (const double* value = end_of_figure(turn.record.figures, key)) return one(shortest(*value));
     const std::string near = near_figure(turn.record.figures, key);
-    return fail(ErrorCode::kData,
-                full + ": stage '" + std::string(stage) + "' gave no such figure; " +
-                    (near.empty() ? "its figures are in " + (turn.folder / "stage.json").string()
-                                  : "did you mean '" + near + "'?"));
+    return fail(ErrorCode::kData, full + ": stage '" + std::string(stage) + "' gave no such figure",
+                (near.empty() ? "its figures are in " + (turn.folder / "stage.json").string()
+                              : "did you mean '" + near + "'?"));
   }
   const auto names = output_names(*turn.command);
   if (std::ranges::count(names, what) == 0) {

@@ -79,8 +79,9 @@ Result<std::vector<std::string>> words_of(const Stage& stage,
   for (const auto& [key, value] : keys) {
     const std::string flag = flag_of(key);
     if (!command.out_flag.empty() && flag == command.out_flag) {
-      return core::fail(ErrorCode::kConfig, "stage '" + stage.name + "' gives " + flag +
-                                                ", which the pipeline sets; leave it out");
+      return core::fail(ErrorCode::kConfig,
+                        "stage '" + stage.name + "' gives " + flag + ", which the pipeline sets",
+                        "leave it out");
     }
     std::string all;
     for (const std::string& item : value.items) {
@@ -128,9 +129,9 @@ Result<fs::path> output(const StageCommand& command,
     path = own / (std::string(name) + ".jsonl");
   }
   if (finished && (path.empty() || !fs::exists(path))) {
-    return core::fail(ErrorCode::kData, "the stage in " + folder.string() + " left no " +
-                                            std::string(name) +
-                                            "; remove that folder to run it again");
+    return core::fail(ErrorCode::kData,
+                      "the stage in " + folder.string() + " left no " + std::string(name),
+                      "remove that folder to run it again");
   }
   return path;
 }

@@ -222,8 +222,8 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
   StageRecord& record = turn.record;
   const fs::path log = turn.folder / "log.txt";
   if (app::stop_requested()) {
-    return fail(ErrorCode::kInterrupted,
-                "stopped before stage " + record.id + "; the same command goes on from there");
+    return fail(ErrorCode::kInterrupted, "stopped before stage " + record.id,
+                "the same command goes on from there");
   }
   TROUPE_TRY(store::make_folder(turn.folder));
   if (turn.command->leftover == Leftover::kWhole && has_output(turn)) return finish(turn);
@@ -263,8 +263,8 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
       end_descendants();
       record.state = "stopped";
       TROUPE_TRY(save(turn));
-      return fail(ErrorCode::kInterrupted,
-                  "stopped in stage " + record.id + "; the same command goes on from there");
+      return fail(ErrorCode::kInterrupted, "stopped in stage " + record.id,
+                  "the same command goes on from there");
     }
     const auto now = Clock::now();
     losses.push_back(now);
@@ -275,9 +275,8 @@ Result<void> PipelineRun::bring_to_end(const std::vector<std::string>& words, St
       record.error = end.how();
       TROUPE_TRY(save(turn));
       std::fputs(last_lines(log).c_str(), stderr);
-      return fail(code_of(end.status), "stage " + record.id + " " + end.how() + "; its log is " +
-                                           log.string() +
-                                           ", and the same command goes on from there");
+      return fail(code_of(end.status), "stage " + record.id + " " + end.how(),
+                  "its log is " + log.string() + ", and the same command goes on from there");
     }
     ++record.losses;
     TROUPE_TRY(save(turn));

@@ -14,8 +14,8 @@ core::Result<YAML::Node> load_yaml(const std::string& text, const std::string& n
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() == 1 && documents[0].IsMap()) return documents[0];
-    return core::fail(ErrorCode::kConfig,
-                      name + ": holds no pipeline; it begins with `stages:`, docs/pipelines.md");
+    return core::fail(ErrorCode::kConfig, name + ": holds no pipeline",
+                      "it begins with `stages:`, docs/pipelines.md");
   } catch (const YAML::Exception& error) {
     return core::fail(ErrorCode::kConfig, name + ":" + std::to_string(error.mark.line + 1) +
                                               ": not valid YAML: " + error.msg);

@@ -52,14 +52,14 @@ Result<engine::PauseMode> pause_mode(const std::string& query) {
   if (mode == "abort") return engine::PauseMode::kAbort;
   if (mode == "keep") return engine::PauseMode::kKeep;
   if (mode == "recompute") return engine::PauseMode::kRecompute;
-  return fail(ErrorCode::kInvalidArgument, "mode=" + mode + "; it is abort, keep or recompute");
+  return fail(ErrorCode::kInvalidArgument, "mode=" + mode, "it is abort, keep or recompute");
 }
 
 // The parts that /sleep releases: level 1 the KV blocks, level 2 also the weights.
 Result<engine::SleepParts> sleep_parts(const std::string& query, bool can_reload) {
   const std::string level = query_value(query, "level", "1");
   if (level != "1" && level != "2") {
-    return fail(ErrorCode::kInvalidArgument, "level=" + level + "; it is 1 or 2");
+    return fail(ErrorCode::kInvalidArgument, "level=" + level, "it is 1 or 2");
   }
   if (level == "2" && !can_reload) {
     return fail(ErrorCode::kInvalidArgument,
@@ -77,7 +77,7 @@ Result<Wake> wake_parts(const std::string& query) {
   Wake parts{tags.empty(), tags.empty()};
   for (const std::string& tag : tags) {
     if (tag != "weights" && tag != "kv_cache") {
-      return fail(ErrorCode::kInvalidArgument, "tags=" + tag + "; they are weights and kv_cache");
+      return fail(ErrorCode::kInvalidArgument, "tags=" + tag, "they are weights and kv_cache");
     }
     (tag == "weights" ? parts.weights : parts.kv) = true;
   }

@@ -114,9 +114,8 @@ core::Result<ApiKeys> ApiKeys::gather(const std::vector<std::string>& flags,
     if (secrets.insert(secret).second) keys.push_back({std::move(secret), "", {}});
   }
   if (keys.size() > limits::kServeKeys_max) {
-    return fail(ErrorCode::kConfig, "--api-key-file: " + std::to_string(keys.size()) +
-                                        " keys; at most " + std::to_string(limits::kServeKeys_max) +
-                                        " are taken");
+    return fail(ErrorCode::kConfig, "--api-key-file: " + std::to_string(keys.size()) + " keys",
+                "at most " + std::to_string(limits::kServeKeys_max) + " are taken");
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].name.empty()) keys[i].name = "key-" + std::to_string(i + 1);

@@ -2,6 +2,7 @@
 
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/serving/api_service.hpp"
+#include "runtime/engine/cache_fit.hpp"
 #include "runtime/engine/group.hpp"
 
 #include <cstdio>
@@ -87,9 +88,9 @@ Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
   if (!insecure) {
     return fail(ErrorCode::kConfig,
                 "--host " + host +
-                    " can be reached from other hosts, and what is said there is not encrypted; "
-                    "give --ssl-certfile and --ssl-keyfile, put a TLS proxy in front of 127.0.0.1, "
-                    "or accept it by --insecure");
+                    " can be reached from other hosts, and what is said there is not encrypted",
+                "give --ssl-certfile and --ssl-keyfile, put a TLS proxy in front of 127.0.0.1, or "
+                "accept it by --insecure");
   }
   std::fprintf(stderr, "warning: %s can be reached from other hosts; nothing is encrypted%s\n",
                host.c_str(), api_keys.any() ? "" : " and no API key is required");
@@ -102,36 +103,64 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
                 "--enable-prefix-caching and --no-enable-prefix-caching exclude each other");
   }
   if (!tool_parser.empty() && !dialects::tool_format_of(tool_parser)) {
-    return fail(ErrorCode::kConfig, "--tool-call-parser " + tool_parser + " is not known; use " +
-                                        dialects::kToolFormat_names);
+    return fail(ErrorCode::kConfig, "--tool-call-parser " + tool_parser + " is not known",
+                std::string("use ") + dialects::kToolFormat_names);
   }
   if (history != "template" && history != "keep") {
-    return fail(ErrorCode::kConfig,
-                "--session-history " + history + " is not known; use template or keep");
+    return fail(ErrorCode::kConfig, "--session-history " + history + " is not known",
+                "use template or keep");
   }
   if (logprobs_mode != "raw_logprobs" && logprobs_mode != "processed_logprobs") {
-    return fail(ErrorCode::kConfig, "--logprobs-mode: '" + logprobs_mode +
-                                        "'; expected raw_logprobs or processed_logprobs");
+    return fail(ErrorCode::kConfig, "--logprobs-mode: '" + logprobs_mode + "'",
+                "expected raw_logprobs or processed_logprobs");
   }
   if (context > spec.context) {
-    return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +
-                                        ": the model has positions for " +
-                                        std::to_string(spec.context) + "; give at most those");
+    return fail(ErrorCode::kConfig,
+                "--max-model-len " + std::to_string(context) + ": the model has positions for " +
+                    std::to_string(spec.context),
+                "give at most those");
   }
   if (routed_experts && spec.moe.sparse_layers(spec.layers) == 0) {
     return fail(ErrorCode::kConfig,
                 "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
   }
-  TROUPE_TRY(settings(spec));
+  TROUPE_TRY_ASSIGN(fits, settings(spec));
+  const std::int64_t longest = longest_sample(spec, fits);
+  if (longest >= fits.context) return {};
+  const std::string held = "--kv-cache-memory-bytes " + std::to_string(kv_bytes) +
+                           " holds the keys and values of " + std::to_string(longest) + " tokens";
+  if (context > 0) {
+    return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) + ": " + held,
+                "give at least " + std::to_string(bytes_for(spec, fits.context)) +
+                    " bytes, or a smaller --max-model-len");
+  }
+  warn("max_model_len is " + std::to_string(longest) + " in place of the model's " +
+       std::to_string(fits.context) + ": " + held + "; all take " +
+       std::to_string(bytes_for(spec, fits.context)));
   return {};
 }
 
+std::int64_t ServeOptions::longest_sample(const model::ModelSpec& spec,
+                                          const engine::EngineSettings& fits) const {
+  return engine::longest_sample(spec, kv_dtype(), limits(), fits.context);
+}
+
+std::uint64_t ServeOptions::bytes_for(const model::ModelSpec& spec, std::int64_t tokens) const {
+  return engine::cache_fit(spec, kv_dtype(), limits(), {tokens - 1, 1, 1}).wanted_bytes();
+}
+
+kernels::KvDtype ServeOptions::kv_dtype() const {
+  const auto weights = panel_dtype("troupe serve", dtype, placement.device);
+  return weights ? kernels::kv_dtype_of(*weights, placement.device == "cpu")
+                 : kernels::KvDtype::kF32;
+}
+
 Result<engine::EngineSettings> ServeOptions::settings(const model::ModelSpec& spec) const {
-  TROUPE_TRY_ASSIGN(weights, panel_dtype("troupe serve", dtype, placement.device));
-  auto fits = engine::settings_for(spec, kernels::kv_dtype_of(weights, placement.device == "cpu"),
-                                   limits());
+  TROUPE_TRY(panel_dtype("troupe serve", dtype, placement.device));
+  auto fits = engine::settings_for(spec, kv_dtype(), limits());
   if (fits) return fits;
-  return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + fits.error().message);
+  return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + std::string(fits.error().what()),
+              "give more");
 }
 
 Result<void> ServeOptions::check_tokenizer(const std::filesystem::path& folder) const {
@@ -141,8 +170,8 @@ Result<void> ServeOptions::check_tokenizer(const std::filesystem::path& folder) 
   }
   std::error_code error;
   if (no_tokenizer || std::filesystem::exists(folder / "tokenizer.json", error)) return {};
-  return fail(ErrorCode::kConfig, "no tokenizer.json in " + folder.string() +
-                                      "; --skip-tokenizer-init serves token ids without one");
+  return fail(ErrorCode::kConfig, "no tokenizer.json in " + folder.string(),
+              "--skip-tokenizer-init serves token ids without one");
 }
 
 engine::EngineLimits ServeOptions::limits() const {
@@ -160,7 +189,8 @@ Result<net::HttpServerOptions> ServeOptions::listen() const {
   if (certificate_file.empty() != certificate_key_file.empty()) {
     return fail(ErrorCode::kConfig,
                 std::string(certificate_file.empty() ? "--ssl-keyfile" : "--ssl-certfile") +
-                    " stands alone; HTTPS takes --ssl-certfile and --ssl-keyfile");
+                    " stands alone",
+                "HTTPS takes --ssl-certfile and --ssl-keyfile");
   }
   if (!certificate_file.empty()) {
     auto tls = net::HttpsContext::load({certificate_file, certificate_key_file});
@@ -210,7 +240,7 @@ Result<dialects::ServedModel> ServeOptions::served_model(EngineHost& engine_host
   if (engine_host.has_tokenizer()) made.tokenizer = engine_host.tokenizer();
   if (made.names.empty()) made.names = default_names(model, engine_host.folder());
   if (engine_host.chat() != nullptr) made.chat = *engine_host.chat();
-  made.context = fits.context;
+  made.context = static_cast<std::int32_t>(longest_sample(spec, fits));
   made.positions_max = std::int64_t{fits.blocks} * engine::kBlockTokens;
   made.vocab = spec.vocab;
   made.moe_layers = spec.moe.sparse_layers(spec.layers);

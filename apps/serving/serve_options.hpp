@@ -60,6 +60,11 @@ struct ServeOptions {
   // What the limits come to with keys and values as --dtype and --device store them. Error kConfig,
   // naming --dtype or --kv-cache-memory-bytes.
   core::Result<engine::EngineSettings> settings(const model::ModelSpec& spec) const;
+  kernels::KvDtype kv_dtype() const;
+  // The longest sample that the cache holds, in tokens, and the bytes that a longer one takes.
+  std::int64_t longest_sample(const model::ModelSpec& spec,
+                              const engine::EngineSettings& fits) const;
+  std::uint64_t bytes_for(const model::ModelSpec& spec, std::int64_t tokens) const;
 };
 
 }  // namespace troupe::app

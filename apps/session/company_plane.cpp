@@ -247,7 +247,7 @@ async::task<Result<void>> CompanyPlane::await_roles() {
         deadline.remaining(timers_) <= core::Duration::zero())
       co_return up;
     if (stop_requested()) {
-      co_return core::fail(ErrorCode::kInterrupted, "stopped as asked; " + up.error().message);
+      co_return core::fail(ErrorCode::kInterrupted, "stopped as asked", up.error().message);
     }
   }
 }

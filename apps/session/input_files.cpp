@@ -63,9 +63,7 @@ class Look {
                       (reads_text ? ", tokenizer)" : ")"));
       return;
     }
-    const core::Error all = wrong.error();
-    for (const std::string_view message : core::single_messages(all.message))
-      wrong_.add(all.code, key + ": " + std::string(message));
+    wrong_.add(wrong.error().within(key));
   }
 
   bool is_there(const std::string& key, const fs::path& file) {
@@ -83,7 +81,7 @@ class Look {
 
   void rewards() {
     if (!config_.reward.python.empty() && is_there("reward.python", config_.reward.python)) {
-      seen_.push_back("reward.python: " + config_.reward.python + " is there; it was not run");
+      seen_.push_back("reward.python: " + config_.reward.python + " was loaded and not called");
     }
     const std::string& advantage = config_.algo.advantage_file;
     if (!advantage.empty() && is_there("algo.advantage_file", advantage)) {

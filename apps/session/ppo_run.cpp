@@ -44,7 +44,8 @@ Result<void> check_none_attached(const actors::RunPlan& plan) {
   return core::fail(core::ErrorCode::kConfig,
                     "reward " + *board.absent().begin() +
                         " was attached to this run, and no reward can be attached with "
-                        "--cluster.transport loopback; use --cluster.transport caf");
+                        "--cluster.transport loopback",
+                    "use --cluster.transport caf");
 }
 
 class PpoRun final : public RunLife {

@@ -55,6 +55,7 @@ void RewardFlags::add_sources_to(std::vector<Flag>& flags) {
   flags.push_back({"--python", &python, "file with reward_func, run in a worker process"});
   flags.push_back({"--workers", &workers, "processes that run --python, or the rules math and code",
                    false, 1, 256});
+  flags.push_back({"--interpreter", &interpreter, "Python that runs --python"});
   code.add_to(flags);
   flags.push_back({"--http", &http, "URL of a reward server; repeated, they share the requests"});
   flags.push_back({"--http-format", &http_format,
@@ -81,12 +82,12 @@ core::Result<void> JudgeFlags::check() const {
   const bool more = !model.empty() || !rubric.empty() || !key.empty();
   if (!given() && more) {
     return core::fail(core::ErrorCode::kConfig,
-                      "--rubric, --judge-model and --judge-key are read with --judge; give the URL "
-                      "of the judge");
+                      "--rubric, --judge-model and --judge-key are read with --judge",
+                      "give the URL of the judge");
   }
   if (given() && rubric.empty()) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "--judge needs a file that says what it is asked; give --rubric");
+    return core::fail(core::ErrorCode::kConfig, "--judge needs a file that says what it is asked",
+                      "give --rubric");
   }
   return {};
 }
@@ -100,8 +101,8 @@ void JudgeFlags::fill(config::TrainConfig& config) const {
 
 core::Result<void> RewardFlags::check_label(const std::string& label_key) const {
   if (!compares_label(rule) || !label_key.empty()) return {};
-  return core::fail(core::ErrorCode::kConfig,
-                    "--rule " + rule + " compares with a label; give --label-key");
+  return core::fail(core::ErrorCode::kConfig, "--rule " + rule + " compares with a label",
+                    "give --label-key");
 }
 
 core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const {
@@ -114,18 +115,25 @@ core::Result<void> RewardFlags::check() const {
   TROUPE_TRY(check_rule(rule));
   TROUPE_TRY(code.check(rule));
   if (rule == "regex" && pattern.empty()) {
-    return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
+    return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern", "give --pattern");
   }
   if (workers != 1 && python.empty() && !actors::in_workers(rule)) {
     return core::fail(core::ErrorCode::kConfig,
-                      "--workers is read with --python and the rules math and code; leave it out");
+                      "--workers is read with --python and the rules math and code",
+                      "leave it out");
+  }
+  if (interpreter != "python3" && python.empty()) {
+    return core::fail(core::ErrorCode::kConfig, "--interpreter is read with --python",
+                      "leave it out");
   }
   if (http_format != "openrlhf" && http.empty()) {
-    return core::fail(core::ErrorCode::kConfig, "--http-format is read with --http; leave it out");
+    return core::fail(core::ErrorCode::kConfig, "--http-format is read with --http",
+                      "leave it out");
   }
   if (http_format != "openrlhf" && http_format != "sample") {
-    return core::fail(core::ErrorCode::kConfig, "--http-format: there is no format '" +
-                                                    http_format + "'; expected openrlhf or sample");
+    return core::fail(core::ErrorCode::kConfig,
+                      "--http-format: there is no format '" + http_format + "'",
+                      "expected openrlhf or sample");
   }
   return {};
 }
@@ -140,6 +148,7 @@ core::Result<std::unique_ptr<actors::RewardCalls>> RewardFlags::calls() const {
   config.reward.rule_pattern = pattern;
   config.reward.python = python;
   config.reward.workers = workers;
+  config.reward.interpreter = interpreter;
   config.reward.http = split_commas(http);
   config.reward.http_format = http_format;
   code.fill(config);

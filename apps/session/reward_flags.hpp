@@ -30,7 +30,7 @@ struct JudgeFlags {
 };
 
 struct RewardFlags {
-  std::string rule, pattern, python, http_format = "openrlhf";
+  std::string rule, pattern, python, interpreter = "python3", http_format = "openrlhf";
   JudgeFlags judge;
   std::vector<std::string> http;
   std::int64_t workers = 1;

@@ -1,15 +1,19 @@
 #include "apps/session/run_inputs.hpp"
 
 #include "actors/protocol/reward_formula.hpp"
+#include "apps/session/roles/cache_need.hpp"
 #include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/teachers.hpp"
 #include "runtime/config/eval_sets.hpp"
+#include "runtime/core/error_list.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/stream_decoder.hpp"
+
+#include <map>
 
 namespace troupe::app {
 namespace {
@@ -76,19 +80,19 @@ core::Result<void> check_formula(const config::TrainConfig& config, const std::s
   auto fit = formula ? formula->check(data_options(config).rewards) : formula.failure();
   if (fit) return {};
   if (!set.empty()) return core::fail(fit.error().within("eval.sets: " + set + ": formula"));
-  return core::fail(ErrorCode::kConfig, "reward.formula: " + fit.error().message +
-                                            "; change --reward.formula (docs/algorithms.md)");
+  return core::fail(ErrorCode::kConfig, "reward.formula: " + fit.error().message,
+                    "change --reward.formula (docs/algorithms.md)");
 }
 
 core::Result<void> check_lengths(const config::TrainConfig& config, const model::ModelSpec& spec) {
   const std::int64_t longest = config.data.prompt_max_len + config.rollout.max_new_tokens;
   if (longest <= spec.context) return {};
-  return core::fail(ErrorCode::kConfig,
-                    "--data.prompt_max_len " + std::to_string(config.data.prompt_max_len) +
-                        " and --rollout.max_new_tokens " +
-                        std::to_string(config.rollout.max_new_tokens) +
-                        " together exceed the model's context of " + std::to_string(spec.context) +
-                        " tokens; lower one of them");
+  return core::fail(
+      ErrorCode::kConfig,
+      "--data.prompt_max_len " + std::to_string(config.data.prompt_max_len) +
+          " and --rollout.max_new_tokens " + std::to_string(config.rollout.max_new_tokens) +
+          " together exceed the model's context of " + std::to_string(spec.context) + " tokens",
+      "lower one of them");
 }
 
 // Checks that the longest possible sample (for online_dpo, a pair) fits into one micro-batch.
@@ -103,7 +107,8 @@ core::Result<void> check_rows(const config::TrainConfig& config,
                         " has no room for the longest sample: a prompt of " +
                         std::to_string(longest) + " tokens with --rollout.max_new_tokens " +
                         std::to_string(config.rollout.max_new_tokens) + " is " +
-                        std::to_string(rows) + " rows; raise it or ask for shorter responses");
+                        std::to_string(rows) + " rows",
+                    "raise it or ask for shorter responses");
 }
 
 // An id that cannot be decoded adds no text.
@@ -119,16 +124,69 @@ std::vector<std::uint32_t> text_ends_of(const text::Tokenizer& tokenizer,
   return ends;
 }
 
+// The columns without which the reward's Python function cannot be called; each file is loaded
+// once. One that cannot be loaded here is left to its role.
+class ColumnNeeds {
+ public:
+  const std::vector<std::string>& of(const config::TrainConfig& config) {
+    const auto [known, fresh] = needs_.try_emplace(config.reward.python);
+    if (!fresh || config.reward.python.empty()) return known->second;
+    if (const auto reward = make_reward(config)) known->second = (*reward)->needs();
+    return known->second;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> needs_;
+};
+
+core::Result<void> check_columns(const config::TrainConfig& config,
+                                 const std::vector<std::string>& needs,
+                                 const std::string& key,
+                                 const actors::DatasetPrompts& prompts) {
+  core::ErrorList wrong;
+  for (const std::string& name : needs) {
+    if (prompts.has_column(name)) continue;
+    wrong.add(ErrorCode::kConfig,
+              "reward.python: the function of " + config.reward.python + " takes '" + name +
+                  "', and " + key + " has no column '" + name + "'",
+              "there are: " + prompts.columns());
+  }
+  return wrong.result();
+}
+
+// Loads the prompts of a dataset and checks what depends on them: rows, cache, columns.
+core::Result<std::unique_ptr<actors::DatasetPrompts>> checked_prompts(
+    const config::TrainConfig& config,
+    bool training,
+    const model::ModelSpec& spec,
+    const text::Tokenizer& tokenizer,
+    const text::ChatTemplate* chat,
+    ColumnNeeds& needs) {
+  TROUPE_TRY_ASSIGN(prompts, load_prompts(config, training, tokenizer, chat));
+  core::ErrorList wrong;
+  if (training) wrong.take(check_rows(config, *prompts));
+  wrong.take(check_cache(config, spec,
+                         longest_group(config, prompts->longest(),
+                                       training ? config.rollout.n_samples_per_prompt
+                                                : config.eval.n_samples_per_prompt),
+                         engines_on_host(config)));
+  wrong.take(check_columns(config, needs.of(config),
+                           training ? "data.prompt_dataset" : "eval.dataset", *prompts));
+  TROUPE_TRY(wrong.result());
+  return prompts;
+}
+
 }  // namespace
 
 core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool models) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
-  TROUPE_TRY(check_lengths(config, spec));
-  TROUPE_TRY(check_role_devices(config));
-  TROUPE_TRY(check_model_roles(config));
-  TROUPE_TRY(check_teachers(config));
-  TROUPE_TRY(check_formula(config));
+  core::ErrorList wrong;
+  wrong.take(check_lengths(config, spec));
+  wrong.take(check_role_devices(config));
+  wrong.take(check_model_roles(config));
+  wrong.take(check_teachers(config));
+  wrong.take(check_formula(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
@@ -136,22 +194,26 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   inputs.text_ends = [tokenizer](const std::vector<std::int32_t>& tokens) {
     return text_ends_of(tokenizer, tokens);
   };
-  TROUPE_TRY_SET(inputs.prompts, load_prompts(config, true, tokenizer, chat_ptr));
-  TROUPE_TRY(check_rows(config, *inputs.prompts));
-  inputs.notes = inputs.prompts->notes();
-  bool chats = inputs.prompts->has_chats();
+  ColumnNeeds needs;
+  const auto load = [&](const config::TrainConfig& of, bool training, const std::string& set) {
+    auto prompts = checked_prompts(of, training, spec, tokenizer, chat_ptr, needs);
+    if (!prompts) wrong.add(set.empty() ? prompts.error() : prompts.error().within(set));
+    return prompts ? std::move(*prompts) : nullptr;
+  };
+  inputs.prompts = load(config, true, "");
   TROUPE_TRY_ASSIGN(sets, config::eval_sets(config));
   for (const config::HeldOutSet& set : sets) {
-    TROUPE_TRY(check_formula(set.config, set.name));
-    auto prompts = load_prompts(set.config, false, tokenizer, chat_ptr);
-    if (!prompts && !set.name.empty()) {
-      return core::fail(prompts.error().within("eval.sets: " + set.name));
-    }
-    if (!prompts) return prompts.failure();
-    for (const std::string& note : (*prompts)->notes())
+    wrong.take(check_formula(set.config, set.name));
+    auto prompts = load(set.config, false, set.name.empty() ? "" : "eval.sets: " + set.name);
+    inputs.evaluation.push_back({set.name, std::move(prompts)});
+  }
+  TROUPE_TRY(wrong.result());
+  inputs.notes = inputs.prompts->notes();
+  bool chats = inputs.prompts->has_chats();
+  for (const HeldOutInputs& set : inputs.evaluation) {
+    for (const std::string& note : set.prompts->notes())
       inputs.notes.push_back(note);
-    chats = chats || (*prompts)->has_chats();
-    inputs.evaluation.push_back({set.name, std::move(*prompts)});
+    chats = chats || set.prompts->has_chats();
   }
   if (chats) {
     TROUPE_TRY(check_reward_models(config, true));

@@ -1,11 +1,11 @@
 #include "apps/session/run_reporter.hpp"
 
-#include "actors/reward/gist.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
 #include "apps/session/limits.hpp"
 #include "runtime/config/eval_sets.hpp"
+#include "runtime/core/foreign_text.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -117,7 +117,7 @@ actors::FailedUpdate RunReporter::failed_update() const {
 
 void RunReporter::say(const std::string& text) {
   files_.log.info(text);
-  progress_.note(text);
+  progress_.note(core::barred(text));
 }
 
 void RunReporter::on_phase(const std::string& phase) {
@@ -173,7 +173,7 @@ bool RunReporter::is_best(std::uint64_t done) const {
 
 // Shows a traceback in full once; while the next failures repeat it, shows only its last line.
 void RunReporter::on_failed_group(const actors::FailedGroup& group) {
-  const std::string gist = actors::gist_of(group.cause);
+  const std::string gist = core::gist_of(group.cause);
   std::string told = group.cause;
   if (gist != group.cause && gist == last_gist_) {
     told = "again (" + std::to_string(group.fault) + " of " + std::to_string(group.faults_max) +

@@ -155,7 +155,8 @@ core::Result<void> say_finished(const store::Checkpoint& newest,
   if (newest.step > asked) {
     return core::fail(core::ErrorCode::kConfig,
                       "the run was asked for " + all + " " + unit + " and has done " + done + " (" +
-                          newest.folder.string() + "); raise --train.max_steps to go on");
+                          newest.folder.string() + ")",
+                      "raise --train.max_steps to go on");
   }
   std::printf("already finished: %s of %s %s (%s); a larger --train.max_steps goes on from there\n",
               done.c_str(), all.c_str(), unit.c_str(), newest.folder.c_str());

@@ -21,8 +21,8 @@ std::vector<std::string> split_commas(const std::vector<std::string>& given) {
 
 core::Result<void> check_rule(const std::string& rule) {
   if (rule.empty() || actors::rule_kind(rule) || actors::in_workers(rule)) return {};
-  return core::fail(ErrorCode::kConfig,
-                    "there is no rule '" + rule + "'; --rule takes " + kRuleNames);
+  return core::fail(ErrorCode::kConfig, "there is no rule '" + rule + "'",
+                    std::string("--rule takes ") + kRuleNames);
 }
 
 bool compares_label(const std::string& rule) {
@@ -41,11 +41,11 @@ void CodeFlags::add_to(std::vector<Flag>& flags) {
 
 core::Result<void> CodeFlags::check(const std::string& rule) const {
   if (score != "share" && score != "all") {
-    return core::fail(ErrorCode::kConfig, "--code-score: '" + score + "'; expected share or all");
+    return core::fail(ErrorCode::kConfig, "--code-score: '" + score + "'", "expected share or all");
   }
   if (rule == "code" || settings().empty()) return {};
-  return core::fail(ErrorCode::kConfig,
-                    settings().front().first + " is read with --rule code; leave it out");
+  return core::fail(ErrorCode::kConfig, settings().front().first + " is read with --rule code",
+                    "leave it out");
 }
 
 void CodeFlags::fill(config::TrainConfig& config) const {
@@ -78,16 +78,18 @@ void ProcessFlags::add_to(std::vector<Flag>& flags, std::string_view reduce_help
 
 core::Result<void> ProcessFlags::check(bool steps) const {
   if (model.empty() && (!reduce.empty() || read_alone())) {
-    return core::fail(ErrorCode::kConfig, std::string(!reduce.empty()        ? "--reduce"
-                                                      : !separator.empty()   ? "--step-separator"
-                                                      : !placeholder.empty() ? "--placeholder-token"
-                                                                             : "--reward-tokens") +
-                                              " is read with --process-model; leave it out");
+    return core::fail(ErrorCode::kConfig,
+                      std::string(!reduce.empty()        ? "--reduce"
+                                  : !separator.empty()   ? "--step-separator"
+                                  : !placeholder.empty() ? "--placeholder-token"
+                                                         : "--reward-tokens") +
+                          " is read with --process-model",
+                      "leave it out");
   }
   if (reduce.empty() || actors::step_reduce(reduce) || (steps && reduce == "steps")) return {};
-  return core::fail(ErrorCode::kConfig, "--reduce: '" + reduce + "'; expected " +
-                                            (steps ? "steps, " : "") +
-                                            "last, min, mean or product");
+  return core::fail(
+      ErrorCode::kConfig, "--reduce: '" + reduce + "'",
+      std::string("expected ") + (steps ? "steps, " : "") + "last, min, mean or product");
 }
 
 void ProcessFlags::fill(config::TrainConfig& config) const {

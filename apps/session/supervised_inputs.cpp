@@ -71,15 +71,16 @@ core::Result<std::shared_ptr<const data::SupervisedDataset>> load_rows(
 core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config) {
   SupervisedInputs inputs;
   if (config.method == config::kKto && config.train.batch_size < 2) {
-    return core::fail(ErrorCode::kConfig,
-                      "train.batch_size: kto compares each answer with those of other rows of its "
-                      "step; give at least 2");
-  }
-  if (config.method == config::kKto && config.data.rows_together > 1) {
     return core::fail(
         ErrorCode::kConfig,
-        "data.rows_together: kto compares each answer with that of the next row of its "
-        "step, which should be of another prompt; leave it at 1");
+        "train.batch_size: kto compares each answer with those of other rows of its step",
+        "give at least 2");
+  }
+  if (config.method == config::kKto && config.data.rows_together > 1) {
+    return core::fail(ErrorCode::kConfig,
+                      "data.rows_together: kto compares each answer with that of the next row of "
+                      "its step, which should be of another prompt",
+                      "leave it at 1");
   }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
@@ -91,8 +92,8 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
     if (other.vocab != spec.vocab) {
       return core::fail(ErrorCode::kConfig,
                         "ref.model_name_or_path: a vocabulary of " + std::to_string(other.vocab) +
-                            ", the trained model has " + std::to_string(spec.vocab) +
-                            "; both need the same tokenizer");
+                            ", the trained model has " + std::to_string(spec.vocab),
+                        "both need the same tokenizer");
     }
   }
   TROUPE_TRY(check_teachers(config));

@@ -7,8 +7,8 @@ namespace troupe::app {
 core::Result<TraceFile> TraceFile::create(const std::filesystem::path& file) {
   std::ofstream out(file, std::ios::trunc);
   if (!out) {
-    return core::fail(core::ErrorCode::kResources,
-                      "cannot write " + file.string() + "; --log.trace false goes without");
+    return core::fail(core::ErrorCode::kResources, "cannot write " + file.string(),
+                      "--log.trace false goes without");
   }
   out << "[";
   return TraceFile(std::move(out));

@@ -114,8 +114,8 @@ Result<BackgroundStart> start_in_background(
     return told.failure();
   }
   if (told->empty()) {
-    return core::fail(ErrorCode::kInternal,
-                      "the background process ended without a word; its log is " + log.string());
+    return core::fail(ErrorCode::kInternal, "the background process ended without a word",
+                      "its log is " + log.string());
   }
   if (told->front() == kRunning) return BackgroundStart{pid, told->substr(1)};
   ::waitpid(pid, nullptr, 0);

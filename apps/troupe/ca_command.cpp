@@ -19,8 +19,8 @@ core::Result<void> run_ca(Words words) {
     return {};
   }
   if (words[0] != "init") {
-    return core::fail(core::ErrorCode::kConfig,
-                      "there is no 'troupe ca " + words[0] + "'; use troupe ca init");
+    return core::fail(core::ErrorCode::kConfig, "there is no 'troupe ca " + words[0] + "'",
+                      "use troupe ca init");
   }
   std::string out, hosts;
   std::int64_t days = 30;

@@ -110,9 +110,8 @@ core::Result<void> run_command(Words words) {
     names.push_back(command.name);
   const std::string near(core::nearest_word(words[0], names));
   return core::fail(
-      core::ErrorCode::kConfig,
-      "there is no command '" + words[0] + "'; " +
-          (near.empty() ? "`troupe --help` lists them" : "did you mean `troupe " + near + "`?"));
+      core::ErrorCode::kConfig, "there is no command '" + words[0] + "'",
+      (near.empty() ? "`troupe --help` lists them" : "did you mean `troupe " + near + "`?"));
 }
 
 }  // namespace troupe::app

@@ -1,5 +1,6 @@
 // `troupe config`: `show` prints all keys with their values, `validate` checks a configuration and
 // its files, `docs` prints the reference of all keys.
+#include "apps/session/fitted_lengths.hpp"
 #include "apps/session/input_files.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
@@ -54,6 +55,7 @@ void say_step(const config::TrainConfig& config) {
 
 core::Result<void> validate(Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words));
+  TROUPE_TRY(fit_lengths(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY_ASSIGN(seen, look_at_input_files(config));
   std::printf("valid for `troupe train %s`: %zu keys set, the others at their defaults\n",
@@ -83,8 +85,8 @@ core::Result<void> run_config(Words words) {
     std::fputs(config::reference_page(run_table()).c_str(), stdout);
     return {};
   }
-  return core::fail(core::ErrorCode::kConfig,
-                    "there is no `config " + words[0] + "`; use show, validate or docs");
+  return core::fail(core::ErrorCode::kConfig, "there is no `config " + words[0] + "`",
+                    "use show, validate or docs");
 }
 
 }  // namespace troupe::app

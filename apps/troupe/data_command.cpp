@@ -16,8 +16,8 @@ core::Result<void> run_data(Words words) {
     return {};
   }
   if (words[0] != "arithmetic") {
-    return core::fail(core::ErrorCode::kConfig,
-                      "there is no task '" + words[0] + "'; use troupe data arithmetic");
+    return core::fail(core::ErrorCode::kConfig, "there is no task '" + words[0] + "'",
+                      "use troupe data arithmetic");
   }
   std::string out;
   std::int64_t seed = 1, held_out = 40, digits = 1, valid = 0, sft = 0;

@@ -267,8 +267,8 @@ core::Result<void> run_doctor_gpus(Words words) {
     return {};
   }
   if (words.size() == 1 && words[0] == "--json") return print_gpus_json();
-  return core::fail(core::ErrorCode::kConfig,
-                    "doctor --gpus: unknown flag '" + words[0] + "'; there is --json");
+  return core::fail(core::ErrorCode::kConfig, "doctor --gpus: unknown flag '" + words[0] + "'",
+                    "there is --json");
 }
 
 }  // namespace
@@ -285,8 +285,8 @@ core::Result<void> run_doctor(Words words) {
                           : words[i] == "--run-path" ? &run_path
                                                      : nullptr;
     if (target == nullptr) {
-      return core::fail(core::ErrorCode::kConfig,
-                        "doctor: unknown flag '" + words[i] + "'; see troupe doctor --help");
+      return core::fail(core::ErrorCode::kConfig, "doctor: unknown flag '" + words[i] + "'",
+                        "see troupe doctor --help");
     }
     if (i + 1 == words.size()) {
       return core::fail(core::ErrorCode::kConfig, "doctor: " + words[i] + " needs a value");

@@ -112,8 +112,8 @@ core::Result<void> print_families() {
   }
   if (wrong.empty()) return {};
   return core::fail(core::ErrorCode::kNumeric,
-                    "doctor: models of " + wrong + " do not compute as they should; " +
-                        "TROUPE_ISA=reference tells whether the kernels of this processor are why");
+                    "doctor: models of " + wrong + " do not compute as they should",
+                    "TROUPE_ISA=reference tells whether the kernels of this processor are why");
 }
 
 }  // namespace troupe::app

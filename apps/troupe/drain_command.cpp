@@ -18,10 +18,10 @@ core::Result<void> run_drain(Words words) {
                            flags, name.empty() ? words : words.subspan(1)));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   if (name.empty()) {
-    return core::fail(
-        core::ErrorCode::kConfig,
-        "troupe node drain: which node? Give its name first, as in `troupe node drain "
-        "gpu1 --join RUN`; `troupe status --join RUN` lists them");
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe node drain: which node? Give its name first, as in `troupe node "
+                      "drain gpu1 --join RUN`",
+                      "`troupe status --join RUN` lists them");
   }
   TROUPE_TRY(drain_node(join, name, wait_s));
   say("node " + name + " has left the run");

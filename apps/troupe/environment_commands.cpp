@@ -23,11 +23,10 @@ Result<void> check_name(const std::string& name) {
   const bool number = std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); });
   if (!name.empty() && name.size() <= 64 && plain && !number) return {};
   return core::fail(ErrorCode::kConfig,
-                    name.empty()
-                        ? "--name is not set; give the environment a name"
-                        : "--name: '" + name +
-                              "'; takes up to 64 letters, digits, '-', '_' and '.', not digits "
-                              "alone");
+                    name.empty() ? "--name is not set" : "--name: '" + name + "'",
+                    name.empty() ? "give the environment a name"
+                                 : "it takes up to 64 letters, digits, '-', '_' and '.', not "
+                                   "digits alone");
 }
 
 }  // namespace
@@ -43,6 +42,7 @@ Result<void> run_attach_environment(Words words) {
       {"--name", &name, "its name in the run"},
       {"--python", &env.python, "file with an environment, as env.python"},
       {"--workers", &env.workers, "processes that run --python", false, 1, 256},
+      {"--interpreter", &env.interpreter, "Python that runs --python, as env.interpreter"},
       {"--command", &env.command, "an agent, run once for each episode, as env.command"},
       {"--no-confined", &unconfined, "--command sees the network and your files"},
       {"--openenv", &env.openenv, "URL of an OpenEnv server, as env.openenv"},

@@ -202,7 +202,8 @@ void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
 
 Result<void> compare_sides(const EvalOptions& options) {
   if (!options.model.empty()) {
-    return fail(ErrorCode::kConfig, "troupe eval: --compare names both models; leave --model out");
+    return fail(ErrorCode::kConfig, "troupe eval: --compare names both models",
+                "leave --model out");
   }
   CompareOptions compare;
   compare.sides = options.compared;
@@ -221,14 +222,15 @@ Result<void> check(const EvalOptions& options) {
     return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
   }
   if (options.model.empty() && !options.against.empty()) {
-    return fail(ErrorCode::kConfig,
-                "troupe eval: --against compares models that sample; give --model");
+    return fail(ErrorCode::kConfig, "troupe eval: --against compares models that sample",
+                "give --model");
   }
   if (options.model.empty() && (!options.pairs.model.empty() || options.reward.given())) {
     if (!options.pairs.model.empty() && options.reward.given()) {
       return fail(ErrorCode::kConfig,
                   "troupe eval: one reward is evaluated on pairs: --reward-model or one of --rule, "
-                  "--python, --http and --judge; --model names a model to sample");
+                  "--python, --http and --judge",
+                  "--model names a model to sample");
     }
     return {};
   }

@@ -70,8 +70,9 @@ Result<std::vector<std::int32_t>> read_ids(const std::string& text) {
     std::int32_t id = 0;
     const auto parsed = std::from_chars(word.data(), end, id);
     if (parsed.ec != std::errc{} || parsed.ptr != end || id < 0) {
-      return fail(ErrorCode::kConfig, "--prompt-token-ids: '" + std::string(word) +
-                                          "' is no token id; give them as 1,2,3");
+      return fail(ErrorCode::kConfig,
+                  "--prompt-token-ids: '" + std::string(word) + "' is no token id",
+                  "give them as 1,2,3");
     }
     ids.push_back(id);
   }
@@ -205,14 +206,14 @@ Result<void> check_prompts(const GenerateOptions& job,
     const std::int64_t all = std::ssize(prompt.tokens) + job.sampling.max_new_tokens;
     const std::string row = "row " + std::to_string(i + 1) + " of " + job.dataset.data;
     if (all > context) {
-      return fail(ErrorCode::kData, row + ": prompt and response may have " + std::to_string(all) +
-                                        " tokens, more than the model's context of " +
-                                        std::to_string(context) +
-                                        "; lower --max-new-tokens or shorten it");
+      return fail(ErrorCode::kData,
+                  row + ": prompt and response may have " + std::to_string(all) +
+                      " tokens, more than the model's context of " + std::to_string(context),
+                  "lower --max-new-tokens or shorten it");
     }
     if (Json::parse(prompt.columns).contains(job.output_key)) {
-      return fail(ErrorCode::kConfig, row + " has a column '" + job.output_key +
-                                          "' already; name another with --output-key");
+      return fail(ErrorCode::kConfig, row + " has a column '" + job.output_key + "' already",
+                  "name another with --output-key");
     }
   }
   return {};
@@ -351,9 +352,8 @@ Result<void> run_generate(Words words) {
   if (!options.prompt_ids.empty()) {
     TROUPE_TRY(read_ids(options.prompt_ids));
     if (options.dataset.chat) {
-      return fail(ErrorCode::kConfig,
-                  "troupe generate: --chat makes a dialogue of text; leave it out with "
-                  "--prompt-token-ids");
+      return fail(ErrorCode::kConfig, "troupe generate: --chat makes a dialogue of text",
+                  "leave it out with --prompt-token-ids");
     }
   }
   if (!options.dataset.data.empty()) return generate_batch(options, dtype);

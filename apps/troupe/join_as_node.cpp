@@ -88,9 +88,10 @@ Result<void> join_as_node(const NodePlace& place) {
       taken = true;
       since = now;
     } else if (now - since > 2 * actors::limits::kFrozenAfter) {
-      return core::fail(ErrorCode::kConfig, "the company of " + target.name() + " does not take " +
-                                                self.name + ": " + end.error().message +
-                                                "; give this node another --name");
+      return core::fail(ErrorCode::kConfig,
+                        "the company of " + target.name() + " does not take " + self.name + ": " +
+                            end.error().message,
+                        "give this node another --name");
     }
     if (end && *end == NodeEnd::kDismissed) {
       say("the company has dismissed " + self.name + "; it ends");

@@ -33,7 +33,7 @@ Result<std::vector<std::string>> take_run(Words words, std::string& run) {
     } else if (run.empty()) {
       run = words[i];
     } else {
-      return fail(ErrorCode::kConfig, "troupe log: '" + words[i] + "' is a second run; give one");
+      return fail(ErrorCode::kConfig, "troupe log: '" + words[i] + "' is a second run", "give one");
     }
   }
   return flags;
@@ -54,21 +54,20 @@ Result<void> send(LoggerSettings settings) {
     process.listen(std::chrono::milliseconds(200), note);
     if (stop_requested()) {
       process.kill();
-      return fail(ErrorCode::kInterrupted, "stopped; the same command sends the rest");
+      return fail(ErrorCode::kInterrupted, "stopped", "the same command sends the rest");
     }
     if (process.frozen()) {
       process.kill();
-      return fail(ErrorCode::kDeadline, "the logger of " + settings.logger +
-                                            " did not go on; the same command sends the rest");
+      return fail(ErrorCode::kDeadline, "the logger of " + settings.logger + " did not go on",
+                  "the same command sends the rest");
     }
   }
   process.listen(core::Duration::zero(), note);
   if (!process.finished()) {
     return fail(ErrorCode::kPeerLost,
                 "the logger of " + settings.logger + " " + process.how_it_ended() +
-                    (last.empty() ? "" : " (" + last.substr(0, last.find(';')) + ")") +
-                    "; its log is " +
-                    (settings.run / "loggers" / (settings.logger + ".log")).string());
+                    (last.empty() ? "" : " (" + last.substr(0, last.find(';')) + ")"),
+                "its log is " + (settings.run / "loggers" / (settings.logger + ".log")).string());
   }
   std::printf("%s: %llu rows sent to %s\n", settings.run.c_str(),
               static_cast<unsigned long long>(process.sent()), settings.logger.c_str());
@@ -96,14 +95,14 @@ Result<void> run_log(Words words) {
   }
   const fs::path run = fs::absolute(options.run).lexically_normal();
   if (!fs::exists(run / "metrics.jsonl")) {
-    return fail(ErrorCode::kNotFound, "troupe log: " + run.string() +
-                                          " holds no metrics.jsonl; give the folder of a run");
+    return fail(ErrorCode::kNotFound, "troupe log: " + run.string() + " holds no metrics.jsonl",
+                "give the folder of a run");
   }
   const auto services = core::split(options.to, ",");
   for (const std::string_view service : services) {
     if (service == "wandb" || service == "mlflow" || service == "trackio") continue;
-    return fail(ErrorCode::kConfig, "troupe log: --to '" + std::string(service) +
-                                        "' is no service; give wandb, mlflow or trackio");
+    return fail(ErrorCode::kConfig, "troupe log: --to '" + std::string(service) + "' is no service",
+                "give wandb, mlflow or trackio");
   }
   for (const std::string_view service : services) {
     TROUPE_TRY(send({std::string(service), run, false, given(options.project), given(options.name),

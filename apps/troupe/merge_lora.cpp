@@ -24,7 +24,7 @@ Result<void> run_merge_lora(Words words) {
           "troupe merge-lora: put a LoRA adapter (a PEFT folder) into its base model",
           {{"--model", &base, "the base model: a folder, or org/name of the local hub cache", true},
            {"--adapter", &adapter, "folder with adapter_config.json", true},
-           {"--output", &output, "folder to write the merged model to", true},
+           {"--out,--output", &output, "folder to write the merged model to", true},
            {"--dtype", &dtype_name, "of the weights written: f32 or bf16"},
            {"--any-base", &any_base, "take weights that the adapter was not trained on"}},
           words));

@@ -26,8 +26,8 @@ core::Result<void> run_model(Words words) {
     return {};
   }
   if (words[0] != "random") {
-    return core::fail(ErrorCode::kConfig,
-                      "there is no 'troupe model " + words[0] + "'; use troupe model random");
+    return core::fail(ErrorCode::kConfig, "there is no 'troupe model " + words[0] + "'",
+                      "use troupe model random");
   }
   std::string shape, out, dtype = "bf16";
   std::int64_t layers = 0, seed = 1;

@@ -36,8 +36,8 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
       return core::fail(ErrorCode::kConfig,
                         "--roles: there is no role '" + kind +
                             "', only generator, reward, reference, teacher, critic, policy, "
-                            "environment" +
-                            (near.empty() ? "" : "; did you mean " + near + "?"));
+                            "environment",
+                        near.empty() ? "" : "did you mean " + near + "?");
     }
     kinds.push_back(kind);
   }
@@ -98,10 +98,8 @@ Result<void> run_node(Words words) {
     return std::find(self.kinds.begin(), self.kinds.end(), kind) != self.kinds.end();
   };
   if (options.ranks > 1 && !options.relay.empty()) {
-    return core::fail(
-        ErrorCode::kConfig,
-        "--relay: several processes cannot listen at one address; start a node of its "
-        "own for the generators of this host");
+    return core::fail(ErrorCode::kConfig, "--relay: several processes cannot listen at one address",
+                      "start a node of its own for the generators of this host");
   }
   if (options.name.empty()) {
     options.name = core::host_name("host") + "-" + std::to_string(::getpid());
@@ -109,7 +107,8 @@ Result<void> run_node(Words words) {
   self.name = "node/" + options.name;
   if (!options.local.empty()) return run_local(options, self);
   if (options.join.join.empty()) {
-    return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
+    return core::fail(ErrorCode::kConfig, "--join is not set",
+                      "give HOST:PORT of a running company");
   }
   if (offers("critic") || offers("policy")) TROUPE_TRY(learn::find_trainers());
   if (options.ranks > 1) return run_node_ranks(options.name, options.ranks, words);

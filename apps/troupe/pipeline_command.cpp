@@ -37,8 +37,8 @@ Result<std::vector<std::string>> take_file(Words words, std::string& file) {
     } else if (file.empty()) {
       file = words[i];
     } else {
-      return core::fail(ErrorCode::kConfig,
-                        "troupe pipeline: '" + words[i] + "' is a second file; a pipeline has one");
+      return core::fail(ErrorCode::kConfig, "troupe pipeline: '" + words[i] + "' is a second file",
+                        "a pipeline has one");
     }
   }
   return flags;
@@ -50,8 +50,8 @@ Result<void> check_words(const std::vector<std::string>& words) {
   const config::Methods method =
       words.size() > 1 ? config::method_named(words[1]) : config::kNoMethod;
   if (method == config::kNoMethod) {
-    return core::fail(ErrorCode::kConfig, "`train` of no known method; one of " +
-                                              config::method_names(config::kAllMethods));
+    return core::fail(ErrorCode::kConfig, "`train` of no known method",
+                      "one of " + config::method_names(config::kAllMethods));
   }
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), Words(words).subspan(2), method));
   TROUPE_TRY_ASSIGN(config, builder.finish());

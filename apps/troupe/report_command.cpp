@@ -56,24 +56,24 @@ std::vector<std::string> take_runs(Words words, std::vector<std::string>& runs) 
 Result<void> check_runs(const std::vector<std::string>& runs) {
   core::ErrorList wrong;
   if (runs.empty()) {
-    wrong.add(ErrorCode::kConfig,
-              "troupe report: no run is given; give the folder of a run (its --run.path)");
+    wrong.add(ErrorCode::kConfig, "troupe report: no run is given",
+              "give the folder of a run (its --run.path)");
   }
   if (runs.size() > report::limits::kReportRuns_max) {
-    wrong.add(ErrorCode::kConfig, "troupe report: " + std::to_string(runs.size()) +
-                                      " runs are given; give at most " +
-                                      std::to_string(report::limits::kReportRuns_max));
+    wrong.add(ErrorCode::kConfig,
+              "troupe report: " + std::to_string(runs.size()) + " runs are given",
+              "give at most " + std::to_string(report::limits::kReportRuns_max));
   }
   std::set<fs::path> seen;
   for (const std::string& run : runs) {
     std::error_code error;
     if (!fs::is_directory(run, error)) {
       const bool there = fs::exists(run, error);
-      wrong.add(ErrorCode::kNotFound, "troupe report: " + run +
-                                          (there ? " is no folder" : " is not there") +
-                                          "; give the folder of a run (its --run.path)");
+      wrong.add(ErrorCode::kNotFound,
+                "troupe report: " + run + (there ? " is no folder" : " is not there"),
+                "give the folder of a run (its --run.path)");
     } else if (!seen.insert(fs::canonical(run, error)).second) {
-      wrong.add(ErrorCode::kConfig, "troupe report: " + run + " is given twice; give it once");
+      wrong.add(ErrorCode::kConfig, "troupe report: " + run + " is given twice", "give it once");
     }
   }
   return wrong.result();
@@ -83,16 +83,17 @@ Result<void> check_runs(const std::vector<std::string>& runs) {
 Result<void> check_out(const std::string& out, std::string_view begin) {
   std::error_code error;
   if (fs::is_directory(out, error)) {
-    return core::fail(ErrorCode::kConfig, "--out " + out + " is a folder; give the name of a file");
+    return core::fail(ErrorCode::kConfig, "--out " + out + " is a folder",
+                      "give the name of a file");
   }
   if (!fs::exists(out, error)) return {};
   std::ifstream in(out, std::ios::binary);
   std::string first(begin.size(), '\0');
   in.read(first.data(), static_cast<std::streamsize>(first.size()));
   if (in.gcount() == 0 || first == begin) return {};
-  return core::fail(ErrorCode::kConfig, "--out " + out +
-                                            " is there and was not written by troupe report; "
-                                            "choose another name, or remove it");
+  return core::fail(ErrorCode::kConfig,
+                    "--out " + out + " is there and was not written by troupe report",
+                    "choose another name, or remove it");
 }
 
 // For a metric that no run has.
@@ -104,9 +105,8 @@ Result<void> refuse_metric(const std::string& name,
       names.push_back(known);
   }
   const std::string near(core::nearest_word(name, names));
-  return core::fail(ErrorCode::kConfig, "--svg " + name + ": no run has this metric; " +
-                                            (near.empty() ? "docs/metrics.md lists them"
-                                                          : "did you mean " + near + "?"));
+  return core::fail(ErrorCode::kConfig, "--svg " + name + ": no run has this metric",
+                    (near.empty() ? "docs/metrics.md lists them" : "did you mean " + near + "?"));
 }
 
 Result<void> write_chart(const ReportFlags& flags, const std::string& out) {
@@ -172,7 +172,7 @@ Result<void> run_report(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_runs(flags.runs));
   if (flags.log_scale && flags.svg.empty()) {
-    return core::fail(ErrorCode::kConfig, "--log is for --svg; the page has a switch for it");
+    return core::fail(ErrorCode::kConfig, "--log is for --svg", "the page has a switch for it");
   }
   std::string out = flags.out;
   if (out.empty()) {

@@ -52,8 +52,8 @@ Result<Words> after_kind(const char* command, Words words) {
   if (wants_help(words)) return words;
   return core::fail(ErrorCode::kConfig,
                     std::string("there is no `") + command + " " +
-                        (words.empty() ? std::string("...") : words[0]) + "`; use `troupe " +
-                        command + " reward`" +
+                        (words.empty() ? std::string("...") : words[0]) + "`",
+                    std::string("use `troupe ") + command + " reward`" +
                         (command == std::string("re-weight")
                              ? ""
                              : std::string(" or `troupe ") + command + " environment`"));
@@ -74,7 +74,7 @@ Result<bool> read_flags(const char* command,
 
 Result<void> check_name(const AttachOptions& options) {
   if (!options.name.empty()) return {};
-  return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
+  return core::fail(ErrorCode::kConfig, "--name is not set", "give the reward a name");
 }
 
 // Refuses a malformed formula before the run is asked, which knows whether it fits its rewards.
@@ -96,8 +96,8 @@ Result<std::unique_ptr<actors::RewardCalls>> calls_of(const AttachOptions& optio
         "--judge URL, --model FOLDER, --process-model FOLDER");
   }
   if (options.normalize != "none" && options.normalize != "stored") {
-    return core::fail(ErrorCode::kConfig,
-                      "--normalize: '" + options.normalize + "'; expected none or stored");
+    return core::fail(ErrorCode::kConfig, "--normalize: '" + options.normalize + "'",
+                      "expected none or stored");
   }
   config::TrainConfig config;
   if (options.normalize == "stored") config.reward.normalize = config::Normalize::kStored;
@@ -165,8 +165,8 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
   if (options.computes()) TROUPE_TRY_SET(team, make_team({options.device, 0}));
   const core::Failure interrupted =
-      core::fail(ErrorCode::kInterrupted,
-                 "interrupted; groups that needed reward " + options.name + " are sampled again");
+      core::fail(ErrorCode::kInterrupted, "interrupted",
+                 "groups that needed reward " + options.name + " are sampled again");
   const auto log = overheard();
   std::error_code error;
   const bool by_folder = std::filesystem::is_directory(options.join.join, error);
@@ -271,14 +271,14 @@ Result<void> run_attach(Words words) {
     return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
   }
   if (!options.computes() && options.device != "cpu") {
-    return core::fail(ErrorCode::kConfig,
-                      "--device is read with --model and --process-model; leave it out");
+    return core::fail(ErrorCode::kConfig, "--device is read with --model and --process-model",
+                      "leave it out");
   }
   TROUPE_TRY(options.source.check());
   TROUPE_TRY(options.process.check(true));
   if (options.background) return attach_behind(options);
   if (!options.log.empty()) {
-    return core::fail(ErrorCode::kConfig, "--log is read with --background; leave it out");
+    return core::fail(ErrorCode::kConfig, "--log is read with --background", "leave it out");
   }
   return attach_here(options);
 }
@@ -318,8 +318,8 @@ Result<void> run_reweight(Words words) {
   if (options.formula.empty()) TROUPE_TRY(check_name(options));
   TROUPE_TRY(check_formula(options));
   if (options.name.empty() != (options.weight == 0)) {
-    return core::fail(ErrorCode::kConfig,
-                      "--name and --weight belong together; the weight is a number other than 0");
+    return core::fail(ErrorCode::kConfig, "--name and --weight belong together",
+                      "the weight is a number other than 0");
   }
   actors::ReweightReward request{options.name, options.name.empty() ? 1 : options.weight,
                                  options.formula};

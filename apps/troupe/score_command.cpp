@@ -68,9 +68,9 @@ Result<void> check(const ScoreOptions& options) {
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
   }
   if (!options.scores() && !options.best && !options.pairs && options.csft.empty()) {
-    return fail(ErrorCode::kConfig,
-                "troupe score: give --model or one of --rule, --python, --http; without them rows "
-                "are selected by the scores that they have: --best-of-n, --pairs or --csft");
+    return fail(ErrorCode::kConfig, "troupe score: give --model or one of --rule, --python, --http",
+                "without them rows are selected by the scores that they have: --best-of-n, --pairs "
+                "or --csft");
   }
   return options.reward.check_label(options.data.label_key);
 }
@@ -119,14 +119,15 @@ class Scoring {
       const Json columns = Json::parse(row.columns_json);
       const auto response = columns.find(options_.keys.response);
       if (response == columns.end() || !response->is_string()) {
-        return fail(ErrorCode::kData, row.where + ": no text in column '" + options_.keys.response +
-                                          "'; set --response-key");
+        return fail(ErrorCode::kData,
+                    row.where + ": no text in column '" + options_.keys.response + "'",
+                    "set --response-key");
       }
       if (!options_.scores()) continue;
       for (const std::string& key : {options_.keys.reward, options_.steps_key()}) {
         if (!columns.contains(key)) continue;
-        return fail(ErrorCode::kConfig, row.where + " has a column '" + key +
-                                            "' already; name another with --reward-key");
+        return fail(ErrorCode::kConfig, row.where + " has a column '" + key + "' already",
+                    "name another with --reward-key");
       }
       const bool seen = !row.messages.empty() && !columns.contains("rendered_prompt");
       if (seen && (!options_.reward.python.empty() || !options_.reward.http.empty())) {
@@ -250,7 +251,7 @@ class Scoring {
       }
     }
     if (scored == 0) {
-      return fail(ErrorCode::kData, "no row could be scored; the first cause: " + cause);
+      return fail(ErrorCode::kData, "no row could be scored: " + cause);
     }
     std::printf("%llu rows scored, mean %.4f", static_cast<unsigned long long>(scored),
                 sum / static_cast<double>(scored));

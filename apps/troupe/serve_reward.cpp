@@ -4,7 +4,6 @@
 // gets 503.
 #include "actors/limits.hpp"
 #include "actors/reward/calls_host.hpp"
-#include "actors/reward/gist.hpp"
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/reward_json.hpp"
 #include "actors/reward/reward_retries.hpp"
@@ -13,6 +12,7 @@
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/core/foreign_text.hpp"
 #include "runtime/net/http_server.hpp"
 
 #include <poll.h>
@@ -49,8 +49,8 @@ Result<net::HttpServerOptions> listen_options(const Flags& flags) {
   if (!loopback && !flags.insecure) {
     return fail(ErrorCode::kConfig,
                 "--listen " + flags.listen +
-                    " can be reached from other hosts, and this protocol knows "
-                    "no proof; tunnel to 127.0.0.1, or accept it by --insecure");
+                    " can be reached from other hosts, and this protocol knows no proof",
+                "tunnel to 127.0.0.1, or accept it by --insecure");
   }
   if (!loopback) {
     std::fprintf(
@@ -132,7 +132,7 @@ class Service {
       scores = std::move(answer);
     }
     if (!scores && nulls && judged(scores.error().code)) {
-      const actors::RewardScore missing{std::nullopt, actors::gist_of(scores.error().message)};
+      const actors::RewardScore missing{std::nullopt, core::gist_of(scores.error().message)};
       scores = Scores(count, missing);
     }
     if (!scores) co_return failure(status_of(scores.error().code), scores.error().message);
@@ -155,6 +155,7 @@ Result<void> run_serve_reward(Words words) {
   Flags flags;
   const std::vector<Flag> list = {
       {"--python", &flags.reward.python, "file with reward_func(queries, prompts, labels)"},
+      {"--interpreter", &flags.reward.interpreter, "Python that runs --python"},
       {"--workers", &flags.reward.workers, "processes that run --python", false, 1, 256},
       {"--rule", &flags.reward.rule, "exact, last_number or regex"},
       {"--pattern", &flags.reward.pattern, "regular expression of --rule regex"},

@@ -88,8 +88,8 @@ Result<void> run_trace(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   const fs::path folder = fs::path(run) / "experience";
   if (!fs::exists(folder)) {
-    return fail(ErrorCode::kNotFound,
-                "troupe trace: " + run + " holds no experience log; give the folder of a run");
+    return fail(ErrorCode::kNotFound, "troupe trace: " + run + " holds no experience log",
+                "give the folder of a run");
   }
   const store::StepLog log(folder, store::system_disk());
   TROUPE_TRY_ASSIGN(steps, log.steps());
@@ -106,9 +106,12 @@ Result<void> run_trace(Words words) {
   }
   if (lines > 0) return {};
   return fail(ErrorCode::kNotFound,
-              "troupe trace: the experience log of " + run +
-                  " holds no episodes; run it with --run.keep_experience true, since a checkpoint "
-                  "otherwise takes the place of the log");
+              "troupe trace: the experience log of " + run + " holds no episodes" +
+                  (steps.empty() ? "" : ": its samples are single answers, which have no turns"),
+              steps.empty()
+                  ? "run it with --run.keep_experience true, since a checkpoint otherwise "
+                    "takes the place of the log"
+                  : "rollouts/ in the run folder has their texts");
 }
 
 }  // namespace troupe::app

@@ -1,5 +1,6 @@
 // `troupe train METHOD CONFIG.yaml [--key v]`: reads the configuration and does the whole run.
 #include "apps/cli/stop_signal.hpp"
+#include "apps/session/fitted_lengths.hpp"
 #include "apps/session/kept_lanes.hpp"
 #include "apps/session/ppo_run.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -19,6 +20,7 @@ namespace {
 core::Result<void> train(config::Methods method, Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
   TROUPE_TRY(keep_lanes(builder));
+  TROUPE_TRY(fit_lengths(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());  // before anything is written
   limit_stop(
@@ -125,19 +127,26 @@ std::string train_help(std::string_view method) {
   return text;
 }
 
-void print_help(config::Methods method, const std::string& section_name) {
+core::Result<void> print_help(config::Methods method, const std::string& section_name) {
   // `--help rollout` describes the keys of one section.
   const std::string section = method == config::kNoMethod
                                   ? ""
                                   : config::section_help(run_table(), section_name, 100, method);
   if (!section.empty()) {
     std::fputs(section.c_str(), stdout);
-    return;
+    return {};
+  }
+  if (method != config::kNoMethod && !section_name.empty()) {
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "train " + config::method_names(method) + " has no section '" + section_name + "' of keys",
+        "--help alone lists them");
   }
   std::fputs(train_help(config::method_names(method)).c_str(), stdout);
-  if (method == config::kNoMethod) return;
+  if (method == config::kNoMethod) return {};
   std::fputs("\nKeys by section (--help SECTION describes them):\n", stdout);
   std::fputs(config::overview(100, method).c_str(), stdout);
+  return {};
 }
 
 // Advice for a word that is no method. Other programs have a command for each variant of
@@ -170,12 +179,13 @@ std::string advice_for(const std::string& word) {
 core::Result<void> run_train(Words words) {
   const config::Methods method = words.empty() ? config::kNoMethod : config::method_named(words[0]);
   if (words.empty() || wants_help(words)) {
-    print_help(method, words.empty() ? "" : words.back());
-    return {};
+    // `--help SECTION`: the word behind it.
+    const bool named = words.size() > 1 && !wants_help(words.last(1)) && wants_help(words.last(2));
+    return print_help(method, named ? words.back() : "");
   }
   if (method == config::kNoMethod) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "there is no `train " + words[0] + "`; " + advice_for(words[0]));
+    return core::fail(core::ErrorCode::kConfig, "there is no `train " + words[0] + "`",
+                      advice_for(words[0]));
   }
   return train(method, words.subspan(1));
 }

@@ -85,7 +85,8 @@ async::task<Result<Frame>> Endpoint::call(PeerName peer, Frame request, async::D
   TROUPE_CHECK(!deadline.is_none(), "a call has a deadline");
   const std::shared_ptr<Endpoint> self = shared_from_this();
   if (ended_) {
-    co_return core::fail(ErrorCode::kClosed, identity().self + " has stopped; no call to " + peer);
+    co_return core::fail(ErrorCode::kClosed, identity().self + " has stopped",
+                         "no call to " + peer);
   }
   TROUPE_CO_TRY_ASSIGN(header, wire::read_header(request));
   if (header.reply || calls_.contains(header.request.value)) {

@@ -34,9 +34,9 @@ core::Result<PartIntake::Messages::iterator> PartIntake::begin(const Name& name,
   if (const auto place = messages_.find(name); place != messages_.end()) return place;
   if (part.bytes > wire::limits::kMessage_bytes_max || part.bytes % sizeof(std::uint64_t) != 0 ||
       part.bytes == 0) {
-    return core::fail(ErrorCode::kData, "a message of " + std::to_string(part.bytes) +
-                                            " bytes in parts; it may have " +
-                                            std::to_string(wire::limits::kMessage_bytes_max));
+    return core::fail(ErrorCode::kData,
+                      "a message of " + std::to_string(part.bytes) + " bytes in parts",
+                      "it may have " + std::to_string(wire::limits::kMessage_bytes_max));
   }
   if (bytes_ + part.bytes > limits::kMessages_bytes_max) {
     return core::fail(ErrorCode::kOverloaded,

@@ -53,9 +53,8 @@ core::Result<NcclLibrary> open_nccl(const std::filesystem::path& packages) {
 #undef TROUPE_NCCL_FIND
   if (library.api.ncclGetVersion != nullptr) library.api.ncclGetVersion(&library.version);
   if (library.version > 0 && library.version < nccl::kOldest) {
-    return fail(ErrorCode::kUnsupported, "NCCL " + library.version_text() + " is too old; " +
-                                             text_of_version(nccl::kOldest) +
-                                             " or newer is needed");
+    return fail(ErrorCode::kUnsupported, "NCCL " + library.version_text() + " is too old",
+                text_of_version(nccl::kOldest) + " or newer is needed");
   }
   if (missing != nullptr || library.version == 0) {
     return fail(ErrorCode::kUnsupported,

@@ -55,9 +55,10 @@ core::Result<void> check_private(const fs::path& folder) {
   if (::stat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
       facts.st_uid == ::geteuid() && (facts.st_mode & 077) == 0)
     return {};
-  return fail(ErrorCode::kConfig, "the folder " + folder.string() +
-                                      " in which ranks meet is missing or open to other users; "
-                                      "make it mode 0700");
+  return fail(
+      ErrorCode::kConfig,
+      "the folder " + folder.string() + " in which ranks meet is missing or open to other users",
+      "make it mode 0700");
 }
 
 }  // namespace

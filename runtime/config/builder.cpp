@@ -24,8 +24,8 @@ core::Result<void> Builder::set(const Setting& setting) {
   if (row == nullptr) return core::fail(unknown_key(setting.name, setting.where));
   if (!row->is_read_by(config_.method)) {
     return refuse(setting.where, ": ", setting.name, " is not read by `train ",
-                  method_names(config_.method), "` (only by ", method_names(row->only),
-                  "); take it out");
+                  method_names(config_.method), "` (only by ", method_names(row->only), ")", kThen,
+                  "take it out");
   }
   TROUPE_TRY(row->set(config_, setting));
   origins_[setting.name] = setting.where;

@@ -3,6 +3,7 @@
 // that reads a configuration; one thread.
 #pragma once
 
+#include "runtime/config/refuse.hpp"
 #include "runtime/config/table.hpp"
 
 #include <map>
@@ -51,6 +52,6 @@ core::Result<void> check(const TrainConfig& config, const Table& table, const Or
 
 // The first broken rule of rules.def whose key begins with `prefix`, or names no key: "KEY: why";
 // "" when all hold.
-std::string broken_rule(const TrainConfig& config, std::string_view prefix);
+Saying broken_rule(const TrainConfig& config, std::string_view prefix);
 
 }  // namespace troupe::config

@@ -49,7 +49,7 @@ Result<HeldOutSet> set_of(const TrainConfig& run,
                   " letters, digits, dots, dashes and underscores");
   }
   HeldOutSet set{name.Scalar(), run};
-  const auto bad = [&](const std::string& why) { return refuse("set ", set.name, ": ", why); };
+  const auto bad = [&](const auto&... why) { return refuse("set ", set.name, ": ", why...); };
   if (!entries.IsMap()) return bad("expected {dataset: FILE, ...}");
   set.config.eval.sets.clear();
   set.config.eval.dataset.clear();
@@ -60,19 +60,21 @@ Result<HeldOutSet> set_of(const TrainConfig& run,
   for (const auto& entry : entries) {
     const std::string key = entry.first.IsScalar() ? key_of(entry.first.Scalar()) : std::string();
     if (key.empty()) {
-      return bad((entry.first.IsScalar() ? entry.first.Scalar() : "a list") +
-                 " is no key of a set; it takes dataset, label_key, input_key and the keys of the "
-                 "section reward, without 'reward.'");
+      return bad(entry.first.IsScalar() ? entry.first.Scalar() : "a list", " is no key of a set",
+                 kThen,
+                 "it takes dataset, label_key, input_key and the keys of the section reward, "
+                 "without 'reward.'");
     }
     auto setting = setting_of(key, entry.second);
-    if (!setting) return bad(setting.error().message);
+    if (!setting) return bad(saying_of(setting.error()));
     set.own_rewards = set.own_rewards || key.starts_with("reward.");
-    if (auto done = keys().find(key)->set(with, *setting); !done) return bad(done.error().message);
+    if (auto done = keys().find(key)->set(with, *setting); !done)
+      return bad(saying_of(done.error()));
   }
-  if (with.eval.dataset.empty()) return bad("has no dataset; give dataset: FILE");
+  if (with.eval.dataset.empty()) return bad("has no dataset", kThen, "give dataset: FILE");
   if (!set.own_rewards) with.reward = run.reward;
   set.config = std::move(with);
-  if (const std::string why = broken_rule(set.config, "reward."); set.own_rewards && !why.empty()) {
+  if (const Saying why = broken_rule(set.config, "reward."); set.own_rewards && !why.empty()) {
     return bad(why);
   }
   return set;
@@ -99,7 +101,7 @@ Result<std::vector<HeldOutSet>> eval_sets(const TrainConfig& config) {
     sets.back().config.eval.sets.clear();
   }
   if (config.eval.sets.size() > core::limits::kEvalSets_max) {
-    return refuse("names ", config.eval.sets.size(), " sets; at most ",
+    return refuse("names ", config.eval.sets.size(), " sets", kThen, "at most ",
                   core::limits::kEvalSets_max);
   }
   for (const std::string& item : config.eval.sets) {

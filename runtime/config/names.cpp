@@ -158,15 +158,21 @@ std::string_view leaf(std::string_view name) {
   return name.substr(name.rfind('.') + 1);
 }
 
+// Empty when nothing is known of the name.
+Saying answer_of(std::string_view name) {
+  const Row* row = keys().find_any(name);
+  if (row != nullptr && row->name != name) {
+    return said("'", name, "' is called '", row->name, "' here");
+  }
+  const Answer* answer = row == nullptr ? find_answer(name) : nullptr;
+  return answer == nullptr ? Saying() : said("'", name, "' ", written(answer->text));
+}
+
 }  // namespace
 
 std::string answer_to_name(std::string_view name) {
-  const Row* row = keys().find_any(name);
-  if (row != nullptr && row->name != name) {
-    return joined("'", name, "' is called '", row->name, "' here");
-  }
-  const Answer* answer = row == nullptr ? find_answer(name) : nullptr;
-  return answer == nullptr ? std::string() : joined("'", name, "' ", answer->text);
+  const Saying answer = answer_of(name);
+  return core::advised(core::ErrorCode::kConfig, answer.what, answer.advice).message;
 }
 
 std::string nearest_name(std::string_view name) {
@@ -188,11 +194,11 @@ std::string nearest_name(std::string_view name) {
 }
 
 core::Error unknown_key(std::string_view name, std::string_view where) {
-  if (const std::string answer = answer_to_name(name); !answer.empty()) {
+  if (const Saying answer = answer_of(name); !answer.empty()) {
     return refuse(where, ": ", answer).error;
   }
   const std::string near = nearest_name(name);
-  return refuse(where, ": unknown key '", name, "'; ",
+  return refuse(where, ": unknown key '", name, "'", kThen,
                 near.empty() ? "`troupe config show` lists all keys"
                              : joined("did you mean '", near, "'?"))
       .error;

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::config {
 namespace {
@@ -19,13 +21,12 @@ namespace {
 struct KeyRule {
   Methods methods;                           // the methods that the rule applies to
   std::string_view key;                      // empty if the message names several keys
-  std::string (*why)(const TrainConfig& c);  // returns "" if nothing is wrong
+  Saying (*why)(const TrainConfig& c);       // empty if nothing is wrong
 };
 
-#define RULE(methods, key, wrong, ...)                     \
-  {methods, key, [](const TrainConfig& c) -> std::string { \
-     return (wrong) ? joined(__VA_ARGS__) : std::string(); \
-   }},
+#define RULE(methods, key, wrong, ...) \
+  {methods, key,                       \
+   [](const TrainConfig& c) -> Saying { return (wrong) ? said(__VA_ARGS__) : Saying(); }},
 
 bool names_evaluation(std::string_view figure) {
   return figure.starts_with("eval/") || figure.starts_with("-eval/");
@@ -82,9 +83,9 @@ bool has_evaluation(const TrainConfig& c) {
   return !c.eval.dataset.empty() || !c.eval.sets.empty();
 }
 constexpr std::string_view kNeedsEvaluation = "needs --eval.dataset or --eval.sets";
-std::string eval_sets_fault(const TrainConfig& c) {
+Saying eval_sets_fault(const TrainConfig& c) {
   const auto sets = eval_sets(c);
-  return sets ? std::string() : sets.error().message;
+  return sets ? Saying() : saying_of(sets.error());
 }
 // Whether a key of reward.process is set that needs the model; feedback on turns reads one of them.
 bool sets_process(const TrainConfig& c) {
@@ -130,11 +131,29 @@ std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
   return core::group_bytes(static_cast<std::uint64_t>(c.data.prompt_max_len), count, tokens,
                            tokens * core::kTokenText_bytes, teachers_of(c) > 0 ? 3 : 2);
 }
-std::string too_long(const TrainConfig& c, std::int64_t samples) {
-  return joined(samples, " samples of ", c.rollout.max_new_tokens, " tokens are a group of ",
-                group_bytes(c, samples), " bytes; a group may have at most ",
-                core::limits::kGroup_bytes_max,
-                ": give fewer, or a smaller --rollout.max_new_tokens");
+Saying too_long(const TrainConfig& c, std::int64_t samples) {
+  return said(samples, " samples of ", c.rollout.max_new_tokens, " tokens are a group of ",
+              group_bytes(c, samples), " bytes", kThen, "a group may have at most ",
+              core::limits::kGroup_bytes_max,
+              ": give fewer, or a smaller --rollout.max_new_tokens");
+}
+
+// The divisors of a number that lie nearest to another, for advice: "1, 2, 4, 8 or 16".
+std::string divisors_near(std::int64_t number, std::int64_t wanted) {
+  constexpr std::size_t kShown = 8;
+  std::vector<std::int64_t> all;
+  for (std::int64_t one = 1; one * one <= number; ++one) {
+    if (number % one != 0) continue;
+    all.push_back(one);
+    if (one * one != number) all.push_back(number / one);
+  }
+  std::ranges::sort(all, {}, [wanted](std::int64_t one) { return std::abs(one - wanted); });
+  if (all.size() > kShown) all.resize(kShown);
+  std::ranges::sort(all);
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < all.size() ? ", " : " or ") + std::to_string(all[i]);
+  return text;
 }
 
 bool one_process(const TrainConfig& c) {
@@ -150,14 +169,14 @@ std::int64_t samples_of_step(const TrainConfig& c) {
   if (c.method != kPpo) return c.train.batch_size;
   return c.samples_per_update() / std::max<std::int64_t>(c.mini_batches(), 1);
 }
-std::string too_few_samples(const TrainConfig& c, std::int64_t ranks) {
-  return joined(ranks, " ranks, but an optimiser step has only ", samples_of_step(c),
-                " samples; give fewer, or a larger --train.batch_size");
+Saying too_few_samples(const TrainConfig& c, std::int64_t ranks) {
+  return said(ranks, " ranks, but an optimiser step has only ", samples_of_step(c), " samples",
+              kThen, "give fewer, or a larger --train.batch_size");
 }
-std::string too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
-  return joined(
-      ranks, " ranks, but train.lanes is ", c.train.lanes,
-      " and a rank plays at least one lane; give fewer, or start a run with --train.lanes ", ranks);
+Saying too_few_lanes(const TrainConfig& c, std::int64_t ranks) {
+  return said(ranks, " ranks, but train.lanes is ", c.train.lanes,
+              " and a rank plays at least one lane", kThen,
+              "give fewer, or start a run with --train.lanes ", ranks);
 }
 
 // A GPU that two ranks of this host would share; null when there is none. Ranks elsewhere have
@@ -177,15 +196,15 @@ bool fits_ranks(const Devices& devices, std::int64_t ranks, const TrainConfig& c
   return shared_device(devices, c) == nullptr && std::ssize(devices) <= ranks &&
          (!gpus || std::ssize(devices) == ranks);
 }
-std::string misfit_of(const Devices& devices,
-                      std::int64_t ranks,
-                      const TrainConfig& c,
-                      std::string_view section) {
+Saying misfit_of(const Devices& devices,
+                 std::int64_t ranks,
+                 const TrainConfig& c,
+                 std::string_view section) {
   if (const Device* const twice = shared_device(devices, c))
-    return joined("names ", twice->text(), " twice; two ranks of one host share no GPU");
-  return joined("names ", devices.size(), " device(s) for ", ranks,
-                " rank(s), and ranks share no GPU; name one for each, or change --", section,
-                ".ranks");
+    return said("names ", twice->text(), " twice", kThen, "two ranks of one host share no GPU");
+  return said("names ", devices.size(), " device(s) for ", ranks,
+              " rank(s), and ranks share no GPU", kThen, "name one for each, or change --", section,
+              ".ranks");
 }
 
 constexpr KeyRule kRules[] = {
@@ -196,19 +215,19 @@ constexpr KeyRule kRules[] = {
 
 }  // namespace
 
-std::string broken_rule(const TrainConfig& config, std::string_view prefix) {
+Saying broken_rule(const TrainConfig& config, std::string_view prefix) {
   for (const KeyRule& rule : kRules) {
     if ((rule.methods & config.method) == 0) continue;
     if (!rule.key.empty() && !rule.key.starts_with(prefix)) continue;
-    const std::string why = rule.why(config);
-    if (!why.empty()) return rule.key.empty() ? why : joined(rule.key, ": ", why);
+    const Saying why = rule.why(config);
+    if (!why.empty()) return rule.key.empty() ? why : said(rule.key, ": ", why);
   }
   return {};
 }
 
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins) {
   core::ErrorList wrong;
-  const auto refuse_key = [&](std::string_view key, std::string_view why) {
+  const auto refuse_key = [&](std::string_view key, const Saying& why) {
     const auto origin = origins.find(key);  // such as "demo.yaml:4", if the key was set
     wrong.add(refuse(origin == origins.end() ? "" : origin->second + ": ", key,
                      key.empty() ? "" : ": ", why)
@@ -223,7 +242,7 @@ core::Result<void> check(const TrainConfig& config, const Table& table, const Or
   std::string_view told = "-";  // only the first broken rule of each key is reported
   for (const KeyRule& rule : kRules) {
     if ((rule.methods & config.method) == 0 || rule.key == told) continue;
-    const std::string why = rule.why(config);
+    const Saying why = rule.why(config);
     if (why.empty()) continue;
     refuse_key(rule.key, why);
     told = rule.key;
@@ -231,7 +250,7 @@ core::Result<void> check(const TrainConfig& config, const Table& table, const Or
   for (const Rule& rule : table.rules()) {
     const auto refusal = rule(config);
     if (!refusal) continue;
-    refuse_key(refusal->key, refusal->why);
+    refuse_key(refusal->key, {refusal->why, refusal->advice});
     break;
   }
   return wrong.result();

@@ -170,7 +170,7 @@ class Parser {
 
   Result<void> parse(const std::string& written, Device& out) const {
     const auto device = core::parse_device(written);
-    if (!device) return bad_value(written, device.error().message);
+    if (!device) return bad_value(written, saying_of(device.error()));
     out = *device;
     return {};
   }
@@ -185,7 +185,7 @@ class Parser {
     }
     const std::string_view near = core::nearest_word(written, words);
     return bad_value(written, "expected one of ", row_.range_text(),
-                     near.empty() ? "" : joined("; did you mean '", near, "'?"));
+                     near.empty() ? Saying() : Saying{"", joined("did you mean '", near, "'?")});
   }
 
   const Row& row_;

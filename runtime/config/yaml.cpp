@@ -97,7 +97,7 @@ class Flattener {
     if (!is_key) {
       const auto in_it = [&](const Row& row) { return row.name.starts_with(name + "."); };
       if (!std::ranges::any_of(keys().rows(), in_it)) return core::fail(unknown_key(name, where));
-      return refuse(where, ": '", name, "' is a section; its keys go below it, indented");
+      return refuse(where, ": '", name, "' is a section", kThen, "its keys go below it, indented");
     }
     Setting setting{name, {}, value.IsSequence(), where};
     if (value.IsNull()) return refuse(where, ": ", name, " has no value");
@@ -140,15 +140,36 @@ int line_with_tab(const std::string& text) {
   return 0;
 }
 
+// What usually stands behind a message of the YAML library; "" when nothing is known.
+std::string_view syntax_advice(std::string_view message) {
+  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
+      {"end of map not found",
+       "this line is indented otherwise than the keys above it; keys of one section stand below "
+       "each other"},
+      {"end of sequence not found",
+       "this line is indented otherwise than the list above it; its items stand below each other"},
+      {"end of map flow not found", "a { has no } behind it"},
+      {"end of sequence flow not found", "a [ has no ] behind it"},
+      {"illegal map value", "a text with ': ' in it stands between quotes"},
+      {"illegal block entry", "a list begins on a line of its own, below its key"},
+      {"unknown token", "a text that begins with %, @ or ` stands between quotes"},
+      {"illegal EOF in scalar", "a quote has no end"},
+  };
+  for (const auto& [part, advice] : kKnown)
+    if (message.find(part) != message.npos) return advice;
+  return {};
+}
+
 // The YAML library's message about a tab depends on what follows it, so this names the tab instead.
 core::Failure syntax_error(const YAML::ParserException& error,
                            const std::string& text,
                            const std::string& where) {
   const int tab = line_with_tab(text);
   if (tab > 0 && tab <= error.mark.line + 1) {
-    return refuse(where, ":", tab, ": is indented with a tab; YAML takes spaces");
+    return refuse(where, ":", tab, ": is indented with a tab", kThen, "YAML takes spaces");
   }
-  return refuse(where, ":", error.mark.line + 1, ": not valid YAML: ", error.msg);
+  return refuse(where, ":", error.mark.line + 1, ": not valid YAML: ", error.msg, kThen,
+                syntax_advice(error.msg));
 }
 
 // The settings that could be read; errors go to `wrong`.
@@ -165,7 +186,7 @@ std::vector<Setting> settings_of(const std::string& text,
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) {
-      return refused(refuse(where, ": holds several YAML documents; one is expected"));
+      return refused(refuse(where, ": holds several YAML documents", kThen, "one is expected"));
     }
     if (documents.empty()) return {};
     return Flattener(where, wrong).flatten(documents.front());
@@ -182,7 +203,7 @@ Result<std::string> content_of(const std::string& file) {
     return refuse(file, ": no such configuration file");
   }
   if (std::filesystem::is_directory(file, error)) {
-    return refuse(file, ": is a folder; a YAML file is expected");
+    return refuse(file, ": is a folder", kThen, "a YAML file is expected");
   }
   // Reads one byte more than allowed, to detect a file that is too large.
   std::string text(core::limits::kConfigFile_bytes_max + 1, '\0');

@@ -25,6 +25,7 @@ struct ChoiceTable {
 struct Refusal {
   std::string key;
   std::string why;
+  std::string advice = {};  // what to do
 };
 
 }  // namespace troupe::core

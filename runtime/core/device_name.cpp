@@ -22,8 +22,8 @@ Result<DeviceName> parse_device(std::string_view name) {
       return DeviceName{true, ordinal};
     }
   }
-  return fail(ErrorCode::kConfig, "there is no device '" + std::string(name) +
-                                      "'; it is cpu, cuda or cuda:N (GPU N, counted from 0)");
+  return fail(ErrorCode::kConfig, "there is no device '" + std::string(name) + "'",
+              "it is cpu, cuda or cuda:N (GPU N, counted from 0)");
 }
 
 }  // namespace troupe::core

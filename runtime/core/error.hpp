@@ -2,9 +2,11 @@
 // where, why and which flag or key to change. A value type; safe on any thread.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace troupe::core {
 
@@ -33,12 +35,39 @@ int exit_status(ErrorCode code) noexcept;
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
+  // All of it on one line: what is wrong and, behind "; ", what to do.
   std::string message;
+  // Where in the message the advice begins; 0: it has none. Whoever makes an error knows: it is
+  // never looked for in the text, which may hold words of others.
+  std::size_t advice_at = 0;
+  // Several mistakes that were found together, each by itself; the message has them all.
+  std::vector<Error> mistakes = {};
 
-  // The same error with `where: ` put in front of the message.
-  Error within(std::string_view where) const& {
-    return {code, std::string(where) + ": " + message};
+  // The two parts of the message.
+  std::string_view what() const noexcept {
+    const std::string_view all = message;
+    return advised() ? all.substr(0, advice_at - kBeforeAdvice.size()) : all;
+  }
+  std::string_view advice() const noexcept {
+    return advised() ? std::string_view(message).substr(advice_at) : std::string_view();
+  }
+
+  // The same error with `where: ` put in front of the message, and of each mistake.
+  Error within(std::string_view where) const&;
+
+  // The same error that says another fact, in front of the advice, or that gives more advice.
+  Error also(std::string_view fact) const&;
+  Error advising(std::string_view more) const&;
+
+  static constexpr std::string_view kBeforeAdvice = "; ";
+
+ private:
+  bool advised() const noexcept {
+    return advice_at >= kBeforeAdvice.size() && advice_at < message.size();
   }
 };
+
+// An error whose advice says what to do: which flag or key to change, and to what.
+Error advised(ErrorCode code, std::string what, std::string_view advice);
 
 }  // namespace troupe::core

@@ -1,7 +1,6 @@
 #include "runtime/core/error_list.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/core/split.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,12 +8,17 @@
 namespace troupe::core {
 namespace {
 
-// Separates two messages. Still readable if an error is printed as it is.
+// Separates two messages where an error is printed as it is.
 constexpr std::string_view kBetween = "\nerror: ";
 
 }  // namespace
 
 void ErrorList::add(Error error) {
+  if (!error.mistakes.empty()) {
+    for (Error& mistake : error.mistakes)
+      add(std::move(mistake));
+    return;
+  }
   const bool known = std::any_of(errors_.begin(), errors_.end(), [&](const Error& other) {
     return other.message == error.message;
   });
@@ -29,11 +33,12 @@ void ErrorList::add(Error error) {
 Error ErrorList::error() const {
   TROUPE_CHECK(!errors_.empty(), "an error is there to be told");
   Error all = errors_.front();
-  for (std::size_t i = 1; i < errors_.size(); ++i)
-    all.message += std::string(kBetween) + errors_[i].message;
-  if (more_ > 0) {
-    all.message += std::string(kBetween) + std::to_string(more_) + " more like these";
-  }
+  if (errors_.size() == 1) return all;
+  all.advice_at = 0;
+  all.mistakes = errors_;
+  if (more_ > 0) all.mistakes.push_back({all.code, std::to_string(more_) + " more like these"});
+  for (std::size_t i = 1; i < all.mistakes.size(); ++i)
+    all.message += std::string(kBetween) + all.mistakes[i].message;
   return all;
 }
 
@@ -42,8 +47,8 @@ Result<void> ErrorList::result() const {
   return fail(error());
 }
 
-std::vector<std::string_view> single_messages(std::string_view message) {
-  return split(message, kBetween);
+std::vector<Error> single_errors(const Error& error) {
+  return error.mistakes.empty() ? std::vector<Error>{error} : error.mistakes;
 }
 
 }  // namespace troupe::core

@@ -14,9 +14,12 @@ namespace troupe::core {
 
 class ErrorList {
  public:
-  // Ignores a message that is already in the list. Beyond kShown_max, messages are only counted.
+  // Ignores a message that is already in the list, and takes several mistakes one by one. Beyond
+  // kShown_max, messages are only counted.
   void add(Error error);
-  void add(ErrorCode code, std::string message) { add(Error{code, std::move(message)}); }
+  void add(ErrorCode code, std::string what, std::string_view advice = {}) {
+    add(advised(code, std::move(what), advice));
+  }
   // Adds the error of a failed result.
   template <class T>
   void take(const Result<T>& result) {
@@ -24,7 +27,7 @@ class ErrorList {
   }
 
   bool empty() const noexcept { return errors_.empty(); }
-  // One error with all messages and the code of the first. The list must not be empty.
+  // One error with all mistakes and the code of the first. The list must not be empty.
   Error error() const;
   // Fails with `error()` unless the list is empty.
   Result<void> result() const;
@@ -36,7 +39,7 @@ class ErrorList {
   std::size_t more_ = 0;
 };
 
-// Splits the message of ErrorList::error() into its parts; any other message is one part.
-std::vector<std::string_view> single_messages(std::string_view message);
+// The mistakes of an error; an error of one mistake is the only one.
+std::vector<Error> single_errors(const Error& error);
 
 }  // namespace troupe::core

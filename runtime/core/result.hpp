@@ -6,6 +6,8 @@
 #include "runtime/core/error.hpp"
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -19,6 +21,10 @@ struct Failure {
 
 inline Failure fail(ErrorCode code, std::string message) {
   return Failure{Error{code, std::move(message)}};
+}
+// With advice, which says what to do and is shown on a line of its own.
+inline Failure fail(ErrorCode code, std::string what, std::string_view advice) {
+  return Failure{advised(code, std::move(what), advice)};
 }
 inline Failure fail(Error error) {
   return Failure{std::move(error)};

@@ -58,9 +58,9 @@ core::Result<void> write_problems(const std::vector<ArithmeticProblem>& problems
       file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const bool closed = file != nullptr && std::fclose(file) == 0;
   if (!written || !closed) {
-    return core::fail(
-        core::ErrorCode::kResources,
-        "cannot write " + path.string() + ": " + std::strerror(errno) + "; choose another --out");
+    return core::fail(core::ErrorCode::kResources,
+                      "cannot write " + path.string() + ": " + std::strerror(errno),
+                      "choose another --out");
   }
   return {};
 }
@@ -104,10 +104,10 @@ core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed,
   const std::vector<ArithmeticProblem> all = all_arithmetic_problems(digits);
   const int apart = held_out_min + valid_min;
   if (held_out_min < 1 || static_cast<std::size_t>(apart) > all.size() / 2) {
-    return core::fail(core::ErrorCode::kInvalidArgument,
-                      "held-out problems: " + std::to_string(apart) + " of " +
-                          std::to_string(all.size()) + "; expected 1 to " +
-                          std::to_string(all.size() / 2));
+    return core::fail(
+        core::ErrorCode::kInvalidArgument,
+        "held-out problems: " + std::to_string(apart) + " of " + std::to_string(all.size()),
+        "expected 1 to " + std::to_string(all.size() / 2));
   }
   std::map<Family, int> sizes;
   std::vector<Family> with_difference, sums_only;
@@ -151,9 +151,10 @@ core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed,
 core::Result<void> take_apart(ArithmeticSplit& split, int count) {
   const auto whole = std::ssize(split.train);
   if (count >= whole) {
-    return core::fail(core::ErrorCode::kInvalidArgument,
-                      std::to_string(count) + " problems for SFT of " + std::to_string(whole) +
-                          " for training; give fewer");
+    return core::fail(
+        core::ErrorCode::kInvalidArgument,
+        std::to_string(count) + " problems for SFT of " + std::to_string(whole) + " for training",
+        "give fewer");
   }
   split.sft.assign(split.train.end() - count, split.train.end());
   split.train.resize(static_cast<std::size_t>(whole - count));
@@ -165,8 +166,9 @@ core::Result<void> write_arithmetic(const ArithmeticSplit& split,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    return core::fail(core::ErrorCode::kResources, "cannot make folder " + folder.string() + ": " +
-                                                       error.message() + "; choose another --out");
+    return core::fail(core::ErrorCode::kResources,
+                      "cannot make folder " + folder.string() + ": " + error.message(),
+                      "choose another --out");
   }
   TROUPE_TRY(write_problems(split.train, folder / "train.jsonl"));
   if (!split.valid.empty()) TROUPE_TRY(write_problems(split.valid, folder / "valid.jsonl"));

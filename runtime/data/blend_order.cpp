@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint64_t kBlendDomain = 0x626C656E64;  // a random stream of this file's own
 
-core::Failure bad_shares(const std::string& why) {
-  return core::fail(core::ErrorCode::kConfig, "data.probs: " + why);
+core::Failure bad_shares(const std::string& why, std::string_view advice = {}) {
+  return core::fail(core::ErrorCode::kConfig, "data.probs: " + why, advice);
 }
 
 // Divides `total` places by shares, rounded down. The places left over go to the largest
@@ -50,12 +50,13 @@ core::Result<BlendOrder> BlendOrder::create(std::span<const std::uint64_t> sizes
   }
   if (!runs.empty()) {
     return core::fail(core::ErrorCode::kConfig,
-                      "data.rows_together: files are blended by data.probs row by row; give one of "
-                      "the two");
+                      "data.rows_together: files are blended by data.probs row by row",
+                      "give one of the two");
   }
   if (shares.size() != sizes.size()) {
     return bad_shares(std::to_string(shares.size()) + " share(s) for " +
-                      std::to_string(sizes.size()) + " file(s); give one for each");
+                          std::to_string(sizes.size()) + " file(s)",
+                      "give one for each");
   }
   if (std::accumulate(shares.begin(), shares.end(), 0.0) <= 0) return bad_shares("all are 0");
   const std::vector<std::uint64_t> places = places_of(shares, out.rows_);

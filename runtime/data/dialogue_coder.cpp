@@ -10,8 +10,8 @@ using core::fail;
 using core::Result;
 using text::ChatMessage;
 
-core::Failure bad(const std::string& why) {
-  return fail(ErrorCode::kData, why);
+core::Failure bad(const std::string& why, std::string_view advice = {}) {
+  return fail(ErrorCode::kData, why, advice);
 }
 
 core::Failure rewrites(std::size_t turn) {
@@ -33,9 +33,8 @@ CodedText joined(const Tokens& prompt, const Tokens& answer) {
 
 Result<std::string> DialogueCoder::render(std::span<const ChatMessage> messages, bool open) const {
   if (chat_ == nullptr) {
-    return fail(ErrorCode::kConfig,
-                "a list of messages, but the model folder has no chat template; add "
-                "chat_template.jinja to it or use text columns");
+    return fail(ErrorCode::kConfig, "a list of messages, but the model folder has no chat template",
+                "add chat_template.jinja to it or use text columns");
   }
   text::RenderOptions options;
   options.add_generation_prompt = open;
@@ -98,7 +97,7 @@ Result<CodedText> DialogueCoder::dialogue(std::span<const ChatMessage> messages,
     return bad("the last message must be the assistant's, it is what the model learns");
   }
   if (messages.front().role == "assistant") {
-    return bad("the first message is the assistant's; it needs a prompt before it");
+    return bad("the first message is the assistant's", "it needs a prompt before it");
   }
   TROUPE_TRY_ASSIGN(full, render(messages, false));
   std::vector<Span> spans;
@@ -130,9 +129,8 @@ Result<void> DialogueCoder::end(Tokens& tokens) const {
   if (!tokens.empty() && tokenizer_.is_eos(tokens.back())) return {};
   const auto& ends = tokenizer_.eos_ids();
   if (ends.empty()) {
-    return fail(ErrorCode::kConfig, tokenizer_.where() +
-                                        ": the tokenizer names no end token; set eos_token in "
-                                        "tokenizer_config.json");
+    return fail(ErrorCode::kConfig, tokenizer_.where() + ": the tokenizer names no end token",
+                "set eos_token in tokenizer_config.json");
   }
   tokens.push_back(ends.front());
   return {};

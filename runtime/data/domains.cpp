@@ -21,8 +21,8 @@ core::Result<std::uint32_t> teacher_of_row(const Domains& domains, const Json& r
   if (!names.empty() && names.back() == "other") {
     return static_cast<std::uint32_t>(names.size() - 1);
   }
-  return bad_row("no teacher for '" + value + "' in column '" + key +
-                 "'; name it in --teacher.domains, or make `other` the last of them");
+  return bad_row("no teacher for '" + value + "' in column '" + key + "'",
+                 "name it in --teacher.domains, or make `other` the last of them");
 }
 
 core::Result<std::uint32_t> Domains::teacher_of(const std::string& row) const {

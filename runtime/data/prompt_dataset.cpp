@@ -15,7 +15,7 @@ Result<std::string> label_of(const Json& row, const std::string& key) {
   TROUPE_TRY_ASSIGN(found, column(row, key, "data.label_key"));
   if (found->is_string()) return found->get<std::string>();
   if (!found->is_null()) return found->dump(-1, ' ', false, Json::error_handler_t::replace);
-  return bad_row("column '" + key + "' is null; give a label, or leave the row out");
+  return bad_row("column '" + key + "' is null", "give a label, or leave the row out");
 }
 
 Result<void> known_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
@@ -49,9 +49,9 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
     return bad_row("column '" + key + "' must be text or a list of messages");
   }
   if (!columns.input_template.empty()) {
-    return bad_row("column '" + key +
-                   "' is a list of messages, which --data.input_template has no "
-                   "place for; leave the template away");
+    return bad_row(
+        "column '" + key + "' is a list of messages, which --data.input_template has no place for",
+        "leave the template away");
   }
   out.format = RowFormat::kMessages;
   TROUPE_TRY_SET(out.messages, messages_in(*input, key));
@@ -90,7 +90,7 @@ Result<std::vector<PromptRow>> load_prompts(const std::string& files,
     TROUPE_TRY(read_table(file, "data.prompt_dataset", take));
   }
   if (rows.empty()) {
-    return bad_row("dataset " + files + ": holds no rows; add prompts or choose another");
+    return bad_row("dataset " + files + ": holds no rows", "add prompts or choose another");
   }
   return rows;
 }

@@ -37,17 +37,16 @@ Result<void> refuse_tools(const Json& row) {
   if (tools->is_string() && tools->get_ref<const std::string&>().empty()) return {};
   if (tools->is_array() && tools->empty()) return {};
   return bad_row(
-      "column 'tools' describes tools, which rows of this format cannot bring along "
-      "here; leave the row out, or write the dialogue as `messages` with the tools in "
-      "its system turn");
+      "column 'tools' describes tools, which rows of this format cannot bring along here",
+      "leave the row out, or write the dialogue as `messages` with the tools in its system turn");
 }
 
 // Reads one answer of a pair: text, one turn of the assistant, or a list with one such turn.
 Result<std::string> pair_answer(const Json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end()) {
-    return bad_row("no column '" + std::string(key) + "' (there is: " + columns_of(row) +
-                   "); a pair needs `chosen` and `rejected`");
+    return bad_row("no column '" + std::string(key) + "' (there is: " + columns_of(row) + ")",
+                   "a pair needs `chosen` and `rejected`");
   }
   std::string answer;
   if (found->is_string()) {
@@ -77,9 +76,8 @@ Result<void> put_system(const Json& row, KnownRow& known) {
   TROUPE_TRY_ASSIGN(system, optional_text(row, "system"));
   if (system.empty()) return {};
   if (!known.prompt.empty() && known.prompt.front().role == "system") {
-    return bad_row(
-        "a system text in column 'system' and another as the first turn; leave "
-        "one of them out");
+    return bad_row("a system text in column 'system' and another as the first turn",
+                   "leave one of them out");
   }
   known.prompt.insert(known.prompt.begin(), {"system", std::move(system)});
   return {};
@@ -94,8 +92,9 @@ Result<KnownRow> sharegpt_row(const Json& row, Answers answers) {
   if (known.prompt.back().role == "assistant") {
     if (answers == Answers::kPair) {
       return bad_row(
-          "column 'conversations' ends with the assistant's turn, and so do "
-          "'chosen' and 'rejected'; end it with the turn they answer");
+          "column 'conversations' ends with the assistant's turn, and so do 'chosen' and "
+          "'rejected'",
+          "end it with the turn they answer");
     }
     known.answer = std::move(known.prompt.back().content);
     known.prompt.pop_back();
@@ -161,9 +160,8 @@ Result<KnownRow> known_row(const Json& row, RowFormat format, Answers answers) {
 
 Result<std::string> single_text(const KnownRow& row) {
   if (row.prompt.size() == 1) return row.prompt.front().content;
-  return bad_row(
-      "its system text or earlier turns have no place in --data.input_template; "
-      "leave the template away, and the chat template takes them");
+  return bad_row("its system text or earlier turns have no place in --data.input_template",
+                 "leave the template away, and the chat template takes them");
 }
 
 std::string format_note(const std::string& where,

@@ -33,10 +33,10 @@ class StepCoder {
     const auto found = std::count(out.learn.begin(), out.learn.end(), std::uint8_t{1});
     if (static_cast<std::size_t>(found) != labels->size()) {
       return bad_row("column '" + key + "' has " + std::to_string(labels->size()) +
-                     " labels, but the text has " + std::to_string(found) + " tokens '" +
-                     marks_.placeholder +
-                     "'; give one label for each (--prm.placeholder_token names the token, which "
-                     "must not melt into what stands beside it)");
+                         " labels, but the text has " + std::to_string(found) + " tokens '" +
+                         marks_.placeholder + "'",
+                     "give one label for each (--prm.placeholder_token names the token, which must "
+                     "not melt into what stands beside it)");
     }
     return out;
   }
@@ -57,8 +57,8 @@ class StepCoder {
     }
     if (columns_.as_chat) {
       return bad_row("column '" + columns_.input_key +
-                     "' is one text, which the chat template has no turns for; give a list of "
-                     "messages, or the columns `prompt` and `completions`");
+                         "' is one text, which the chat template has no turns for",
+                     "give a list of messages, or the columns `prompt` and `completions`");
     }
     return coder_.bare(
         fill_template(columns_.input_template, input->get_ref<const std::string&>()));
@@ -131,8 +131,8 @@ class StepCoder {
   Result<void> add_soft(const Json& label, const std::string& key, CodedRow& out) const {
     if (marks_.rewards.size() != 2) {
       return bad_row("column '" + key +
-                     "' has numbers, each the probability of the first of two reward tokens; give "
-                     "--prm.reward_tokens GOOD,BAD");
+                         "' has numbers, each the probability of the first of two reward tokens",
+                     "give --prm.reward_tokens GOOD,BAD");
     }
     const double share = label.is_boolean()  ? (label.get<bool>() ? 1.0 : 0.0)
                          : label.is_number() ? label.get<double>()

@@ -81,10 +81,9 @@ class SupervisedLoader {
       }
       const bool by_model = limits_.context < limits_.tokens_max;
       return bad_row(std::to_string(tokens) + " tokens, more than " +
-                     (by_model ? "the model's context of " : "--data.max_len ") +
-                     std::to_string(longest()) +
-                     "; shorten it, or leave such rows out with "
-                     "--data.drop_too_long true");
+                         (by_model ? "the model's context of " : "--data.max_len ") +
+                         std::to_string(longest()),
+                     "shorten it, or leave such rows out with --data.drop_too_long true");
     }
     for (const Tokens* part : {&coded.prompt, &coded.answer, &coded.rejected}) {
       for (const std::int32_t token : *part) {
@@ -120,11 +119,12 @@ class SupervisedLoader {
     auto place = std::find(all.begin(), all.end(), name);
     if (place == all.end()) {
       if (all.size() > limits::kCategories_max || name.size() > limits::kCategory_bytes_max) {
-        return bad_row(where + ": column '" + columns_.category_key + "' names no categories: " +
-                       (name.size() > limits::kCategory_bytes_max
-                            ? "a value of " + std::to_string(name.size()) + " bytes"
-                            : "more than " + std::to_string(limits::kCategories_max) + " values") +
-                       "; name another column, or none, with --eval.source_key");
+        return bad_row(
+            where + ": column '" + columns_.category_key + "' names no categories: " +
+                (name.size() > limits::kCategory_bytes_max
+                     ? "a value of " + std::to_string(name.size()) + " bytes"
+                     : "more than " + std::to_string(limits::kCategories_max) + " values"),
+            "name another column, or none, with --eval.source_key");
       }
       place = all.insert(all.end(), name);
     }

@@ -127,9 +127,9 @@ class RowCoder {
     CodedText coded;
     if (whole) {
       if (!input->is_array()) {
-        return bad_row("column '" + key +
-                       "' must be a list of messages where no column holds the answer; "
-                       "set --data.output_key");
+        return bad_row(
+            "column '" + key + "' must be a list of messages where no column holds the answer",
+            "set --data.output_key");
       }
       TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
       TROUPE_TRY_SET(coded, coder_.dialogue(messages, columns_.every_turn));
@@ -195,7 +195,8 @@ class RowCoder {
 
   Result<void> finish_pair(const Json& row, CodedAnswers&& coded, CodedRow& out) const {
     if (coded.answers[0] == coded.answers[1]) {
-      return bad_row(both_answers() + " are equal: there is nothing to prefer; leave the row out");
+      return bad_row(both_answers() + " are equal: there is nothing to prefer",
+                     "leave the row out");
     }
     out.prompt = std::move(coded.prompt);
     out.answer = std::move(coded.answers[0]);
@@ -249,9 +250,8 @@ class RowCoder {
                       better.back().role == "assistant" && worse.back().role == "assistant" &&
                       std::equal(better.begin(), better.end() - 1, worse.begin(), same);
     if (!fits) {
-      return bad_row(both_answers() +
-                     " must be the same dialogue up to the assistant's last turn; or give the "
-                     "prompt a column of its own (--data.prompt_key)");
+      return bad_row(both_answers() + " must be the same dialogue up to the assistant's last turn",
+                     "or give the prompt a column of its own (--data.prompt_key)");
     }
     return coder_.answers(std::span(better).first(better.size() - 1),
                           std::vector<std::string>{better.back().content, worse.back().content});
@@ -260,16 +260,15 @@ class RowCoder {
   // Encodes two whole texts. Their common leading tokens are the prompt.
   Result<CodedAnswers> text_pair(const Json& chosen, const Json& rejected) const {
     if (columns_.as_chat) {
-      return bad_row(
-          "texts without a prompt cannot go through the chat template; set "
-          "--data.prompt_key, or give lists of messages");
+      return bad_row("texts without a prompt cannot go through the chat template",
+                     "set --data.prompt_key, or give lists of messages");
     }
     TROUPE_TRY_ASSIGN(better, coder_.plain(chosen.get_ref<const std::string&>()));
     TROUPE_TRY_ASSIGN(worse, coder_.plain(rejected.get_ref<const std::string&>()));
     const auto [in_better, in_worse] =
         std::mismatch(better.begin(), better.end(), worse.begin(), worse.end());
     if (in_better == better.begin()) {
-      return bad_row(both_answers() + " have no beginning in common; set --data.prompt_key");
+      return bad_row(both_answers() + " have no beginning in common", "set --data.prompt_key");
     }
     return CodedAnswers{Tokens(better.begin(), in_better),
                         {Tokens(in_better, better.end()), Tokens(in_worse, worse.end())}};
@@ -325,9 +324,9 @@ class RowCoder {
   // Reads a list of messages. An error if data.input_template is set, which takes only text.
   Result<std::vector<ChatMessage>> chat_messages(const Json& list, const std::string& key) const {
     if (columns_.input_template.empty()) return messages_in(list, key);
-    return bad_row("column '" + key +
-                   "' is a list of messages, which --data.input_template has no place for; leave "
-                   "the template away");
+    return bad_row(
+        "column '" + key + "' is a list of messages, which --data.input_template has no place for",
+        "leave the template away");
   }
 
   const SupervisedColumns& columns_;

@@ -62,8 +62,10 @@ std::string role_of_speaker(std::string_view from) {
   return {};
 }
 
-core::Failure bad_place(const std::string& where, const std::string& why) {
-  return fail(ErrorCode::kData, where + ": " + why);
+core::Failure bad_place(const std::string& where,
+                        const std::string& why,
+                        std::string_view advice = {}) {
+  return fail(ErrorCode::kData, where + ": " + why, advice);
 }
 
 Result<bool> give(const Json& row, const std::string& where, const TakeRow& take) {
@@ -92,9 +94,8 @@ Result<void> read_array(std::istream& in, const fs::path& file, const TakeRow& t
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   TROUPE_TRY_ASSIGN(json, parse_json(without_mark(text), file.string()));
   if (!json.is_array()) {
-    return bad_place(file.string(),
-                     "expected a list of objects; a file with one object a line must be "
-                     "called .jsonl");
+    return bad_place(file.string(), "expected a list of objects",
+                     "a file with one object a line must be called .jsonl");
   }
   std::uint64_t number = 0;
   for (const Json& item : json) {
@@ -133,21 +134,21 @@ Result<void> read_csv(std::istream& in, const fs::path& file, const TakeRow& tak
 
 }  // namespace
 
-core::Failure bad_row(std::string why) {
-  return fail(ErrorCode::kData, std::move(why));
+core::Failure bad_row(std::string why, std::string_view advice) {
+  return fail(ErrorCode::kData, std::move(why), advice);
 }
 
 Result<void> read_table(const fs::path& file, std::string_view key, const TakeRow& take) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) {
-    return fail(ErrorCode::kNotFound, "dataset " + file.string() + ": no such file; set --" +
-                                          std::string(key) + " to a .jsonl, .json or .csv file");
+    return fail(ErrorCode::kNotFound, "dataset " + file.string() + ": no such file",
+                "set --" + std::string(key) + " to a .jsonl, .json or .csv file");
   }
   if (fs::file_size(file, error) > kFile_bytes_max) {
-    return bad_place(file.string(), "larger than 4 GiB; split it and give the parts");
+    return bad_place(file.string(), "larger than 4 GiB", "split it and give the parts");
   }
   std::ifstream in(file, std::ios::binary);
-  if (!in) return bad_place(file.string(), "cannot be read; check its permissions");
+  if (!in) return bad_place(file.string(), "cannot be read", "check its permissions");
   if (file.extension() == ".csv") return read_csv(in, file, take);
   return file.extension() == ".json" ? read_array(in, file, take) : read_lines(in, file, take);
 }
@@ -173,8 +174,8 @@ std::string columns_of(const Json& row) {
 Result<const Json*> column(const Json& row, const std::string& key, std::string_view flag) {
   const auto found = row.find(key);
   if (found != row.end()) return &*found;
-  return bad_row("no column '" + key + "'; set --" + std::string(flag) +
-                 " to one of: " + columns_of(row));
+  return bad_row("no column '" + key + "'",
+                 "set --" + std::string(flag) + " to one of: " + columns_of(row));
 }
 
 Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key) {
@@ -193,9 +194,8 @@ Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::
     const auto& from = item["from"].get_ref<const std::string&>();
     const std::string role = role_of_speaker(from);
     if (role.empty()) {
-      return bad_row(turn + " is from '" + from +
-                     "'; read are human or user, gpt or assistant, system, and tool or "
-                     "observation");
+      return bad_row(turn + " is from '" + from + "'",
+                     "read are human or user, gpt or assistant, system, and tool or observation");
     }
     out.push_back({role, item["value"].get<std::string>()});
   }

@@ -33,7 +33,7 @@ core::Result<void> read_table(const std::filesystem::path& file,
 std::vector<std::string> split_files(std::string_view files);
 
 // A kData error about the row that is being read.
-core::Failure bad_row(std::string why);
+core::Failure bad_row(std::string why, std::string_view advice = {});
 
 // The names of the row's columns, for error messages; cut after 200 characters.
 std::string columns_of(const Json& row);

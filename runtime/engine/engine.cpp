@@ -66,10 +66,10 @@ core::Result<std::unique_ptr<Engine>> Engine::create(
   const std::int64_t vocab = weights->spec().vocab;
   for (const std::int32_t token : eos) {
     if (token >= 0 && token < vocab) continue;
-    return fail(ErrorCode::kData,
-                "end token " + to_string(token) + " is outside the vocabulary of " +
-                    to_string(vocab) +
-                    "; see eos_token_id in config.json or generation_config.json");
+    return fail(
+        ErrorCode::kData,
+        "end token " + to_string(token) + " is outside the vocabulary of " + to_string(vocab),
+        "see eos_token_id in config.json or generation_config.json");
   }
   std::sort(eos.begin(), eos.end());
   TROUPE_TRY_ASSIGN(settings, settings_for(weights->spec(), weights->kv_dtype(), limits));
@@ -120,8 +120,8 @@ core::Result<void> Engine::submit(GroupRequest request) {
   }
   if (scheduler_->queue_full()) {
     return fail(ErrorCode::kOverloaded,
-                where + ": " + to_string(limits::kEngineQueue_groups_max) +
-                    " groups wait already; submit it when some have finished");
+                where + ": " + to_string(limits::kEngineQueue_groups_max) + " groups wait already",
+                "submit it when some have finished");
   }
   TROUPE_TRY_ASSIGN(group, writer_->group_of(std::move(request)));
   const std::shared_ptr<SampleGuide>& guide = group->at(0).guide;
@@ -188,8 +188,8 @@ core::Result<void> Engine::check_finite(std::span<const Draw> draws) {
     return fail(ErrorCode::kNumeric,
                 "group " + to_string(group.request.id.value) + ", sample " + to_string(job.sample) +
                     ": the logits for position " + to_string(job.position) +
-                    " are not finite under weights of version " + to_string(weights_->version()) +
-                    "; abort the group or load other weights");
+                    " are not finite under weights of version " + to_string(weights_->version()),
+                "abort the group or load other weights");
   }
   return {};
 }
@@ -358,7 +358,8 @@ core::Result<void> Engine::set_weights(std::shared_ptr<const model::PackedWeight
     return fail(ErrorCode::kInvalidArgument,
                 std::string("set_weights: keys and values of weights stored as ") +
                     kernels::name_of(weights->dtype()) +
-                    " have another type than those in the engine; pack them as the first ones");
+                    " have another type than those in the engine",
+                "pack them as the first ones");
   }
   if (weights == weights_) return {};
   weights_ = std::move(weights);

@@ -15,35 +15,45 @@ namespace {
 constexpr std::uint64_t kBlocks_max = 1ull << 26;  // slot numbers fit into 32 bits
 }
 
+std::uint64_t block_bytes(const model::ModelSpec& spec, kernels::KvDtype kv) {
+  return static_cast<std::uint64_t>(spec.layers * 2 * spec.kv_width() * kBlockTokens *
+                                    kernels::bytes_of(kv));
+}
+
+std::uint64_t blocks_of(const model::ModelSpec& spec,
+                        kernels::KvDtype kv,
+                        const EngineLimits& limits) {
+  if (limits.kv_blocks > 0)
+    return std::min(static_cast<std::uint64_t>(limits.kv_blocks), kBlocks_max);
+  const std::int64_t context = limits.context == 0 ? spec.context : limits.context;
+  const auto useful = static_cast<std::uint64_t>(limits.sequences_max) *
+                      static_cast<std::uint64_t>(blocks_for(context));
+  return std::min({limits.kv_bytes_max / block_bytes(spec, kv), useful, kBlocks_max});
+}
+
 core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
                                           kernels::KvDtype kv,
                                           const EngineLimits& limits) {
   EngineSettings settings;
   const std::int64_t context = limits.context == 0 ? spec.context : limits.context;
   if (context < 1 || context > spec.context) {
-    return fail(ErrorCode::kInvalidArgument, "the engine's context is " + to_string(context) +
-                                                 "; the model has positions for " +
-                                                 to_string(spec.context));
+    return fail(ErrorCode::kInvalidArgument, "the engine's context is " + to_string(context),
+                "the model has positions for " + to_string(spec.context));
   }
   if (limits.sequences_max < 1 || limits.step_tokens_max < 1) {
-    return fail(ErrorCode::kInvalidArgument,
-                "sequences_max and step_tokens_max must be at least 1; they are " +
-                    to_string(limits.sequences_max) + " and " + to_string(limits.step_tokens_max));
+    return fail(ErrorCode::kInvalidArgument, "sequences_max and step_tokens_max must be at least 1",
+                "they are " + to_string(limits.sequences_max) + " and " +
+                    to_string(limits.step_tokens_max));
   }
-  const auto block_bytes = static_cast<std::uint64_t>(spec.layers * 2 * spec.kv_width() *
-                                                      kBlockTokens * kernels::bytes_of(kv));
-  std::uint64_t blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(limits.kv_blocks, 0));
+  const std::uint64_t blocks = blocks_of(spec, kv, limits);
   if (blocks == 0) {
-    const auto useful = static_cast<std::uint64_t>(limits.sequences_max) *
-                        static_cast<std::uint64_t>(blocks_for(context));
-    blocks = std::min(limits.kv_bytes_max / block_bytes, useful);
+    return fail(ErrorCode::kResources,
+                to_string(limits.kv_bytes_max) +
+                    " bytes for keys and values do not hold one block of " +
+                    to_string(block_bytes(spec, kv)),
+                kMoreCache);
   }
-  if (blocks == 0) {
-    return fail(ErrorCode::kResources, to_string(limits.kv_bytes_max) +
-                                           " bytes for keys and values do not hold one block of " +
-                                           to_string(block_bytes) + "; give more");
-  }
-  settings.blocks = static_cast<std::int32_t>(std::min(blocks, kBlocks_max));
+  settings.blocks = static_cast<std::int32_t>(blocks);
   settings.context = static_cast<std::int32_t>(context);
   settings.sequences_max = limits.sequences_max;
   settings.step_tokens_max = limits.step_tokens_max;

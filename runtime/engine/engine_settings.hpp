@@ -21,6 +21,15 @@ struct EngineSettings {
   std::int32_t window = 0;
 };
 
+// The keys and the flags that give an engine more memory for keys and values.
+inline constexpr const char* kMoreCache = "raise rollout.kv_cache_gb (--kv-cache-memory-bytes)";
+
+// Bytes of the keys and values of a block of tokens, and how many blocks the limits come to.
+std::uint64_t block_bytes(const model::ModelSpec& spec, kernels::KvDtype kv);
+std::uint64_t blocks_of(const model::ModelSpec& spec,
+                        kernels::KvDtype kv,
+                        const EngineLimits& limits);
+
 // Errors: kInvalidArgument (a value out of range), kResources (kv_bytes_max holds no block).
 core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
                                           kernels::KvDtype kv,

@@ -120,8 +120,8 @@ core::Result<void> check_episodes(const std::vector<Trajectory>& samples) {
   std::size_t begin = 0;                           // of the sample's episode
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Trajectory& sample = samples[i];
-    const auto refuse = [i](const std::string& why) {
-      return core::fail(core::ErrorCode::kData, "sample " + std::to_string(i) + " " + why);
+    const auto refuse = [i](const std::string& why, std::string_view advice = {}) {
+      return core::fail(core::ErrorCode::kData, "sample " + std::to_string(i) + " " + why, advice);
     };
     const bool goes_on = i > 0 && sample.episode != 0 && sample.episode == samples[i - 1].episode;
     if (!goes_on) {

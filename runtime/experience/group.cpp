@@ -6,8 +6,8 @@
 namespace troupe::experience {
 namespace {
 
-core::Failure refuse(const std::string& why) {
-  return core::fail(core::ErrorCode::kData, "a sample " + why);
+core::Failure refuse(const std::string& why, std::string_view advice = {}) {
+  return core::fail(core::ErrorCode::kData, "a sample " + why, advice);
 }
 
 }  // namespace
@@ -18,8 +18,9 @@ core::Result<void> check_turns(const Trajectory& sample) {
     const bool in_order = i == 0 ? turns[i].begin == 0 : turns[i].begin > turns[i - 1].begin;
     if (in_order && turns[i].begin < sample.tokens.size()) continue;
     return refuse("of " + std::to_string(sample.tokens.size()) + " tokens whose turn " +
-                  std::to_string(i + 1) + " begins with token " + std::to_string(turns[i].begin) +
-                  "; turns begin in order, the first with token 0, each with a token of its own");
+                      std::to_string(i + 1) + " begins with token " +
+                      std::to_string(turns[i].begin),
+                  "turns begin in order, the first with token 0, each with a token of its own");
   }
   return {};
 }

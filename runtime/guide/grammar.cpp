@@ -50,10 +50,10 @@ core::Failure too_much(const Grammar& grammar,
                        const char* what,
                        std::size_t has,
                        std::uint64_t most) {
-  return core::fail(core::ErrorCode::kResources, std::string("the ") + name_of(grammar.kind) +
-                                                     " has " + std::to_string(has) + " " + what +
-                                                     " and at most " + std::to_string(most) +
-                                                     " are taken; ask for less at a time");
+  return core::fail(core::ErrorCode::kResources,
+                    std::string("the ") + name_of(grammar.kind) + " has " + std::to_string(has) +
+                        " " + what + " and at most " + std::to_string(most) + " are taken",
+                    "ask for less at a time");
 }
 
 }  // namespace

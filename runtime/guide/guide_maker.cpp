@@ -28,7 +28,8 @@ core::Failure failure_of(troupe_guide_status status, const GuideText& why, std::
   std::string message = std::string(what) + ": " + why.str();
   if (status == TROUPE_GUIDE_LIMIT) {
     code = ErrorCode::kResources;
-    message += "; it takes more than the limits of `troupe doctor` that begin with 'guide'";
+    return fail(code, std::move(message),
+                "it takes more than the limits of `troupe doctor` that begin with 'guide'");
   }
   if (status == TROUPE_GUIDE_INTERNAL) code = ErrorCode::kInternal;
   return fail(code, std::move(message));
@@ -76,7 +77,8 @@ class MatcherGuide final : public engine::TokenGuide {
                             std::chrono::duration_cast<std::chrono::microseconds>(took).count()) +
                         " us of a processor, more than the limit of " +
                         std::to_string(limits::kGuideMask.count()) +
-                        " ms ('guide mask' of `troupe doctor`); give a simpler grammar");
+                        " ms ('guide mask' of `troupe doctor`)",
+                    "give a simpler grammar");
       }
       may_end_ = may_end != 0;
       known_ = true;
@@ -175,7 +177,7 @@ core::Result<std::shared_ptr<const engine::TokenGuide>> GuideMaker::make(const G
     any = any || word != 0;
   if (!any) {
     return fail(ErrorCode::kInvalidArgument,
-                what + " allows no text that the model's tokens could write; correct it");
+                what + " allows no text that the model's tokens could write", "correct it");
   }
   return std::shared_ptr<const engine::TokenGuide>(std::move(guide));
 }

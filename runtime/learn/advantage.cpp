@@ -15,24 +15,25 @@ core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
                                                    const std::string& name) {
   const auto scores = group.scores;
   if (estimator->compares_samples() && scores.size() < 2) {
-    return core::fail(core::ErrorCode::kInvalidArgument,
-                      "group of " + name + " has " + std::to_string(scores.size()) +
-                          " finished sample(s); a group advantage needs at least 2 "
-                          "(--rollout.n_samples_per_prompt)");
+    return core::fail(
+        core::ErrorCode::kInvalidArgument,
+        "group of " + name + " has " + std::to_string(scores.size()) + " finished sample(s)",
+        "a group advantage needs at least 2 (--rollout.n_samples_per_prompt)");
   }
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (!std::isfinite(scores[i])) {
-      return core::fail(core::ErrorCode::kNumeric, "the score of sample " + std::to_string(i) +
-                                                       " in the group of " + name +
-                                                       " is not a finite number; check the reward");
+      return core::fail(core::ErrorCode::kNumeric,
+                        "the score of sample " + std::to_string(i) + " in the group of " + name +
+                            " is not a finite number",
+                        "check the reward");
     }
     if (estimator->divides_by_mean && scores[i] < 0) {
       return core::fail(core::ErrorCode::kNumeric,
                         "the score of sample " + std::to_string(i) + " in the group of " + name +
                             " is " + std::to_string(scores[i]) + ", and " +
                             std::string(estimator->name) +
-                            " divides by the mean of scores of at least 0; give another "
-                            "--algo.advantage.estimator, or a reward of 0 and more");
+                            " divides by the mean of scores of at least 0",
+                        "give another --algo.advantage.estimator, or a reward of 0 and more");
     }
   }
   if (!estimator->compares_samples()) return std::vector<double>(scores.begin(), scores.end());

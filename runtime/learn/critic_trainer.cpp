@@ -109,7 +109,8 @@ class CriticTrainerImpl final : public CriticTrainer {
         return core::fail(ErrorCode::kNumeric,
                           "the critic's value of a token in the micro-batch of " +
                               experience::name_of(groups[micro.parts.front().group].ticket) +
-                              " is not finite; lower --critic.adam.lr");
+                              " is not finite",
+                          "lower --critic.adam.lr");
       }
       scatter_scored(groups, micro, flat, result);
     }

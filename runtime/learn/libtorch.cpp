@@ -63,13 +63,15 @@ core::Result<LibTorch> find_libtorch() {
     }
     LibTorch found{folder, version_in(folder.parent_path())};
     if (found.version.empty() || found.version.starts_with(TROUPE_TORCH_VERSION ".")) return found;
-    return core::fail(ErrorCode::kResources, folder.parent_path().string() + " is LibTorch " +
-                                                 found.version + ", this build needs " +
-                                                 TROUPE_TORCH_VERSION + "; " + kTorchHint);
+    return core::fail(ErrorCode::kResources,
+                      folder.parent_path().string() + " is LibTorch " + found.version +
+                          ", this build needs " + TROUPE_TORCH_VERSION,
+                      kTorchHint);
   }
-  return core::fail(ErrorCode::kResources, "training needs LibTorch " TROUPE_TORCH_VERSION
-                                           ", and there is none (" +
-                                               looked + "); " + kTorchHint);
+  return core::fail(
+      ErrorCode::kResources,
+      "training needs LibTorch " TROUPE_TORCH_VERSION ", and there is none (" + looked + ")",
+      kTorchHint);
 }
 
 fs::path packages_beside_libtorch() {

@@ -40,8 +40,8 @@ core::Result<void> check_group(const experience::Group& group, std::int64_t rows
       return core::fail(ErrorCode::kConfig,
                         "sample " + std::to_string(i) + " in the " + name + " needs " +
                             std::to_string(rows) + " rows with its prompt, a micro-batch holds " +
-                            std::to_string(rows_max) +
-                            "; raise --train.micro_tokens_max or shorten the responses");
+                            std::to_string(rows_max),
+                        "raise --train.micro_tokens_max or shorten the responses");
     }
   }
   return {};

@@ -8,10 +8,9 @@ namespace troupe::learn {
 namespace {
 
 core::Failure bad_group(const std::string& text, const std::string& why) {
-  return core::fail(core::ErrorCode::kConfig,
-                    "'" + text + "' " + why +
-                        "; give a part of tensor names, then lr=SHARE of the learning rate or "
-                        "weight_decay=NUMBER, as in \"norm weight_decay=0,embed_tokens lr=0.1\"");
+  return core::fail(core::ErrorCode::kConfig, "'" + text + "' " + why,
+                    "give a part of tensor names, then lr=SHARE of the learning rate or "
+                    "weight_decay=NUMBER, as in \"norm weight_decay=0,embed_tokens lr=0.1\"");
 }
 
 // The number behind `name=` in `word`.
@@ -68,8 +67,8 @@ core::Result<void> check_param_groups(const std::vector<ParamGroup>& groups,
     if (used[i]) continue;
     return core::fail(core::ErrorCode::kConfig,
                       key + ": '" + groups[i].word +
-                          "' is in the name of no trained tensor that an earlier group leaves; "
-                          "names are those of the tensors in the model's safetensors files");
+                          "' is in the name of no trained tensor that an earlier group leaves",
+                      "names are those of the tensors in the model's safetensors files");
   }
   return {};
 }

@@ -22,7 +22,7 @@ core::Result<void> check_algo(const AlgoSettings& algo) {
   TROUPE_TRY(require(algo.reducer_constant > 0, "algo.reducer_constant", "above 0"));
   const auto refused = refusal(algo);
   if (!refused) return {};
-  return core::fail(ErrorCode::kConfig, refused->key + ": " + refused->why);
+  return core::fail(ErrorCode::kConfig, refused->key + ": " + refused->why, refused->advice);
 }
 
 core::Result<void> check_texts(const TrainerSettings& settings) {
@@ -48,7 +48,8 @@ core::Result<void> check_pairs(const std::vector<experience::Group>& groups,
                       "the best and worst sample of " + experience::name_of(group.ticket) +
                           " need " + std::to_string(rows) +
                           " rows with their prompt, a micro-batch holds " +
-                          std::to_string(rows_max) + "; raise --train.micro_tokens_max");
+                          std::to_string(rows_max),
+                      "raise --train.micro_tokens_max");
   }
   return {};
 }

@@ -10,8 +10,8 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
   const Objective& objective = *algo.objective;
   const Estimator& estimator = *algo.estimator;
   const Correction& correction = *algo.correction;
-  const auto refuse = [](const char* key, const std::string& why) {
-    return core::Refusal{key, why};
+  const auto refuse = [](const char* key, const std::string& why, std::string advice = {}) {
+    return core::Refusal{key, why, std::move(advice)};
   };
   const std::string by(estimator.name), how(objective.name), type(correction.name);
   const bool group = estimator.compares_samples();
@@ -67,9 +67,8 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
   }
   if (objective.weighs_old_tokens() && correction.carries_rho) {
     return refuse(
-        "algo.correction.type",
-        how + " weighs tokens of older policies itself; " + type +
-            " would do it twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
+        "algo.correction.type", how + " weighs tokens of older policies itself",
+        type + " would do it twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
   }
   if (algo.dual_clip != 0 && algo.dual_clip <= 1) {
     return refuse("actor.dual_clip", "must be above 1, or 0 for none");

@@ -30,8 +30,8 @@ core::Result<void> check_ranks(const OptimSettings& optim) {
   return core::fail(ErrorCode::kConfig,
                     "train.lanes is " + std::to_string(optim.lanes) + ", and " +
                         std::to_string(count_of(optim.ranks)) +
-                        " ranks train the model: each needs a lane at least; raise --train.lanes "
-                        "in a new run, or start fewer ranks");
+                        " ranks train the model: each needs a lane at least",
+                    "raise --train.lanes in a new run, or start fewer ranks");
 }
 
 // Whether ranks divide the weights.
@@ -101,15 +101,13 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
   if (optim.aux_loss_coef > 0 && spec.moe.sparse_layers(spec.layers) == 0) {
     return core::fail(ErrorCode::kConfig,
                       key + ".aux_loss_coef balances the experts of a model, and " +
-                          spec.architecture + " as configured has none; leave --" + key +
-                          ".aux_loss_coef at 0, or train a mixture of experts");
+                          spec.architecture + " as configured has none",
+                      "leave --" + key + ".aux_loss_coef at 0, or train a mixture of experts");
   }
   TROUPE_TRY(model::check_memory(spec, team.memory(), key));
   if (optim.kind->muon && offloads(optim, team.memory())) {
-    return core::fail(ErrorCode::kConfig,
-                      "train.offload: muon computes on the device; leave --train.offload at false, "
-                      "or give --" +
-                          key + ".optim adamw");
+    return core::fail(ErrorCode::kConfig, "train.offload: muon computes on the device",
+                      "leave --train.offload at false, or give --" + key + ".optim adamw");
   }
   core::Memory& memory =
       divides(optim) || offloads(optim, team.memory()) ? core::host_memory() : team.memory();
@@ -242,8 +240,8 @@ core::Result<StepReport> TrainableModel::skip(const std::string& what,
                     "optimiser step " + std::to_string(step) + " (" + describe() + "): " + what +
                         " is not finite; " + std::to_string(skipped_in_row_) +
                         " such step(s) in a row, --train.nonfinite_steps_max is " +
-                        std::to_string(optim_.nonfinite_steps_max) + "; lower --" + key_ +
-                        ".adam.lr");
+                        std::to_string(optim_.nonfinite_steps_max),
+                    "lower --" + key_ + ".adam.lr");
 }
 
 }  // namespace troupe::learn

@@ -233,17 +233,16 @@ core::Result<void> TrainableModel::read_state(const std::filesystem::path& folde
   TROUPE_TRY_ASSIGN(counts,
                     read_counts(folder, {"format", "version", "adam_steps", "skipped_in_row"}));
   if (lora_ && counts.value("base_crc32c", json()) != lora_->base_crc()) {
-    return core::fail(ErrorCode::kData, folder.string() +
-                                            " holds adapters of other base weights than these; "
-                                            "resume with the model that the run began with, --" +
-                                            key_ + ".model_name_or_path");
+    return core::fail(
+        ErrorCode::kData, folder.string() + " holds adapters of other base weights than these",
+        "resume with the model that the run began with, --" + key_ + ".model_name_or_path");
   }
   const std::string theirs = counts.value(kOptim, kAdamW);
   if (!reads_moments_of(theirs)) {
-    return core::fail(ErrorCode::kData, folder.string() + " holds the state of " + theirs +
-                                            ", which " + std::string(optim_.kind->name) +
-                                            " cannot go on with; give --" + key_ + ".optim " +
-                                            theirs);
+    return core::fail(ErrorCode::kData,
+                      folder.string() + " holds the state of " + theirs + ", which " +
+                          std::string(optim_.kind->name) + " cannot go on with",
+                      "give --" + key_ + ".optim " + theirs);
   }
   const auto version = counts["version"].get<core::Version>();
   const int ranks = counts[kRanks].get<int>();

@@ -297,7 +297,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
                                    core::Error error,
                                    const std::vector<double>& losses) {
     if (error.code != core::ErrorCode::kNumeric || settings_.dump_folder.empty()) {
-      return core::fail(error.code, error.message);
+      return core::fail(std::move(error));
     }
     TokenTable<float> now(update_->groups.size());
     const auto path =
@@ -305,10 +305,9 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     TROUPE_TRY(score(update_->groups, mini, now));
     const core::Result<void> written =
         model_->write_once([&] { return dump_batch(path, *update_, mini, now, losses); });
-    const std::string note = written
-                                 ? "; the batch is in " + path.string()
-                                 : "; its batch could not be written: " + written.error().message;
-    return core::fail(error.code, error.message + note);
+    const std::string note = written ? "the batch is in " + path.string()
+                                     : "its batch could not be written: " + written.error().message;
+    return core::fail(error.also(note));
   }
 
   TrainerSettings settings_;  // algo.kl_coef changes: it is the current coefficient

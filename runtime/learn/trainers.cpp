@@ -23,10 +23,10 @@ constexpr const char* kLibraryFile = "libtroupe_learn.so";
 core::Result<fs::path> find_library() {
   if (fs::path found = core::program_file(kLibraryFile); !found.empty()) return found;
   const auto folders = core::program_folders();
-  return core::fail(ErrorCode::kResources, std::string("training needs ") + kLibraryFile +
-                                               ", which is neither in " + folders[0].string() +
-                                               " nor in " + folders[1].string() +
-                                               "; copy it there from where the program was built");
+  return core::fail(ErrorCode::kResources,
+                    std::string("training needs ") + kLibraryFile + ", which is neither in " +
+                        folders[0].string() + " nor in " + folders[1].string(),
+                    "copy it there from where the program was built");
 }
 
 bool holds(std::ifstream& in, std::string_view id) {
@@ -45,13 +45,13 @@ bool holds(std::ifstream& in, std::string_view id) {
 core::Result<void> check_build(const fs::path& library) {
   std::ifstream in(library, std::ios::binary);
   if (!in) {
-    return core::fail(ErrorCode::kResources,
-                      "cannot read " + library.string() + "; see that this user may");
+    return core::fail(ErrorCode::kResources, "cannot read " + library.string(),
+                      "see that this user may");
   }
   if (holds(in, kBuildId)) return {};
-  return core::fail(ErrorCode::kResources, library.string() +
-                                               " is of another build than this program; copy both "
-                                               "from the same build");
+  return core::fail(ErrorCode::kResources,
+                    library.string() + " is of another build than this program",
+                    "copy both from the same build");
 }
 
 // MKL, inside LibTorch, chooses its functions by the maker and kind of processor, and their last
@@ -70,20 +70,21 @@ core::Result<const Trainers*> open_library() {
   const std::string torch = (files.torch.folder / kTorchFile).string();
   void* const torch_handle = dlopen(torch.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (torch_handle == nullptr) {
-    return core::fail(ErrorCode::kResources,
-                      std::string("LibTorch cannot be loaded: ") + dlerror() + "; " + kTorchHint);
+    return core::fail(ErrorCode::kResources, std::string("LibTorch cannot be loaded: ") + dlerror(),
+                      kTorchHint);
   }
   choose_same_bits_everywhere(torch_handle);
   void* const handle = dlopen(files.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return core::fail(ErrorCode::kResources, std::string("cannot be loaded: ") + dlerror() +
-                                                 ", beside LibTorch in " +
-                                                 files.torch.folder.string() + "; " + kTorchHint);
+    return core::fail(ErrorCode::kResources,
+                      std::string("cannot be loaded: ") + dlerror() + ", beside LibTorch in " +
+                          files.torch.folder.string(),
+                      kTorchHint);
   }
   const auto* entry = static_cast<const Trainers*>(dlsym(handle, "troupe_learn_entry"));
   if (entry == nullptr) {
-    return core::fail(ErrorCode::kResources,
-                      files.library.string() + " has no entry; copy it anew from its build");
+    return core::fail(ErrorCode::kResources, files.library.string() + " has no entry",
+                      "copy it anew from its build");
   }
   return entry;
 }

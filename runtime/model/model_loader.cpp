@@ -44,12 +44,11 @@ Result<void> check_finite(const WeightFiles::Place& found,
   const float* const wrong =
       std::find_if(data + part.begin, end, [](float value) { return !std::isfinite(value); });
   if (wrong == end) return {};
-  return bad_file(
-      found.file->path(),
-      "tensor " + view.name + " holds " + std::to_string(*wrong) + " at " +
-          place_text(wrong - data - view.offset, view.shape) +
-          "; every weight must be a finite number. Take an earlier checkpoint, or download the "
-          "file anew");
+  return bad_file(found.file->path(),
+                  "tensor " + view.name + " holds " + std::to_string(*wrong) + " at " +
+                      place_text(wrong - data - view.offset, view.shape),
+                  "every weight must be a finite number. Take an earlier checkpoint, or download "
+                  "the file anew");
 }
 
 Result<void> read_tensor(const WeightFiles::Place& found,
@@ -57,9 +56,9 @@ Result<void> read_tensor(const WeightFiles::Place& found,
                          const ElementsToRead& read,
                          float* data) {
   if (found.tensor->shape != view.shape) {
-    return bad_file(found.file->path(), "tensor " + view.name + " has shape " +
-                                            shape_text(found.tensor->shape) +
-                                            "; config.json makes it " + shape_text(view.shape));
+    return bad_file(found.file->path(),
+                    "tensor " + view.name + " has shape " + shape_text(found.tensor->shape),
+                    "config.json makes it " + shape_text(view.shape));
   }
   const core::Range whole{view.offset, view.offset + view.count};
   for (const core::Range part : read ? read(whole) : std::vector<core::Range>{whole}) {
@@ -80,7 +79,8 @@ Result<void> check_tied_head(const WeightFiles& weights) {
   if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return {};
   return bad_file(head->file->path(),
                   "lm_head.weight differs from model.embed_tokens.weight, yet config.json says "
-                  "tie_word_embeddings = true; set it to false to use both");
+                  "tie_word_embeddings = true",
+                  "set it to false to use both");
 }
 
 // By name of a tensor of the layout, what the folder stores in its place: another tensor, or
@@ -168,9 +168,8 @@ Result<std::unique_ptr<ParamStore>> load_elements(const fs::path& folder,
   TROUPE_TRY_ASSIGN(spec, read_spec(folder));
   if (head == HeadKind::kLanguage && spec.head == HeadKind::kScore) {
     return bad_file(folder,
-                    "holds a " + spec.architecture +
-                        ", which scores text and cannot write any; a language model is needed "
-                        "here");
+                    "holds a " + spec.architecture + ", which scores text and cannot write any",
+                    "a language model is needed here");
   }
   TROUPE_TRY_ASSIGN(weights, WeightFiles::open(folder));
   if (spec.tied) {

@@ -98,16 +98,16 @@ bool is_empty(const json* value) {
 // Refuses settings under which the adapted weight would not be W + s B A.
 Result<void> refuse_adapter_variants(const ConfigReader& config) {
   TROUPE_TRY_ASSIGN(type, config.text("peft_type", ""));
-  if (type != "LORA") return config.unsupported("peft_type `" + type + "`; offered is LORA");
+  if (type != "LORA") return config.unsupported("peft_type `" + type + "`", "offered is LORA");
   TROUPE_TRY_ASSIGN(bias, config.text("bias", "none"));
-  if (bias != "none") return config.unsupported("bias `" + bias + "`; offered is none");
+  if (bias != "none") return config.unsupported("bias `" + bias + "`", "offered is none");
   for (const char* key : {"use_dora", "lora_bias", "fan_in_fan_out", "use_qalora"}) {
     TROUPE_TRY_ASSIGN(on, config.flag(key, false));
-    if (on) return config.unsupported(std::string(key) + " = true; offered is false");
+    if (on) return config.unsupported(std::string(key) + " = true", "offered is false");
   }
   for (const char* key : {"rank_pattern", "alpha_pattern", "layer_replication"}) {
     if (!is_empty(config.find(key))) {
-      return config.unsupported(std::string(key) + "; offered is one rank and alpha for all");
+      return config.unsupported(std::string(key), "offered is one rank and alpha for all");
     }
   }
   return {};
@@ -149,8 +149,8 @@ class AdapterFile {
   }
 
  private:
-  core::Failure bad(const std::string& why) const {
-    return core::fail(ErrorCode::kData, file_.path().string() + ": " + why);
+  core::Failure bad(const std::string& why, std::string_view advice = {}) const {
+    return core::fail(ErrorCode::kData, file_.path().string() + ": " + why, advice);
   }
 
   Result<void> take(const store::TensorInfo& tensor, Contents& contents) {
@@ -211,10 +211,11 @@ class AdapterFile {
 Result<store::SafetensorsFile> open_weights(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder / kWeights, error) && fs::exists(folder / "adapter_model.bin", error)) {
-    return core::fail(ErrorCode::kData,
-                      (folder / "adapter_model.bin").string() +
-                          ": pickled weights are not read, for a pickle can run any code; convert "
-                          "them with peft: model.save_pretrained(folder, safe_serialization=True)");
+    return core::fail(
+        ErrorCode::kData,
+        (folder / "adapter_model.bin").string() +
+            ": pickled weights are not read, for a pickle can run any code",
+        "convert them with peft: model.save_pretrained(folder, safe_serialization=True)");
   }
   return store::SafetensorsFile::open(folder / kWeights);
 }
@@ -273,9 +274,10 @@ Result<std::unique_ptr<Lora>> load_adapter(const fs::path& folder,
                                      config.scale);
   const auto crc = file.metadata().find(kBaseCrc);
   if (!any_base && crc != file.metadata().end() && crc->second != crc_text(lora->base_crc())) {
-    return core::fail(ErrorCode::kData,
-                      folder.string() + " was trained on other weights than these (on " +
-                          config.base + "); --any-base puts it on these all the same");
+    return core::fail(
+        ErrorCode::kData,
+        folder.string() + " was trained on other weights than these (on " + config.base + ")",
+        "--any-base puts it on these all the same");
   }
   for (const ParamView& view : lora->values().layout().views) {
     TROUPE_TRY(file.read_f32(*contents.tensors.find(view.name)->second,

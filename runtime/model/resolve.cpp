@@ -84,10 +84,8 @@ Result<fs::path> resolve_model(const std::string& name_or_path) {
   }
   if (fs::is_directory(path, error)) return path;
   if (fs::exists(path, error)) {
-    return core::fail(core::ErrorCode::kNotFound,
-                      name_or_path +
-                          " is a file; a model is a folder with config.json and "
-                          "model.safetensors");
+    return core::fail(core::ErrorCode::kNotFound, name_or_path + " is a file",
+                      "a model is a folder with config.json and model.safetensors");
   }
   if (!is_hub_name(name_or_path)) {
     return core::fail(core::ErrorCode::kNotFound, "no model folder at " + name_or_path);
@@ -101,9 +99,8 @@ Result<fs::path> resolve_model(const std::string& name_or_path) {
                     "no model " + name_or_path +
                         ": neither a folder of that name nor in the hub "
                         "cache at " +
-                        repository.string() +
-                        " (nothing is downloaded; set HF_HOME or "
-                        "give a folder)");
+                        repository.string() + " (nothing is downloaded)",
+                    "set HF_HOME or give a folder");
 }
 
 }  // namespace troupe::model

@@ -39,7 +39,7 @@ Result<std::vector<double>> read_factors(const ConfigReader& keys, const char* k
   for (const json& item : *list) {
     const double factor = item.is_number() ? item.get<double>() : 0.0;
     if (!(factor >= kLongFactor_min && factor <= kLongFactor_max)) {
-      return keys.malformed(name + " holds " + item.dump() + "; a factor lies in [0.5, 1e6]");
+      return keys.malformed(name + " holds " + item.dump(), "a factor lies in [0.5, 1e6]");
     }
     factors.push_back(factor);
   }
@@ -69,7 +69,7 @@ Result<void> read_longrope(const ConfigReader& keys, RopeSpec& rope) {
 Result<bool> keeps_to_original(const ConfigReader& config, const ModelSpec& spec) {
   TROUPE_TRY_ASSIGN(choice, config.text("longrope_factors", "long"));
   if (choice != "long" && choice != "short") {
-    return config.malformed("`longrope_factors` is \"" + choice + "\"; offered are long, short");
+    return config.malformed("`longrope_factors` is \"" + choice + "\"", "offered are long, short");
   }
   const bool has_both = spec.rope.kind == RopeSpec::Kind::kLongRope;
   if (!has_both && config.find("longrope_factors") != nullptr) {
@@ -92,9 +92,10 @@ Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, 
   const auto wanted = static_cast<std::size_t>(spec.rotary_dim / 2);
   const auto check = [&](const char* key, const std::vector<double>& factors) -> Result<void> {
     if (factors.size() == wanted) return {};
-    return config.malformed("`" + std::string(key) + "` has " + std::to_string(factors.size()) +
-                            " factors; a head has " + std::to_string(wanted) +
-                            " pairs of numbers that rotate, and needs one for each");
+    return config.malformed(
+        "`" + std::string(key) + "` has " + std::to_string(factors.size()) + " factors",
+        "a head has " + std::to_string(wanted) +
+            " pairs of numbers that rotate, and needs one for each");
   };
   TROUPE_TRY(check("short_factor", rope.short_factors));
   TROUPE_TRY(check("long_factor", rope.long_factors));
@@ -119,8 +120,8 @@ Result<void> read_kind(const ConfigReader& keys, RopeSpec& rope) {
   if (kind == "default") return {};
   if (kind == "longrope") return read_longrope(keys, rope);
   if (kind != "linear" && kind != "llama3") {
-    return keys.unsupported("rope type `" + kind +
-                            "`; offered are default, linear, llama3, longrope");
+    return keys.unsupported("rope type `" + kind + "`",
+                            "offered are default, linear, llama3, longrope");
   }
   if (keys.find("factor") == nullptr) return keys.malformed("needs `factor`");
   TROUPE_TRY_SET(rope.factor, keys.number("factor", 1.0));
@@ -204,8 +205,9 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
   const double dims = static_cast<double>(spec.head_dim) * spec.rope.partial;
   spec.rotary_dim = static_cast<std::int64_t>(dims);
   if (spec.rotary_dim < 2 || spec.rotary_dim % 2 != 0) {
-    return config.malformed("partial_rotary_factor rotates " + std::to_string(spec.rotary_dim) +
-                            " numbers of a head; the count must be even and above 0");
+    return config.malformed(
+        "partial_rotary_factor rotates " + std::to_string(spec.rotary_dim) + " numbers of a head",
+        "the count must be even and above 0");
   }
   if (spec.sliding_rope) TROUPE_TRY(finish_longrope(config, spec, *spec.sliding_rope));
   TROUPE_TRY(finish_longrope(config, spec, spec.rope));

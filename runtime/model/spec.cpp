@@ -26,12 +26,12 @@ using nlohmann::json;
 Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::string& name) {
   TROUPE_TRY_ASSIGN(prefix, config.text("value_head_prefix", "score"));
   if (prefix != "score") {
-    return config.unsupported("value_head_prefix `" + prefix + "`; offered is score");
+    return config.unsupported("value_head_prefix `" + prefix + "`", "offered is score");
   }
   TROUPE_TRY_ASSIGN(type, config.text("model_type", ""));
   if (const Family* family = family_of_type(type)) return std::string(family->score);
-  return config.unsupported("a " + name + " of model_type `" + type + "`; offered are " +
-                            offered_types());
+  return config.unsupported("a " + name + " of model_type `" + type + "`",
+                            "offered are " + offered_types());
 }
 
 // Finds the family, and fills in the architecture's name and head.
@@ -47,9 +47,9 @@ Result<const Family*> read_architecture(const ConfigReader& config, ModelSpec& s
   }
   const Family* family = family_of(name);
   if (family == nullptr) {
-    return core::fail(ErrorCode::kUnsupported, config.where() + ": architecture " + name +
-                                                   " is not offered; offered are " +
-                                                   offered_architectures());
+    return core::fail(ErrorCode::kUnsupported,
+                      config.where() + ": architecture " + name + " is not offered",
+                      "offered are " + offered_architectures());
   }
   spec.head = name == family->score ? HeadKind::kScore : HeadKind::kLanguage;
   return family;
@@ -59,22 +59,22 @@ Result<Activation> activation_of(const ConfigReader& config, const Family& famil
   TROUPE_TRY_ASSIGN(name, config.text(family.activation_key, family.activation));
   if (name == "silu") return Activation::kSilu;
   if (name == "gelu_pytorch_tanh") return Activation::kGeluTanh;
-  return config.unsupported(std::string(family.activation_key) + " `" + name +
-                            "`; offered are silu, gelu_pytorch_tanh");
+  return config.unsupported(std::string(family.activation_key) + " `" + name + "`",
+                            "offered are silu, gelu_pytorch_tanh");
 }
 
 // Refuses values that would mean a different computation.
 Result<void> refuse_variants(const ConfigReader& config, const Family& family) {
   const auto refuse = [&](const char* key, bool offered) -> Result<void> {
     TROUPE_TRY_ASSIGN(on, config.flag(key, false));
-    if (on && !offered) return config.unsupported(std::string(key) + " = true; offered is false");
+    if (on && !offered) return config.unsupported(std::string(key) + " = true", "offered is false");
     return {};
   };
   TROUPE_TRY(refuse("attention_bias", family.reads_attention_bias));
   TROUPE_TRY(refuse("mlp_bias", family.reads_mlp_bias));
   TROUPE_TRY(refuse("use_bidirectional_attention", false));
   if (config.find("quantization_config") != nullptr) {
-    return config.unsupported("quantised weights (quantization_config); load the original model");
+    return config.unsupported("quantised weights (quantization_config)", "load the original model");
   }
   return {};
 }
@@ -137,8 +137,8 @@ Result<void> check_shape(const ConfigReader& config, const ModelSpec& spec) {
     return config.malformed("head_dim " + std::to_string(spec.head_dim) + " is odd");
   }
   if (spec.parameter_count() > kParameters_max) {
-    return config.malformed("describes " + std::to_string(spec.parameter_count()) +
-                            " parameters; the limit is " + std::to_string(kParameters_max));
+    return config.malformed("describes " + std::to_string(spec.parameter_count()) + " parameters",
+                            "the limit is " + std::to_string(kParameters_max));
   }
   return {};
 }
@@ -155,8 +155,9 @@ Result<void> read_score_head(const ConfigReader& config, ModelSpec& spec) {
   }
   if (config.find("value_head_prefix") != nullptr) labels = 1;
   if (labels != 1) {
-    return config.unsupported("a " + spec.architecture + " with " + std::to_string(labels) +
-                              " labels; a score model has one (`id2label` with one entry)");
+    return config.unsupported(
+        "a " + spec.architecture + " with " + std::to_string(labels) + " labels",
+        "a score model has one (`id2label` with one entry)");
   }
   TROUPE_TRY_SET(spec.score_mean, config.number("mean", 0.0));
   TROUPE_TRY_SET(spec.score_std, config.number("std", 1.0));

@@ -22,12 +22,12 @@ bool ConfigReader::is_null(const char* key) const {
   return it != object_.end() && it->is_null();
 }
 
-core::Failure ConfigReader::malformed(const std::string& why) const {
-  return core::fail(ErrorCode::kData, where_ + ": " + why);
+core::Failure ConfigReader::malformed(const std::string& why, std::string_view advice) const {
+  return core::fail(ErrorCode::kData, where_ + ": " + why, advice);
 }
 
-core::Failure ConfigReader::unsupported(const std::string& what) const {
-  return core::fail(ErrorCode::kUnsupported, where_ + ": not offered: " + what);
+core::Failure ConfigReader::unsupported(const std::string& what, std::string_view advice) const {
+  return core::fail(ErrorCode::kUnsupported, where_ + ": not offered: " + what, advice);
 }
 
 Result<std::int64_t> ConfigReader::whole(const char* key,

@@ -42,8 +42,9 @@ class ConfigReader {
   core::Result<bool> flag(const char* key, bool fallback) const;
   core::Result<std::string> text(const char* key, const std::string& fallback) const;
 
-  core::Failure malformed(const std::string& why) const;     // kData
-  core::Failure unsupported(const std::string& what) const;  // kUnsupported
+  core::Failure malformed(const std::string& why, std::string_view advice = {}) const;  // kData
+  core::Failure unsupported(const std::string& what,
+                            std::string_view advice = {}) const;  // kUnsupported
 
  private:
   const nlohmann::json& object_;

@@ -52,9 +52,9 @@ core::Failure unknown(const std::string& key,
                       const std::string& word,
                       const char* what,
                       const Names& names) {
-  return core::fail(ErrorCode::kConfig, "--" + key + " '" + word + "' matches no " + what +
-                                            " of this model; the nearest are " +
-                                            nearest(names, word));
+  return core::fail(ErrorCode::kConfig,
+                    "--" + key + " '" + word + "' matches no " + what + " of this model",
+                    "the nearest are " + nearest(names, word));
 }
 
 Result<void> check_words(const std::vector<std::string>& words,
@@ -93,8 +93,8 @@ Result<void> check_lora(const ModelSpec& spec, const LoraSettings& lora, const s
     return core::fail(ErrorCode::kConfig, "--" + key + ".lora.alpha must be above 0");
   }
   if (lora.target.empty()) {
-    return core::fail(ErrorCode::kConfig,
-                      "--" + key + ".lora.target is empty; all-linear names every linear map");
+    return core::fail(ErrorCode::kConfig, "--" + key + ".lora.target is empty",
+                      "all-linear names every linear map");
   }
   Names modules = all_modules(spec);
   modules.emplace_back(kAllLinear);

@@ -25,11 +25,10 @@ core::Failure no_weights(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string extension = it->path().extension().string();
     if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt") {
-      return bad_file(
-          it->path(),
-          "pickled weights are not read, for a pickle can run any code; convert the folder "
-          "with transformers: AutoModelForCausalLM.from_pretrained(old)"
-          ".save_pretrained(new) writes model.safetensors");
+      return bad_file(it->path(), "pickled weights are not read, for a pickle can run any code",
+                      "convert the folder with transformers: "
+                      "AutoModelForCausalLM.from_pretrained(old).save_pretrained(new) writes "
+                      "model.safetensors");
     }
   }
   return core::fail(ErrorCode::kNotFound,
@@ -43,8 +42,8 @@ bool is_derived(const std::string& name) {
 
 }  // namespace
 
-core::Failure bad_file(const fs::path& where, const std::string& why) {
-  return core::fail(ErrorCode::kData, where.string() + ": " + why);
+core::Failure bad_file(const fs::path& where, const std::string& why, std::string_view advice) {
+  return core::fail(ErrorCode::kData, where.string() + ": " + why, advice);
 }
 
 Result<WeightFiles> WeightFiles::open(const fs::path& folder) {
@@ -123,23 +122,28 @@ Result<void> WeightFiles::list_tensors() {
 }
 
 Result<void> WeightFiles::check_index(const Index& index) const {
-  constexpr const char* kRemedy = "; download the folder anew, or write it again";
+  constexpr const char* kRemedy = "download the folder anew, or write it again";
   for (const auto& [tensor, name] : index) {
     if (is_derived(tensor)) continue;
     const Place* place = find(tensor);
     if (place == nullptr) {
-      return bad_file(listing_, "says that tensor " + tensor + " is in " + name +
-                                    ", and it is in no file that the index names" + kRemedy);
+      return bad_file(listing_,
+                      "says that tensor " + tensor + " is in " + name +
+                          ", and it is in no file that the index names",
+                      kRemedy);
     }
     const std::string file = place->file->path().filename().string();
     if (file == name) continue;
-    return bad_file(listing_, "says that tensor " + tensor + " is in " + name + ", and it is in " +
-                                  file + kRemedy);
+    return bad_file(listing_,
+                    "says that tensor " + tensor + " is in " + name + ", and it is in " + file,
+                    kRemedy);
   }
   for (const auto& [tensor, place] : tensors_) {
     if (index.contains(tensor)) continue;
-    return bad_file(listing_, "does not name tensor " + tensor + ", which is in " +
-                                  place.file->path().filename().string() + kRemedy);
+    return bad_file(listing_,
+                    "does not name tensor " + tensor + ", which is in " +
+                        place.file->path().filename().string(),
+                    kRemedy);
   }
   return {};
 }

@@ -18,7 +18,9 @@
 namespace troupe::model {
 
 // A kData failure that names a file or folder of a model and what is wrong with it.
-core::Failure bad_file(const std::filesystem::path& where, const std::string& why);
+core::Failure bad_file(const std::filesystem::path& where,
+                       const std::string& why,
+                       std::string_view advice = {});
 
 class WeightFiles {
  public:

@@ -20,8 +20,8 @@ Result<void> read_types(const ConfigReader& config, const json& types, ModelSpec
   }
   for (const json& type : types) {
     if (type != "full_attention" && type != "sliding_attention") {
-      return config.unsupported("layer type " + type.dump() +
-                                "; offered are full_attention, sliding_attention");
+      return config.unsupported("layer type " + type.dump(),
+                                "offered are full_attention, sliding_attention");
     }
     spec.sliding.push_back(type == "sliding_attention");
   }
@@ -70,10 +70,10 @@ Result<void> read_windows(const ConfigReader& config, const Family& family, Mode
   const json* types = config.find("layer_types");
   if (family.windows == WindowRule::kNone) {
     TROUPE_TRY_ASSIGN(on, config.flag("use_sliding_window", false));
-    if (on) return config.unsupported("use_sliding_window = true; offered is false");
+    if (on) return config.unsupported("use_sliding_window = true", "offered is false");
     if (types != nullptr) TROUPE_TRY(read_types(config, *types, spec));
     if (contains(spec.sliding, true)) {
-      return config.unsupported("layer type sliding_attention; offered is full_attention");
+      return config.unsupported("layer type sliding_attention", "offered is full_attention");
     }
     spec.sliding.clear();
     return {};

@@ -28,8 +28,8 @@ std::string system_reason() {
 core::Result<void> check_auth(const GatewayAuth& auth) {
   const bool files = !auth.ca.empty() || !auth.certificate.empty() || !auth.key.empty();
   if (auth.by_token() && files) {
-    return core::fail(ErrorCode::kConfig,
-                      "a join token and certificates were both given; use one of the two");
+    return core::fail(ErrorCode::kConfig, "a join token and certificates were both given",
+                      "use one of the two");
   }
   if (auth.by_token()) {
     const bool hex = auth.token.find_first_not_of(kHexDigits) == std::string::npos;
@@ -37,15 +37,15 @@ core::Result<void> check_auth(const GatewayAuth& auth) {
     return core::fail(ErrorCode::kConfig, "a join token is 64 lower-case hexadecimal digits");
   }
   if (!files) {
-    return core::fail(ErrorCode::kConfig,
-                      "connections between hosts need a proof; give a join token file or the CA, "
-                      "certificate and key that `troupe ca init` makes");
+    return core::fail(
+        ErrorCode::kConfig, "connections between hosts need a proof",
+        "give a join token file or the CA, certificate and key that `troupe ca init` makes");
   }
   for (const auto& [what, path] :
        {std::pair{"CA", &auth.ca}, {"certificate", &auth.certificate}, {"key", &auth.key}}) {
     if (path->empty()) {
-      return core::fail(ErrorCode::kConfig, std::string("the file of the ") + what +
-                                                " is missing; CA, certificate and key go together");
+      return core::fail(ErrorCode::kConfig, std::string("the file of the ") + what + " is missing",
+                        "CA, certificate and key go together");
     }
     std::error_code error;
     if (!std::filesystem::is_regular_file(*path, error)) {
@@ -102,8 +102,8 @@ core::Result<std::string> read_token_file(const std::filesystem::path& path) {
     return core::fail(ErrorCode::kConfig, where + " is not a regular file");
   }
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return core::fail(ErrorCode::kConfig,
-                      where + " can be read by others than its owner; chmod 600 " + path.string());
+    return core::fail(ErrorCode::kConfig, where + " can be read by others than its owner",
+                      "chmod 600 " + path.string());
   }
   char buffer[2 * kToken_bytes + 3];
   const ssize_t size = ::read(file.get(), buffer, sizeof buffer);

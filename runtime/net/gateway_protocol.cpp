@@ -177,8 +177,8 @@ async::task<core::Result<std::string>> verdict_of(TlsStream* tls, std::string wa
   if (verdict != GatewayVerdict::kWelcome) co_return refusal(verdict, text);
   if (!wanted.empty() && !same(wanted, head.data() + 3)) {
     co_return core::fail(ErrorCode::kConfig,
-                         "the gateway could not prove that it holds the join token; it is not this "
-                         "run's gateway");
+                         "the gateway could not prove that it holds the join token",
+                         "it is not this run's gateway");
   }
   co_return text;
 }

@@ -23,8 +23,8 @@ core::Result<void> check_file(const std::filesystem::path& file, const char* wha
                                         ": " + std::strerror(errno));
   }
   if (secret && (status.st_mode & S_IRWXO) != 0) {
-    return fail(ErrorCode::kConfig, "the key " + file.string() +
-                                        " can be read by everybody; chmod 600 " + file.string());
+    return fail(ErrorCode::kConfig, "the key " + file.string() + " can be read by everybody",
+                "chmod 600 " + file.string());
   }
   return {};
 }
@@ -59,8 +59,8 @@ core::Result<std::shared_ptr<HttpsContext>> HttpsContext::load(const HttpsFiles&
               : "no key in PEM, or an encrypted one, in " + key);
   }
   if (X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context))) < 0) {
-    return fail(ErrorCode::kConfig, "the certificate " + files.certificate.string() +
-                                        " has ended; clients would refuse it");
+    return fail(ErrorCode::kConfig, "the certificate " + files.certificate.string() + " has ended",
+                "clients would refuse it");
   }
   return std::shared_ptr<HttpsContext>(
       new HttpsContext(std::make_unique<boost::asio::ssl::context>(made.release())));

@@ -22,8 +22,8 @@ core::Result<tcp::acceptor> listen_on(async::Executor executor,
   if (!code) acceptor.bind(endpoint, code);
   if (!code) acceptor.listen(asio::socket_base::max_listen_connections, code);
   if (code == asio::error::address_in_use) {
-    return core::fail(ErrorCode::kResources,
-                      "cannot listen on " + where + ": the port is taken; choose another one");
+    return core::fail(ErrorCode::kResources, "cannot listen on " + where + ": the port is taken",
+                      "choose another one");
   }
   if (code) {
     return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());

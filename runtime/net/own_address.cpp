@@ -57,8 +57,8 @@ const unsigned char* bytes_of(const sockaddr* address) {
 
 core::Result<void> check_network(const std::string& network) {
   if (network_of(network)) return {};
-  return core::fail(ErrorCode::kConfig,
-                    "'" + network + "' is no network; give one like 10.0.0.0/8 or fd00::/8");
+  return core::fail(ErrorCode::kConfig, "'" + network + "' is no network",
+                    "give one like 10.0.0.0/8 or fd00::/8");
 }
 
 core::Result<std::string> own_address_in(const std::string& network) {

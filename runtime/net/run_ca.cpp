@@ -35,9 +35,8 @@ core::Result<void> write_new(const std::filesystem::path& path,
   if (fd < 0) {
     const std::string reason = std::strerror(errno);
     if (errno == EEXIST) {
-      return core::fail(ErrorCode::kConfig, path.string() +
-                                                " exists and is not overwritten; choose another "
-                                                "folder with --out");
+      return core::fail(ErrorCode::kConfig, path.string() + " exists and is not overwritten",
+                        "choose another folder with --out");
     }
     return core::fail(ErrorCode::kResources, "cannot create " + path.string() + ": " + reason);
   }

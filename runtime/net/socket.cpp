@@ -37,11 +37,11 @@ core::Result<UnixAddress> unix_address(const std::string& name) {
   UnixAddress result;
   result.address.sun_family = AF_UNIX;
   if (name.empty() || name.size() >= sizeof result.address.sun_path) {
-    return fail(ErrorCode::kConfig, "the name of the socket '" + name + "' has " +
-                                        std::to_string(name.size()) +
-                                        " characters; the system takes 1 to " +
-                                        std::to_string(sizeof result.address.sun_path - 1) +
-                                        "; choose a shorter folder");
+    return fail(ErrorCode::kConfig,
+                "the name of the socket '" + name + "' has " + std::to_string(name.size()) +
+                    " characters; the system takes 1 to " +
+                    std::to_string(sizeof result.address.sun_path - 1),
+                "choose a shorter folder");
   }
   std::memcpy(result.address.sun_path, name.data(), name.size());
   if (name[0] == '@') result.address.sun_path[0] = '\0';
@@ -145,8 +145,8 @@ core::Result<void> check_folder(const std::string& path) {
     return system_failure(ErrorCode::kConfig, "the folder of the socket " + path);
   }
   if (facts.st_uid == ::geteuid() && (facts.st_mode & 077) == 0) return {};
-  return fail(ErrorCode::kConfig,
-              "the folder of the socket " + path + " is open to other users; make it mode 0700");
+  return fail(ErrorCode::kConfig, "the folder of the socket " + path + " is open to other users",
+              "make it mode 0700");
 }
 
 }  // namespace

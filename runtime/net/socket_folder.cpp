@@ -73,9 +73,9 @@ core::Result<SocketFolder> SocketFolder::make() {
   for (;;) {
     std::string path = base + "/" + kPrefix + "XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) {
-      return core::fail(core::ErrorCode::kResources, "cannot make a folder for sockets in " + base +
-                                                         ": " + std::strerror(errno) +
-                                                         "; name another place by TMPDIR");
+      return core::fail(core::ErrorCode::kResources,
+                        "cannot make a folder for sockets in " + base + ": " + std::strerror(errno),
+                        "name another place by TMPDIR");
     }
     OwnedFd lock = locked(path);
     struct stat facts {};

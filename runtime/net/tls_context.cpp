@@ -52,18 +52,18 @@ core::Result<void> verify_own(SSL_CTX* context, const GatewayAuth& auth) {
   if (X509_verify_cert(check.get()) == 1) return {};
   const std::string reason = X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get()));
   ERR_clear_error();
-  return core::fail(ErrorCode::kConfig, "the certificate " + auth.certificate.string() +
-                                            " does not hold under the CA " + auth.ca.string() +
-                                            ": " + reason +
-                                            "; `troupe ca init` makes a matching set");
+  return core::fail(ErrorCode::kConfig,
+                    "the certificate " + auth.certificate.string() +
+                        " does not hold under the CA " + auth.ca.string() + ": " + reason,
+                    "`troupe ca init` makes a matching set");
 }
 
 core::Result<void> use_files(SSL_CTX* context, const GatewayAuth& auth) {
   struct stat status = {};
   if (::stat(auth.key.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return core::fail(ErrorCode::kConfig, "the key " + auth.key.string() +
-                                              " can be read by others than its owner; chmod 600 " +
-                                              auth.key.string());
+    return core::fail(ErrorCode::kConfig,
+                      "the key " + auth.key.string() + " can be read by others than its owner",
+                      "chmod 600 " + auth.key.string());
   }
   if (SSL_CTX_load_verify_file(context, auth.ca.c_str()) != 1) {
     return openssl_failure(ErrorCode::kConfig, "cannot read the CA " + auth.ca.string());
@@ -110,8 +110,8 @@ core::Result<void> check_host_name(SSL* ssl, const std::string& host) {
                      X509_check_host(peer, host.c_str(), host.size(), 0, nullptr) == 1;
   ERR_clear_error();
   if (named) return {};
-  return core::fail(ErrorCode::kConfig, "the gateway's certificate does not name " + host +
-                                            "; use a name given to `troupe ca init --hosts`");
+  return core::fail(ErrorCode::kConfig, "the gateway's certificate does not name " + host,
+                    "use a name given to `troupe ca init --hosts`");
 }
 
 }  // namespace troupe::net

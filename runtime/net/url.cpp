@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::size_t kUrl_bytes_max = 2048;
 
-core::Failure bad(const std::string& text, const std::string& why) {
-  return core::fail(core::ErrorCode::kConfig, "the URL '" + text.substr(0, 200) + "' " + why);
+core::Failure bad(const std::string& text, const std::string& why, std::string_view advice = {}) {
+  return core::fail(core::ErrorCode::kConfig, "the URL '" + text.substr(0, 200) + "' " + why,
+                    advice);
 }
 
 // True when the text has only letters, digits and the characters of `also`.
@@ -40,7 +41,7 @@ core::Result<Url> parse_url(const std::string& text) {
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   rest.remove_prefix(authority.size());
   if (authority.find('@') != authority.npos) {
-    return bad("...", "holds a user name or password, which would end up in logs; leave it out");
+    return bad("...", "holds a user name or password, which would end up in logs", "leave it out");
   }
   if (rest.find('#') != rest.npos) return bad(text, "has a #fragment, which is never sent");
   std::string_view host = authority, port;

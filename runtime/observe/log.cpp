@@ -20,9 +20,9 @@ core::Result<Log> Log::open(const std::filesystem::path& file) {
     logger->set_error_handler([](const std::string&) {});
     return Log(std::move(logger));
   } catch (const spdlog::spdlog_ex& error) {
-    return core::fail(
-        core::ErrorCode::kResources,
-        "cannot write the log: " + std::string(error.what()) + "; choose another --run.path");
+    return core::fail(core::ErrorCode::kResources,
+                      "cannot write the log: " + std::string(error.what()),
+                      "choose another --run.path");
   }
 }
 

@@ -75,8 +75,8 @@ core::Result<Batch> batch_of(const BatchFacts& facts) {
   if (least > facts.rows_max) {
     return core::fail(core::ErrorCode::kConfig,
                       "the longest sample has " + std::to_string(least) +
-                          " rows, a micro-batch holds " + std::to_string(facts.rows_max) +
-                          "; set --train.micro_tokens_max " + std::to_string(least));
+                          " rows, a micro-batch holds " + std::to_string(facts.rows_max),
+                      "set --train.micro_tokens_max " + std::to_string(least));
   }
   Batch batch;
   batch.facts = facts;

@@ -52,10 +52,9 @@ std::string Cluster::text() const {
 core::Result<Cluster> parse_cluster(std::string_view text) {
   const std::vector<std::string_view> parts = core::split(text, "x");
   const auto wrong = [&] {
-    return core::fail(core::ErrorCode::kConfig,
-                      "--cluster " + std::string(text) +
-                          "; expected NODESxDEVICESxCARD-GB or DEVICESxCARD-GB, such as "
-                          "8x8xH100-80 or 4xA10-24");
+    return core::fail(
+        core::ErrorCode::kConfig, "--cluster " + std::string(text),
+        "expected NODESxDEVICESxCARD-GB or DEVICESxCARD-GB, such as 8x8xH100-80 or 4xA10-24");
   };
   if (parts.size() != 2 && parts.size() != 3) return wrong();
   const auto nodes = parts.size() == 3 ? count_of(parts[0], kNodesPlanned_max) : 1;

@@ -37,8 +37,8 @@ core::Failure no_such_device(const Role& role, std::int64_t device, const Cluste
   return core::fail(core::ErrorCode::kConfig,
                     role.key + " leads to device " + std::to_string(device) + " for " + role.name +
                         ", but --cluster has " + std::to_string(cluster.devices_each) +
-                        " on a node; name another" +
-                        (role.flag.empty() ? "" : " or give fewer with " + role.flag));
+                        " on a node",
+                    "name another" + (role.flag.empty() ? "" : " or give fewer with " + role.flag));
 }
 
 core::Failure too_few(const std::vector<Role>& roles, const Cluster& cluster) {
@@ -52,8 +52,8 @@ core::Failure too_few(const std::vector<Role>& roles, const Cluster& cluster) {
   }
   return core::fail(core::ErrorCode::kConfig,
                     "the roles want " + std::to_string(wanted) + " devices (" + text +
-                        "), --cluster has " + std::to_string(cluster.devices()) +
-                        "; give more devices" + (flags.empty() ? "" : ", or less with " + flags));
+                        "), --cluster has " + std::to_string(cluster.devices()),
+                    "give more devices" + (flags.empty() ? "" : ", or less with " + flags));
 }
 
 }  // namespace

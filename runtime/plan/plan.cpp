@@ -18,18 +18,19 @@ void check_trainer(const Role& role, const RunFacts& facts, core::ErrorList& wro
   if (facts.lanes_set && ranks > facts.batch.lanes) {
     wrong.add(ErrorCode::kConfig,
               role.flag + " " + std::to_string(ranks) + ": more ranks than lanes (" +
-                  std::to_string(facts.batch.lanes) + "); raise --train.lanes or give fewer");
+                  std::to_string(facts.batch.lanes) + ")",
+              "raise --train.lanes or give fewer");
   }
   const std::int64_t samples = facts.batch.groups * facts.batch.samples;
   if (ranks > samples) {
-    wrong.add(ErrorCode::kConfig, role.flag + " " + std::to_string(ranks) + ": a step has only " +
-                                      std::to_string(samples) +
-                                      " samples; raise --train.batch_size or give fewer");
+    wrong.add(ErrorCode::kConfig,
+              role.flag + " " + std::to_string(ranks) + ": a step has only " +
+                  std::to_string(samples) + " samples",
+              "raise --train.batch_size or give fewer");
   }
   if (trainer.ranks.offload && facts.cluster.on_host()) {
-    wrong.add(ErrorCode::kConfig,
-              "--offload: without devices everything is on the host; give --cluster or leave it "
-              "out");
+    wrong.add(ErrorCode::kConfig, "--offload: without devices everything is on the host",
+              "give --cluster or leave it out");
   }
 }
 
@@ -44,8 +45,9 @@ core::Result<void> check_facts(const RunFacts& facts) {
     stage = std::max(stage, trainer->ranks.zero_stage);
   }
   if (stage > 0 && most_ranks == 1) {
-    wrong.add(ErrorCode::kConfig, "--zero-stage " + std::to_string(stage) +
-                                      ": one rank shares nothing; give --actor-ranks as well");
+    wrong.add(ErrorCode::kConfig,
+              "--zero-stage " + std::to_string(stage) + ": one rank shares nothing",
+              "give --actor-ranks as well");
   }
   return wrong.result();
 }

@@ -97,7 +97,8 @@ void add_trainer_changes(const RunFacts& run, std::size_t role, std::vector<Chan
 }
 
 void add_engine_changes(const EngineFacts& own, std::vector<Change>& changes) {
-  for (std::int64_t bytes = own.keys_bytes_max / 2; bytes >= kGiB / 4; bytes /= 2) {
+  for (std::int64_t bytes = own.keys_bytes_max / 2; bytes >= std::max(kGiB / 4, own.keys_bytes_min);
+       bytes /= 2) {
     char text[64];
     std::snprintf(text, sizeof text, "--rollout.kv_cache_gb %g",
                   static_cast<double>(bytes) / static_cast<double>(kGiB));
@@ -166,6 +167,31 @@ bool choose(const RunFacts& run,
 }
 
 }  // namespace
+
+std::string use_of_idle(const RunFacts& facts, const Plan& plan) {
+  if (plan.placement.idle == 0 || !plan.fits()) return {};
+  for (std::size_t role = 0; role < facts.roles.size(); ++role) {
+    const bool engine = std::holds_alternative<EngineFacts>(facts.roles[role].facts);
+    if (!engine || !facts.roles[role].named.empty()) continue;
+    RunFacts more = facts;
+    more.roles[role].count += plan.placement.idle;
+    const auto made = plan_of(more);
+    if (made && made->fits())
+      return facts.roles[role].flag + " " + std::to_string(more.roles[role].count);
+  }
+  if (!facts.roles.front().named.empty()) return {};
+  RunFacts more = facts;
+  for (std::int64_t count = 2 * facts.roles.front().count;
+       count <= facts.roles.front().count + plan.placement.idle; count *= 2) {
+    RunFacts tried = facts;
+    if (!set_ranks(tried, 0, count)) break;
+    const auto made = plan_of(tried);
+    if (!made || !made->fits()) break;
+    more = std::move(tried);
+  }
+  if (more.roles.front().count == facts.roles.front().count) return {};
+  return facts.roles.front().flag + " " + std::to_string(more.roles.front().count);
+}
 
 std::vector<std::string> remedy(const RunFacts& facts, const Shortfall& shortfall) {
   constexpr std::size_t kChanges_max = 3;

@@ -71,6 +71,8 @@ struct EngineFacts {
   std::int64_t step_rows = 0;
   bool shares_panels = false;  // reads those of a trainer in its process
   std::int64_t image = 0;      // bytes of a version that comes from another host; 0: of this one
+  std::int64_t keys_bytes_min = 0;  // that the longest group needs
+  std::int64_t at_once = 0;         // samples that run together, all of them of the longest
   // Bytes for keys and values: as many blocks as the bound holds and the sequences can use.
   std::int64_t keys_bytes(const Place& place) const;
   // Bytes for the logits of one batch of draws.

@@ -20,9 +20,10 @@ bool SessionBook::make_room() {
 
 core::Result<OpenedSession> SessionBook::open(std::optional<std::size_t> owner) {
   if (!make_room()) {
-    return core::fail(core::ErrorCode::kOverloaded,
-                      "there are " + std::to_string(sessions_.size()) +
-                          " sessions, which is the most; end one by POST /sessions/ID/end");
+    return core::fail(
+        core::ErrorCode::kOverloaded,
+        "there are " + std::to_string(sessions_.size()) + " sessions, which is the most",
+        "end one by POST /sessions/ID/end");
   }
   auto session = std::make_shared<Session>(core::random_hex(kSessionId_bytes), options_.bounds);
   const std::string& id = session->id();

@@ -100,10 +100,8 @@ Result<void> AtomicFolder::commit(Existing existing) {
   TROUPE_TRY(sync_tree(temporary_));
   const bool filled = is_filled(target_);
   if (filled && existing == Existing::kRefuse) {
-    return core::fail(core::ErrorCode::kConfig,
-                      target_.string() +
-                          " exists and is not empty; remove it or choose another "
-                          "output folder");
+    return core::fail(core::ErrorCode::kConfig, target_.string() + " exists and is not empty",
+                      "remove it or choose another output folder");
   }
   if (!filled) {
     // rename(2) replaces an empty folder.

@@ -70,8 +70,8 @@ Result<std::map<std::string, CheckpointFile>> take_noted(const fs::path& folder)
 
 core::Failure unlike_written(const fs::path& path, std::uint64_t written, const std::string& now) {
   return fail(ErrorCode::kData,
-              path.string() + " was written with " + std::to_string(written) + " bytes and " + now +
-                  "; all hosts whose roles have a state must share the folder of --run.path");
+              path.string() + " was written with " + std::to_string(written) + " bytes and " + now,
+              "all hosts whose roles have a state must share the folder of --run.path");
 }
 
 // The manifest's text. Hashes what its writers have not hashed.
@@ -147,9 +147,9 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
 core::Failure save_failure(const core::Error& error, const fs::path& target) {
   core::Error out = error.within("checkpoint " + target.string() + " was not saved");
   if (error.code == ErrorCode::kResources || error.code == ErrorCode::kDiskFull) {
-    out.message +=
-        "; lower --ckpt.max_num or move --run.path, then run again: it resumes from the "
-        "last checkpoint";
+    out = out.advising(
+        "lower --ckpt.max_num or move --run.path, then run again: it resumes from the last "
+        "checkpoint");
   }
   return fail(std::move(out));
 }

@@ -71,7 +71,8 @@ core::Result<void> Generation::check() const {
   return core::fail(core::ErrorCode::kClosed,
                     "another process has taken this run over (generation " +
                         std::to_string(number_in(now, "generation")) + ", here " +
-                        std::to_string(number_) + "); this one ends and writes nothing more");
+                        std::to_string(number_) + ")",
+                    "this one ends and writes nothing more");
 }
 
 core::Result<void> forget_run(const fs::path& folder) {

@@ -18,23 +18,23 @@ Advice advice_for(int error_number) {
   switch (error_number) {
     case ENOSPC:
       return {ErrorCode::kDiskFull,
-              "; free space on that file system (old checkpoints and runs "
+              "free space on that file system (old checkpoints and runs "
               "first) or choose another output folder"};
     case EDQUOT:
       return {ErrorCode::kDiskFull,
-              "; the user's disk quota is used up: free space under it or "
+              "the user's disk quota is used up: free space under it or "
               "choose another output folder"};
     case EFBIG:
       return {ErrorCode::kResources,
-              "; the file system or `ulimit -f` does not allow files this "
+              "the file system or `ulimit -f` does not allow files this "
               "large: choose another output folder"};
     case EROFS:
     case EACCES:
     case EPERM:
-      return {ErrorCode::kResources, "; check the permissions or choose another folder"};
+      return {ErrorCode::kResources, "check the permissions or choose another folder"};
     case EMFILE:
     case ENFILE:
-      return {ErrorCode::kResources, "; raise the limit on open files (`ulimit -n`)"};
+      return {ErrorCode::kResources, "raise the limit on open files (`ulimit -n`)"};
     case ENOENT:
     case ENOTDIR:
       return {ErrorCode::kNotFound, ""};
@@ -49,9 +49,10 @@ core::Failure io_failure(std::string_view what,
                          const std::filesystem::path& path,
                          int error_number) {
   const Advice advice = advice_for(error_number);
-  return core::fail(advice.code, "cannot " + std::string(what) + " " + path.string() + ": " +
-                                     std::generic_category().message(error_number) +
-                                     std::string(advice.text));
+  return core::fail(advice.code,
+                    "cannot " + std::string(what) + " " + path.string() + ": " +
+                        std::generic_category().message(error_number),
+                    advice.text);
 }
 
 }  // namespace troupe::store

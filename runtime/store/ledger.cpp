@@ -34,10 +34,10 @@ core::Result<Contents> read(const std::filesystem::path& path) {
     const std::string_view line = text.substr(out.good_bytes);
     auto record = ledger_record(line.substr(0, newline - out.good_bytes));
     if (!record) {
-      return core::fail(core::ErrorCode::kData,
-                        path.string() + ":" + std::to_string(out.records.size() + 1) +
-                            ": damaged record; restore the run folder from a copy, or start anew "
-                            "with --resume off");
+      return core::fail(
+          core::ErrorCode::kData,
+          path.string() + ":" + std::to_string(out.records.size() + 1) + ": damaged record",
+          "restore the run folder from a copy, or start anew with --resume off");
     }
     out.records.push_back(std::move(*record));
     out.good_bytes = newline + 1;

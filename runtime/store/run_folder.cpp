@@ -67,9 +67,9 @@ Result<RunFolder> RunFolder::open(const fs::path& path) {
   core::OwnedFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!lock) return io_failure("open", file, errno);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return fail(ErrorCode::kResources, "run folder " + path.string() + " is in use by " +
-                                           holder(lock.get()) +
-                                           "; wait for it or choose another --run.path");
+    return fail(ErrorCode::kResources,
+                "run folder " + path.string() + " is in use by " + holder(lock.get()),
+                "wait for it or choose another --run.path");
   }
   sign(lock.get());
   TROUPE_TRY_ASSIGN(generation, Generation::take(path));
@@ -175,9 +175,9 @@ Result<void> cut_metrics(const fs::path& file, std::optional<std::uint64_t> step
     const bool sound = newline != text.npos && line.is_object() && line.contains("step") &&
                        line["step"].is_number_unsigned();
     if (sound && bad_line) {
-      return fail(ErrorCode::kData, file.string() + ":" + std::to_string(*bad_line) +
-                                        ": damaged line; remove it or start anew with "
-                                        "--resume off");
+      return fail(ErrorCode::kData,
+                  file.string() + ":" + std::to_string(*bad_line) + ": damaged line",
+                  "remove it or start anew with --resume off");
     }
     if (!sound && !bad_line) bad_line = number;
     if (sound && (!step || line["step"].get<std::uint64_t>() > *step)) past = true;

@@ -42,13 +42,13 @@ std::string way_out(const RunFolder& folder,
   const CheckpointStore checkpoints(folder.checkpoint_folder(), config.ckpt.max_num);
   const auto steps = checkpoints.steps();
   if (!steps || steps->empty()) {
-    return "; give them as they were, or choose another --run.path";
+    return "give them as they were, or choose another --run.path";
   }
   const bool longer = std::all_of(differing.begin(), differing.end(),
                                   [](const auto& one) { return is_length(one.name); });
-  return std::string(longer ? "; the learning rate follows from the length of the run, so a longer "
+  return std::string(longer ? "the learning rate follows from the length of the run, so a longer "
                               "one is another run: "
-                            : "; give them as they were, or start a branch: ") +
+                            : "give them as they were, or start a branch: ") +
          "the same command with " +
          branch_flags(checkpoints.folder_of(steps->back()), folder.path()) +
          (longer ? " goes on from there with the new schedule" : " goes on from there");
@@ -72,9 +72,10 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
     differing.push_back(std::move(difference));
   }
   if (differing.empty()) return {};
-  return fail(ErrorCode::kConfig, "run folder " + folder.path().string() +
-                                      " holds a run with another configuration: " + names +
-                                      way_out(folder, config, differing));
+  return fail(
+      ErrorCode::kConfig,
+      "run folder " + folder.path().string() + " holds a run with another configuration: " + names,
+      way_out(folder, config, differing));
 }
 
 // --resume auto: takes the newest valid checkpoint of the run folder, if it holds a run.
@@ -92,9 +93,10 @@ Result<void> find_newest(RunStart& start, const TrainConfig& config) {
     start.notes.push_back("passed over a checkpoint: " + reason);
   }
   if (!found.newest && !found.rejected.empty()) {
-    return fail(ErrorCode::kData, "no checkpoint of " + start.folder.path().string() +
-                                      " is valid: " + found.rejected.front() +
-                                      "; --resume off starts anew");
+    return fail(
+        ErrorCode::kData,
+        "no checkpoint of " + start.folder.path().string() + " is valid: " + found.rejected.front(),
+        "--resume off starts anew");
   }
   start.checkpoint = std::move(found.newest);
   start.notes.push_back(start.checkpoint ? "going on from " + start.checkpoint->folder.string()
@@ -111,19 +113,19 @@ Result<bool> take_given(RunStart& start, const TrainConfig& config) {
                                   start.folder.checkpoint_folder(), error);
   if (start.folder.has_run()) {
     if (!own) {
-      return fail(ErrorCode::kConfig, "run folder " + start.folder.path().string() +
-                                          " holds a run already; choose another --run.path for the "
-                                          "branch that starts at " +
-                                          config.resume);
+      return fail(ErrorCode::kConfig,
+                  "run folder " + start.folder.path().string() + " holds a run already",
+                  "choose another --run.path for the branch that starts at " + config.resume);
     }
     TROUPE_TRY(check_same(start.folder, config));
     const CheckpointStore checkpoints(start.folder.checkpoint_folder(), config.ckpt.max_num);
     TROUPE_TRY(checkpoints.clean());
     TROUPE_TRY_ASSIGN(steps, checkpoints.steps());
     if (!steps.empty() && steps.back() > checkpoint.step) {
-      return fail(ErrorCode::kConfig,
-                  checkpoints.folder_of(steps.back()).string() + " is newer than --resume " +
-                      config.resume + "; move newer checkpoints away or choose another --run.path");
+      return fail(
+          ErrorCode::kConfig,
+          checkpoints.folder_of(steps.back()).string() + " is newer than --resume " + config.resume,
+          "move newer checkpoints away or choose another --run.path");
     }
   }
   start.notes.push_back("going on from " + checkpoint.folder.string());

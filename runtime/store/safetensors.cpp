@@ -22,8 +22,11 @@ using core::Result;
 
 constexpr std::uint64_t kLength_bytes = 8;
 
-core::Failure malformed(const std::filesystem::path& path, const std::string& why) {
-  return core::fail(ErrorCode::kData, path.string() + ": not a valid safetensors file: " + why);
+core::Failure malformed(const std::filesystem::path& path,
+                        const std::string& why,
+                        std::string_view advice = {}) {
+  return core::fail(ErrorCode::kData, path.string() + ": not a valid safetensors file: " + why,
+                    advice);
 }
 
 template <class Convert>
@@ -64,9 +67,8 @@ Result<void> SafetensorsFile::parse_header() {
   std::uint64_t header_size = 0;
   std::memcpy(&header_size, map_.get(), sizeof header_size);  // x86 is little-endian
   if (header_size > limits::kSafetensorsHeader_bytes_max) {
-    return malformed(path_, "its header claims " + std::to_string(header_size) +
-                                " bytes; the limit is " +
-                                std::to_string(limits::kSafetensorsHeader_bytes_max));
+    return malformed(path_, "its header claims " + std::to_string(header_size) + " bytes",
+                     "the limit is " + std::to_string(limits::kSafetensorsHeader_bytes_max));
   }
   if (header_size > size_ - kLength_bytes) {
     return malformed(path_, "truncated: its header claims " + std::to_string(header_size) +
@@ -116,9 +118,10 @@ Result<void> SafetensorsFile::read_f32(const TensorInfo& tensor,
     default:
       break;
   }
-  return core::fail(ErrorCode::kData, path_.string() + ": tensor " + tensor.name +
-                                          " is stored as " + std::string(dtype_name(tensor.dtype)) +
-                                          "; weights are read from F32, BF16 or F16");
+  return core::fail(ErrorCode::kData,
+                    path_.string() + ": tensor " + tensor.name + " is stored as " +
+                        std::string(dtype_name(tensor.dtype)),
+                    "weights are read from F32, BF16 or F16");
 }
 
 }  // namespace troupe::store

@@ -51,11 +51,13 @@ std::optional<Dtype> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-core::Failure bad(std::string why) {
-  return core::fail(ErrorCode::kData, std::move(why));
+core::Failure bad(std::string why, std::string_view advice = {}) {
+  return core::fail(ErrorCode::kData, std::move(why), advice);
 }
-core::Failure bad_tensor(const std::string& name, const std::string& why) {
-  return bad("tensor " + name + ": " + why);
+core::Failure bad_tensor(const std::string& name,
+                         const std::string& why,
+                         std::string_view advice = {}) {
+  return bad("tensor " + name + ": " + why, advice);
 }
 
 // The header's own names are those of the tensors and `__metadata__`. A normal header is three
@@ -74,8 +76,8 @@ Result<json> parse_json(std::string_view text) {
 Result<std::vector<std::int64_t>> parse_shape(const std::string& name, const json& list) {
   if (!list.is_array()) return bad_tensor(name, "`shape` is not a list");
   if (list.size() > limits::kSafetensorsRank_max) {
-    return bad_tensor(name, std::to_string(list.size()) + " dimensions; the limit is " +
-                                std::to_string(limits::kSafetensorsRank_max));
+    return bad_tensor(name, std::to_string(list.size()) + " dimensions",
+                      "the limit is " + std::to_string(limits::kSafetensorsRank_max));
   }
   std::vector<std::int64_t> shape;
   for (const json& item : list) {

@@ -103,8 +103,8 @@ core::Result<std::string> read_file(const std::filesystem::path& path, std::size
   }
   const auto size = std::filesystem::file_size(path, failure);
   if (!failure && size > bytes_max) {
-    return fail(ErrorCode::kData, path.string() + " has " + std::to_string(size) +
-                                      " bytes; at most " + std::to_string(bytes_max) + " are read");
+    return fail(ErrorCode::kData, path.string() + " has " + std::to_string(size) + " bytes",
+                "at most " + std::to_string(bytes_max) + " are read");
   }
   std::ifstream stream(path, std::ios::binary);
   std::string text;

@@ -39,9 +39,10 @@ core::Result<std::optional<TokenId>> role_id(const troupe_text_tokenizer* handle
   if (!spelling.empty()) {
     const Found id = find(handle, spelling);
     if (id) return id;
-    return fail(ErrorCode::kData, std::string(where) + ": the " + key + " \"" + spelling +
-                                      "\" is not in the vocabulary of tokenizer.json; correct \"" +
-                                      key + "\" in tokenizer_config.json");
+    return fail(ErrorCode::kData,
+                std::string(where) + ": the " + key + " \"" + spelling +
+                    "\" is not in the vocabulary of tokenizer.json",
+                std::string("correct \"") + key + "\" in tokenizer_config.json");
   }
   return given >= 0 ? Found(given) : Found();
 }

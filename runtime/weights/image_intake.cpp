@@ -43,7 +43,8 @@ bool is_taken_back(const net::OwnedFd& lease) {
 core::Failure taken_back(core::Version version) {
   return core::fail(core::ErrorCode::kPeerLost,
                     "the trainer needed the memory of version " + std::to_string(version) +
-                        " of the weights before it was packed; the newest can be fetched");
+                        " of the weights before it was packed",
+                    "the newest can be fetched");
 }
 
 ImageIntake::ImageIntake(ArrivedImage image, std::shared_ptr<ShadowPool> shadows)

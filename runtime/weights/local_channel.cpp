@@ -60,9 +60,9 @@ core::Result<std::unique_ptr<WeightIntake>> LocalWeightChannel::fetch(core::Vers
   const std::lock_guard lock(mutex_);
   if (!newest_ || newest_->version < at_least) {
     return core::fail(core::ErrorCode::kNotFound,
-                      "version " + std::to_string(at_least) + " of the weights is not here; " +
-                          (newest_ ? "the newest is " + std::to_string(newest_->version)
-                                   : std::string("none was published")));
+                      "version " + std::to_string(at_least) + " of the weights is not here",
+                      (newest_ ? "the newest is " + std::to_string(newest_->version)
+                               : std::string("none was published")));
   }
   return std::unique_ptr<WeightIntake>(std::make_unique<Intake>(*newest_, packed_as_));
 }

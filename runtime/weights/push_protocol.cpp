@@ -112,9 +112,10 @@ core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotS
       expect(core::crc32c(&head, offsetof(SnapshotHead, head_crc)), head.head_crc, "its checksum"));
   TROUPE_TRY(expect(head.image_bytes, expected.image_bytes, "the size of the image"));
   if (head.layout_hash != expected.layout_hash) {
-    return fail(ErrorCode::kData,
-                "the head of the weights: names, shapes or storage of the tensors differ from this "
-                "model's; trainer and engine must load the same model");
+    return fail(
+        ErrorCode::kData,
+        "the head of the weights: names, shapes or storage of the tensors differ from this model's",
+        "trainer and engine must load the same model");
   }
   if (head.bucket_bytes < kBucket_bytes_min || head.bucket_bytes > kBucket_bytes_max ||
       head.bucket_bytes % 64 != 0) {
@@ -156,13 +157,13 @@ core::Result<void> check_answer(const Answer& answer,
       return fail(ErrorCode::kData, source + " gives version " + to_string(answer.version) +
                                         " to one who asked for " + to_string(at_least));
     case AnswerStatus::kOlder:
-      return fail(ErrorCode::kNotFound, "version " + to_string(at_least) +
-                                            " of the weights is not at " + source +
-                                            "; the newest is " + to_string(answer.version));
+      return fail(ErrorCode::kNotFound,
+                  "version " + to_string(at_least) + " of the weights is not at " + source,
+                  "the newest is " + to_string(answer.version));
     case AnswerStatus::kNothing:
-      return fail(ErrorCode::kNotFound, "version " + to_string(at_least) +
-                                            " of the weights is not at " + source +
-                                            "; none was published");
+      return fail(ErrorCode::kNotFound,
+                  "version " + to_string(at_least) + " of the weights is not at " + source,
+                  "none was published");
     case AnswerStatus::kWrongKey:
       return fail(ErrorCode::kInvalidArgument, source + " refused the key");
     case AnswerStatus::kMalformed:
@@ -170,12 +171,15 @@ core::Result<void> check_answer(const Answer& answer,
     case AnswerStatus::kNoDevice:
       return fail(ErrorCode::kUnsupported, source + " has no weights on a device");
     case AnswerStatus::kTooMany:
-      return fail(ErrorCode::kOverloaded, source + " has " + to_string(limits::kWeightQueue_max) +
-                                              " receivers waiting already; ask again later");
+      return fail(
+          ErrorCode::kOverloaded,
+          source + " has " + to_string(limits::kWeightQueue_max) + " receivers waiting already",
+          "ask again later");
     case AnswerStatus::kReplaced:
       return fail(ErrorCode::kPeerLost,
                   "version " + to_string(at_least) + " of the weights was replaced at " + source +
-                      " while it was fetched; version " + to_string(answer.version) + " is there");
+                      " while it was fetched",
+                  "version " + to_string(answer.version) + " is there");
     case AnswerStatus::kAtRelay:
       break;  // for a receiver that can go there
     case AnswerStatus::kQueued:

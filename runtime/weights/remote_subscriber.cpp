@@ -108,8 +108,8 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
   }
   if (location.tcp_port == 0) {
     return fail(ErrorCode::kPeerLost,
-                "the weights can be had by shared memory of another host alone; let the policy's "
-                "node serve them by TCP");
+                "the weights can be had by shared memory of another host alone",
+                "let the policy's node serve them by TCP");
   }
   return wrap(from_stream(at_least, location, patience));
 }
@@ -143,9 +143,9 @@ core::Result<ArrivedImage> RemoteWeightSubscriber::open_device(const Answer& ans
                                                                const std::string& source,
                                                                net::OwnedFd& lease) {
   if (answer.bytes != shape_.image_bytes || place.layout_hash != shape_.layout_hash) {
-    return fail(ErrorCode::kData, source +
-                                      ": names, shapes or storage of the tensors differ from this "
-                                      "model's; trainer and engine must load the same model");
+    return fail(ErrorCode::kData,
+                source + ": names, shapes or storage of the tensors differ from this model's",
+                "trainer and engine must load the same model");
   }
   core::Memory::SharedHandle handle;
   std::copy(std::begin(place.handle), std::end(place.handle), handle.begin());

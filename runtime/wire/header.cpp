@@ -39,6 +39,7 @@ Frame failure_frame(const Header& header, const core::Error& error) {
   auto failure = outgoing.envelope().initFailure();
   failure.setKind(static_cast<schema::ErrorKind>(error.code));
   failure.setMessage(wire_of(std::string(cut(error.message, kFailureText_bytes_max))));
+  failure.setAdviceAt(static_cast<std::uint32_t>(error.advice_at));
   return finished(outgoing);
 }
 
@@ -47,7 +48,9 @@ std::optional<core::Error> read_failure(const Frame& frame) {
   auto found = read_frame<Found>(frame, [](EnvelopeReader envelope) {
     if (!envelope.isFailure()) return Found();
     const auto failure = envelope.getFailure();
-    return Found({code_of(failure.getKind()), string_of(failure.getMessage())});
+    core::Error error{code_of(failure.getKind()), string_of(failure.getMessage())};
+    error.advice_at = failure.getAdviceAt();
+    return Found(std::move(error));
   });
   if (!found) return found.error();
   return std::move(found).value();

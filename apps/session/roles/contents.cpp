@@ -216,8 +216,8 @@ Result<store::RunStart> start_run(const config::TrainConfig& config,
     }
     if (refused.empty()) return notes;
     return core::fail(ErrorCode::kConfig,
-                      checkpoint.folder.string() + " was made with other contents: " + refused +
-                          "; put back what was there, or start a branch: the same command with " +
+                      checkpoint.folder.string() + " was made with other contents: " + refused,
+                      "put back what was there, or start a branch: the same command with " +
                           store::branch_flags(checkpoint.folder, config.run.path) +
                           " goes on from there with the new");
   };
@@ -271,8 +271,8 @@ core::Result<std::string> check_arithmetic(const store::RunStart& start, const s
       std::filesystem::equivalent(folder.parent_path(), start.folder.checkpoint_folder(), error);
   if (!own) return "changed since the checkpoint: " + text;
   return core::fail(ErrorCode::kConfig,
-                    folder.string() + " was made on other devices or by another build: " + text +
-                        "; go on where it was made, or start a branch: the same command with " +
+                    folder.string() + " was made on other devices or by another build: " + text,
+                    "go on where it was made, or start a branch: the same command with " +
                         store::branch_flags(folder, start.folder.path()) + " goes on from there");
 }
 

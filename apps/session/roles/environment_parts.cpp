@@ -72,6 +72,7 @@ Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& con
     actors::PythonEnvironmentOptions options;
     options.file = config.env.python;
     options.workers = static_cast<std::size_t>(config.env.workers);
+    options.interpreter = config.env.interpreter;
     options.say = &warn;
     TROUPE_TRY_SET(parts.environment, actors::make_python_environment(std::move(options)));
   }

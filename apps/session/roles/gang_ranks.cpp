@@ -27,9 +27,10 @@ collective::GangId gang_of(const actors::Spawn& spawn) {
 
 Result<Gang> GangRanks::begin(const actors::Spawn& spawn, const std::string& network) {
   if (!ask_) {
-    return core::fail(ErrorCode::kUnsupported,
-                      spawn.name + " is one of " + std::to_string(spawn.ranks) +
-                          " ranks, which cannot meet here; use --cluster.transport caf");
+    return core::fail(
+        ErrorCode::kUnsupported,
+        spawn.name + " is one of " + std::to_string(spawn.ranks) + " ranks, which cannot meet here",
+        "use --cluster.transport caf");
   }
   collective::RankOptions options;
   options.gang = gang_of(spawn);

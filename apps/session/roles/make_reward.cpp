@@ -19,8 +19,11 @@ core::Result<std::unique_ptr<actors::RewardCalls>> make_reward(const config::Tra
                                                                 : actors::RewardFormat::kOpenRlhf);
   }
   if (!config.reward.python.empty()) {
-    return actors::make_python_reward(
-        {config.reward.python, static_cast<std::size_t>(config.reward.workers)});
+    actors::PythonRewardOptions options;
+    options.file = config.reward.python;
+    options.workers = static_cast<std::size_t>(config.reward.workers);
+    options.interpreter = config.reward.interpreter;
+    return actors::make_python_reward(std::move(options));
   }
   if (config.reward.rule.empty()) return make_judge(config);
   const auto workers = static_cast<std::size_t>(config.reward.workers);

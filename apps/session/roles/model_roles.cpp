@@ -34,11 +34,13 @@ core::Result<void> check_fits(const config::TrainConfig& config,
                                    ? 0
                                    : config.data.prompt_max_len + config.rollout.max_new_tokens;
   if (spec.context < longest) {
-    return core::fail(ErrorCode::kConfig, std::string(key) + ": " + folder.string() +
-                                              " has a context of " + std::to_string(spec.context) +
-                                              " tokens, --data.prompt_max_len and "
-                                              "--rollout.max_new_tokens together ask for " +
-                                              std::to_string(longest) + "; lower one of them");
+    return core::fail(ErrorCode::kConfig,
+                      std::string(key) + ": " + folder.string() + " has a context of " +
+                          std::to_string(spec.context) +
+                          " tokens, --data.prompt_max_len and "
+                          "--rollout.max_new_tokens together ask for " +
+                          std::to_string(longest),
+                      "lower one of them");
   }
   TROUPE_TRY_ASSIGN(policy, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(policy_spec, model::read_spec(policy));
@@ -46,8 +48,8 @@ core::Result<void> check_fits(const config::TrainConfig& config,
   return core::fail(ErrorCode::kConfig,
                     std::string(key) + ": " + folder.string() + " has a vocabulary of " +
                         std::to_string(spec.vocab) + " tokens, the policy's is " +
-                        std::to_string(policy_spec.vocab) +
-                        "; it reads the policy's tokens, so give a model with the same tokenizer");
+                        std::to_string(policy_spec.vocab),
+                    "it reads the policy's tokens, so give a model with the same tokenizer");
 }
 
 // Adds pieces of at most `size` tokens; leaves out a last piece of one token, which has nothing to

@@ -73,7 +73,7 @@ Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
     const std::string text = "the SHA-256 of " + one.name + " (" + one.place.string() + ") is " +
                              one.ours + "... here and " + one.theirs + "... where the run is";
     if (!one.only_warns) {
-      return core::fail(ErrorCode::kConfig, text + "; copy what the run has");
+      return core::fail(ErrorCode::kConfig, text, "copy what the run has");
     }
     warn(text);
   }

@@ -118,7 +118,8 @@ std::optional<core::Refusal> groups_refusal(const config::TrainConfig& config) {
                           const config::Texts& texts) -> std::optional<core::Refusal> {
     const auto groups = learn::parse_param_groups(texts);
     if (groups) return std::nullopt;
-    return core::Refusal{key, groups.error().message};
+    return core::Refusal{key, std::string(groups.error().what()),
+                         std::string(groups.error().advice())};
   };
   const auto actor = refused("actor.param_groups", config.actor.param_groups);
   return actor ? actor : refused("critic.param_groups", config.critic.param_groups);
@@ -204,13 +205,13 @@ core::Result<std::uint64_t> updates_of_run(const config::TrainConfig& config, st
       static_cast<std::uint64_t>(ppo ? config.rollout.batch_size : config.train.batch_size);
   const std::uint64_t updates = rows * static_cast<std::uint64_t>(passes) / batch;
   if (updates > 0) return updates;
-  return core::fail(
-      core::ErrorCode::kConfig,
-      "the dataset has " + std::to_string(rows) +
-          (ppo ? " prompts, fewer than one update takes; lower --rollout.batch_size "
-               : " rows, fewer than one optimiser step takes; lower --train.batch_size ") +
-          std::to_string(batch) + " or raise " +
-          (ppo ? "--train.num_episodes" : "--train.max_epochs"));
+  return core::fail(core::ErrorCode::kConfig,
+                    "the dataset has " + std::to_string(rows) +
+                        (ppo ? " prompts, fewer than one update takes"
+                             : " rows, fewer than one optimiser step takes"),
+                    std::string(ppo ? "lower --rollout.batch_size " : "lower --train.batch_size ") +
+                        std::to_string(batch) + " or raise " +
+                        (ppo ? "--train.num_episodes" : "--train.max_epochs"));
 }
 
 learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,

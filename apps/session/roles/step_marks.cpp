@@ -10,8 +10,8 @@ core::Result<std::int32_t> id_of(const text::Tokenizer& tokenizer,
                                  const char* key) {
   auto id = tokenizer.single(text);
   if (id) return *id;
-  return core::fail(core::ErrorCode::kConfig,
-                    std::string(key) + ": " + id.error().message + "; name one of its tokens");
+  return core::fail(core::ErrorCode::kConfig, std::string(key) + ": " + id.error().message,
+                    "name one of its tokens");
 }
 
 }  // namespace

@@ -31,11 +31,10 @@ Result<void> check_tokens(const std::filesystem::path& own, const std::filesyste
     const auto quoted = [](const std::optional<std::string>& token) {
       return token ? "'" + *token + "'" : std::string("none");
     };
-    return core::fail(ErrorCode::kConfig, std::string(kFolders) + ": token " + std::to_string(i) +
-                                              " is " + quoted(b) + " in " + teacher.string() +
-                                              " and " + quoted(a) +
-                                              " in the trained model; a teacher has the same "
-                                              "tokenizer");
+    return core::fail(ErrorCode::kConfig,
+                      std::string(kFolders) + ": token " + std::to_string(i) + " is " + quoted(b) +
+                          " in " + teacher.string() + " and " + quoted(a) + " in the trained model",
+                      "a teacher has the same tokenizer");
   }
   return {};
 }

@@ -24,8 +24,8 @@ struct Sums {
 Result<Baseline> read_baseline(const std::filesystem::path& file, const std::string& input_key) {
   std::ifstream in(file);
   if (!in) {
-    return fail(ErrorCode::kNotFound, "--against: cannot read " + file.string() +
-                                          "; give a file that `eval --out` has written");
+    return fail(ErrorCode::kNotFound, "--against: cannot read " + file.string(),
+                "give a file that `eval --out` has written");
   }
   Baseline out;
   std::vector<Sums> sums;
@@ -39,8 +39,8 @@ Result<Baseline> read_baseline(const std::filesystem::path& file, const std::str
     if (!usable("prompt_id") || !usable("reward") || !row->contains(input_key)) {
       return fail(ErrorCode::kData,
                   "--against: " + file.string() + ":" + std::to_string(number) +
-                      ": no row with prompt_id, reward and '" + input_key +
-                      "'; give a file that `eval --out` has written from the same data");
+                      ": no row with prompt_id, reward and '" + input_key + "'",
+                  "give a file that `eval --out` has written from the same data");
     }
     const std::string prompt = (*row)[input_key].dump();
     const auto id = (*row)["prompt_id"].get<std::uint64_t>();
@@ -73,10 +73,10 @@ Result<std::vector<EvalFigure>> differences(const std::vector<EvalProblem>& prob
                                             const Baseline& baseline,
                                             int resamples) {
   if (prompts != baseline.prompts) {
-    return fail(ErrorCode::kData, "--against holds " + std::to_string(baseline.prompts.size()) +
-                                      " problems that are not the " +
-                                      std::to_string(prompts.size()) +
-                                      " of --data; evaluate both models on the same file");
+    return fail(ErrorCode::kData,
+                "--against holds " + std::to_string(baseline.prompts.size()) +
+                    " problems that are not the " + std::to_string(prompts.size()) + " of --data",
+                "evaluate both models on the same file");
   }
   std::vector<double> rewards, rated;
   for (std::size_t i = 0; i < problems.size(); ++i) {

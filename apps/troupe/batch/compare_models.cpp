@@ -37,9 +37,10 @@ Result<std::string> model_of(const std::string& side) {
     const fs::path model = found.folder_of(*step) / "model";
     if (fs::is_directory(model, error)) return model.string();
   }
-  return fail(ErrorCode::kData, "the run " + side +
-                                    " has no model in ckpt/ yet: the last checkpoint of a run that "
-                                    "has ended has one; name a model folder");
+  return fail(ErrorCode::kData,
+              "the run " + side +
+                  " has no model in ckpt/ yet: the last checkpoint of a run that has ended has one",
+              "name a model folder");
 }
 
 // The outcome of a pair in words, for --out.
@@ -89,8 +90,8 @@ class Comparing {
     const bool first = is_file(options_.sides[0]);
     const std::string& file = options_.sides[first ? 0 : 1];
     if (flags_.data.empty() && !is_file(file)) {
-      return fail(ErrorCode::kConfig,
-                  "troupe eval --compare: two models need prompts; give --data");
+      return fail(ErrorCode::kConfig, "troupe eval --compare: two models need prompts",
+                  "give --data");
     }
     TROUPE_TRY_SET(prompts_, ComparedPrompts::load(flags_, file));
     return {};
@@ -99,9 +100,8 @@ class Comparing {
   Result<Responses> responses_of(const std::string& side) {
     if (is_file(side)) return prompts_.responses(flags_, side, options_.response_key);
     if (flags_.data.empty()) {
-      return fail(ErrorCode::kConfig, "troupe eval --compare: the model " + side +
-                                          " needs prompts; give --data (a file that is not there "
-                                          "is taken for a model)");
+      return fail(ErrorCode::kConfig, "troupe eval --compare: the model " + side + " needs prompts",
+                  "give --data (a file that is not there is taken for a model)");
     }
     return sampled(side);
   }
@@ -143,10 +143,10 @@ class Comparing {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto &a = responses_[0][i], &b = responses_[1][i];
       if (a.size() != b.size() || a.empty()) {
-        return fail(ErrorCode::kData, rows[i].where + ": A has " + std::to_string(a.size()) +
-                                          " responses to this prompt and B " +
-                                          std::to_string(b.size()) +
-                                          "; give the same number, at least one (--n)");
+        return fail(ErrorCode::kData,
+                    rows[i].where + ": A has " + std::to_string(a.size()) +
+                        " responses to this prompt and B " + std::to_string(b.size()),
+                    "give the same number, at least one (--n)");
       }
       for (std::size_t k = 0; k < a.size(); ++k) {
         actors::RewardGroup group{rows[i].prompt, rows[i].label, rows[i].columns_json};
@@ -176,7 +176,7 @@ class Comparing {
       pairs_.push_back(std::move(pair));
     }
     if (compare(pairs_).counted() > 0) return {};
-    return fail(ErrorCode::kData, "no pair could be compared; the first cause: " + cause_);
+    return fail(ErrorCode::kData, "no pair could be compared: " + cause_);
   }
 
   Result<void> write() const {

@@ -27,8 +27,8 @@ core::Result<void> add_pair(const data::PromptRow& row,
   for (const std::string& key : {pairs.chosen, pairs.rejected}) {
     const auto answer = columns.find(key);
     if (answer == columns.end() || !answer->is_string()) {
-      return core::fail(core::ErrorCode::kData, row.where + ": no text in column '" + key +
-                                                    "'; set --chosen-key and --rejected-key");
+      return core::fail(core::ErrorCode::kData, row.where + ": no text in column '" + key + "'",
+                        "set --chosen-key and --rejected-key");
     }
     group.samples.push_back({answer->get<std::string>()});
   }

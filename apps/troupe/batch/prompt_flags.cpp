@@ -28,8 +28,8 @@ core::Result<actors::DatasetPromptsOptions> PromptFlags::options() const {
   options.columns.max_samples = static_cast<std::uint64_t>(samples_max);
   options.shuffle = false;
   if (!input_template.empty() && chat) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "--input-template cannot be combined with --chat; leave one out");
+    return core::fail(core::ErrorCode::kConfig, "--input-template cannot be combined with --chat",
+                      "leave one out");
   }
   if (!input_template.empty() && input_template.find("{}") == std::string::npos) {
     return core::fail(core::ErrorCode::kConfig,

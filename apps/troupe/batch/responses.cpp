@@ -68,13 +68,13 @@ Result<Responses> ComparedPrompts::responses(const PromptFlags& flags,
   TROUPE_TRY_ASSIGN(rows, data::load_prompts(file, options.columns));
   Responses all(rows_.size());
   for (const data::PromptRow& row : rows) {
-    const auto bad = [&](const std::string& why) {
-      return core::fail(ErrorCode::kData, row.where + ": " + why);
+    const auto bad = [&](const std::string& why, std::string_view advice = {}) {
+      return core::fail(ErrorCode::kData, row.where + ": " + why, advice);
     };
     const Json columns = Json::parse(row.columns_json);
     const auto text = columns.find(response_key);
     if (text == columns.end() || !text->is_string()) {
-      return bad("no text in column '" + response_key + "'; set --response-key");
+      return bad("no text in column '" + response_key + "'", "set --response-key");
     }
     const std::string id = id_of(columns);
     const auto by_id = by_id_.find(id);

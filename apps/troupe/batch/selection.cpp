@@ -218,9 +218,8 @@ Result<Selected> conditional_rows(std::string_view lines,
   const auto attributes = std::count_if(form.places.begin(), form.places.end(),
                                         [](const Attribute& one) { return !one.column.empty(); });
   if (attributes == 0) {
-    return fail(ErrorCode::kConfig, "--csft '" + pattern +
-                                        "' has no place for the score; give {:.2f}, {reward} or, "
-                                        "for a column of its own, {COLUMN:.2f}");
+    return fail(ErrorCode::kConfig, "--csft '" + pattern + "' has no place for the score",
+                "give {:.2f}, {reward} or, for a column of its own, {COLUMN:.2f}");
   }
   if (attributes == std::ssize(form.places))
     form = parse_template("{input} " + pattern + " ", keys);

@@ -1,5 +1,6 @@
 // `troupe plan`: prints where the roles of a configuration go, what they take of each device, and
 // whether that fits. Starts nothing; of models it reads config.json alone.
+#include "apps/session/fitted_lengths.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/plan/plan_facts.hpp"
@@ -17,6 +18,7 @@ core::Result<void> run_plan(Words words) {
   TROUPE_TRY_ASSIGN(flags, read_plan_flags(words, help_shown));
   if (help_shown) return {};
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), flags.config));
+  TROUPE_TRY(fit_lengths(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY_ASSIGN(facts, plan_facts(config, builder.origins(), flags));
   TROUPE_TRY_ASSIGN(made, plan::plan_of(facts));
@@ -25,8 +27,8 @@ core::Result<void> run_plan(Words words) {
   std::string names;
   for (const plan::Shortfall& shortfall : made.shortfalls)
     names += (names.empty() ? "" : ", ") + facts.roles[shortfall.role].name;
-  return core::fail(core::ErrorCode::kResources,
-                    "does not fit: " + names + "; the last lines of the plan say what helps");
+  return core::fail(core::ErrorCode::kResources, "does not fit: " + names,
+                    "the last lines of the plan say what helps");
 }
 
 }  // namespace troupe::app

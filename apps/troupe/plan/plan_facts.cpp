@@ -1,6 +1,7 @@
 #include "apps/troupe/plan/plan_facts.hpp"
 
 #include "apps/cli/system_facts.hpp"
+#include "apps/session/roles/cache_need.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -45,9 +46,9 @@ Result<plan::Cluster> cluster_of(const PlanFlags& flags, const config::TrainConf
   if (flags.cluster.empty()) {
     for (const RoleDevice& role : role_devices(config)) {
       if (!role.gpu()) continue;
-      return core::fail(ErrorCode::kConfig, role.text() +
-                                                ": how much memory the GPUs have is not known; "
-                                                "give --cluster, such as --cluster 4xA10-24");
+      return core::fail(ErrorCode::kConfig,
+                        role.text() + ": how much memory the GPUs have is not known",
+                        "give --cluster, such as --cluster 4xA10-24");
     }
     return plan::processors(host);
   }
@@ -212,9 +213,25 @@ class Roles {
     facts.sequences = limits.sequences_max;
     facts.step_rows = limits.step_tokens_max;
     facts.shares_panels = shares_panels();
+    TROUPE_TRY(add_cache(facts));
     if (cluster_.nodes > 1) facts.image = std::get<plan::TrainerFacts>(roles_[0].facts).image();
     add({"generator", facts, count, "--engines", {}, {}}, "generator");
     return {};
+  }
+
+  // What the longest samples need of the memory for keys and values.
+  Result<void> add_cache(plan::EngineFacts& facts) const {
+    const auto prompt = static_cast<std::uint64_t>(config_.data.prompt_max_len);
+    const model::ModelSpec& spec = facts.model->spec();
+    const auto group = longest_group(config_, prompt, config_.rollout.n_samples_per_prompt);
+    TROUPE_TRY(check_cache(config_, spec, group, cluster_.on_host()));
+    const engine::CacheFit fit = cache_fit_of(config_, spec, group, cluster_.on_host());
+    facts.keys_bytes_min = static_cast<std::int64_t>(fit.wanted_bytes());
+    facts.at_once = fit.at_once;
+    if (config_.eval.dataset.empty() && config_.eval.sets.empty()) return {};
+    return check_cache(config_, spec,
+                       longest_group(config_, prompt, config_.eval.n_samples_per_prompt),
+                       cluster_.on_host());
   }
 
   plan::ScorerFacts scorer(std::shared_ptr<const ModelSizes> model) const {
@@ -299,9 +316,8 @@ Result<void> check_names(const config::TrainConfig& config) {
   const auto& devices = config.rollout.device;
   for (auto one = devices.begin(); one != devices.end(); ++one) {
     if (!one->gpu || std::find(devices.begin(), one, *one) == one) continue;
-    return core::fail(ErrorCode::kConfig, "rollout.device names " + one->text() +
-                                              " twice; name each device once (engines take them "
-                                              "in turn)");
+    return core::fail(ErrorCode::kConfig, "rollout.device names " + one->text() + " twice",
+                      "name each device once (engines take them in turn)");
   }
   return {};
 }

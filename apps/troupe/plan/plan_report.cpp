@@ -166,6 +166,8 @@ std::string plan_text(const plan::RunFacts& facts, const plan::Plan& plan) {
   text += "\nbatches, when every sample is as long as it may be\n";
   for (const std::string& line : batch_words(plan.batch))
     text += "  " + line + "\n";
+  for (const std::string& line : engine_words(facts))
+    text += "\ngeneration\n  " + line + "\n";
   for (const std::string& line : push_words(plan.push))
     text += "\npush\n  " + line + "\n";
   text += "\n";

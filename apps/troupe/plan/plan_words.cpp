@@ -89,8 +89,25 @@ std::vector<std::string> verdict_words(const plan::RunFacts& facts, const plan::
   const auto fullest =
       std::max_element(plan.loads.begin(), plan.loads.end(),
                        [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-  return {"fits: the fullest is " + facts.cluster.name_of(fullest->device) + " with " +
-          gigabytes(fullest->bytes) + " GB of " + gigabytes(facts.cluster.device_bytes)};
+  lines.push_back("fits: the fullest is " + facts.cluster.name_of(fullest->device) + " with " +
+                  gigabytes(fullest->bytes) + " GB of " + gigabytes(facts.cluster.device_bytes));
+  if (const std::string use = plan::use_of_idle(facts, plan); !use.empty()) {
+    lines.push_back(count_of(plan.placement.idle, "device") +
+                    (plan.placement.idle == 1 ? " is" : " are") + " idle; " + use +
+                    " gives them work");
+  }
+  return lines;
+}
+
+std::vector<std::string> engine_words(const plan::RunFacts& facts) {
+  for (const plan::Role& role : facts.roles) {
+    const auto* engine = std::get_if<plan::EngineFacts>(&role.facts);
+    if (engine == nullptr || engine->at_once == 0) continue;
+    return {"keys and values of an engine hold " + count_of(engine->at_once, "sample") +
+            " of the longest at once; the longest group needs " +
+            gigabytes(engine->keys_bytes_min) + " GB of them"};
+  }
+  return {};
 }
 
 std::vector<std::string> batch_words(const plan::Batch& batch) {

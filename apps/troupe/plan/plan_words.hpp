@@ -23,6 +23,8 @@ std::vector<std::string> verdict_words(const plan::RunFacts& facts, const plan::
 
 // What an update or a step is, in sentences.
 std::vector<std::string> batch_words(const plan::Batch& batch);
+// How many samples an engine runs at once.
+std::vector<std::string> engine_words(const plan::RunFacts& facts);
 // What a push of weights moves.
 std::vector<std::string> push_words(const plan::Push& push);
 

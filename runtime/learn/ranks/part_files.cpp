@@ -110,10 +110,9 @@ core::Result<void> check_facts(const std::filesystem::path& path,
 }
 
 core::Failure unusable_part(const std::filesystem::path& path, const std::string& why) {
-  return core::fail(core::ErrorCode::kData,
-                    path.string() + ": " + why +
-                        "; put the file back that this checkpoint was written with, or go on from "
-                        "another checkpoint with --resume FOLDER");
+  return core::fail(core::ErrorCode::kData, path.string() + ": " + why,
+                    "put the file back that this checkpoint was written with, or go on from "
+                    "another checkpoint with --resume FOLDER");
 }
 
 }  // namespace troupe::learn

@@ -73,10 +73,10 @@ core::Result<void> RankGroup::all_same(std::uint32_t crc) {
   TROUPE_TRY_ASSIGN(all, gather<std::uint32_t>({&crc, 1}, counts));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    return core::fail(core::ErrorCode::kInvalidArgument,
-                      "rank " + std::to_string(rank) +
-                          " was given other data to learn from than rank 0; all ranks of a trainer "
-                          "learn from the same");
+    return core::fail(
+        core::ErrorCode::kInvalidArgument,
+        "rank " + std::to_string(rank) + " was given other data to learn from than rank 0",
+        "all ranks of a trainer learn from the same");
   }
   return {};
 }

@@ -21,12 +21,11 @@ core::Result<void> check_rows(const data::SupervisedDataset& data,
   for (std::uint64_t i = 0; i < data.size(); ++i) {
     const std::int64_t rows = row_cost(*settings.loss.method, data.row(i));
     if (rows <= settings.micro_tokens_max) continue;
-    return core::fail(core::ErrorCode::kConfig,
-                      data.where(i) + " needs " + std::to_string(rows) +
-                          " rows at once, a micro-batch holds " +
-                          std::to_string(settings.micro_tokens_max) +
-                          "; raise --train.micro_tokens_max or lower --data.max_len with "
-                          "--data.drop_too_long true");
+    return core::fail(
+        core::ErrorCode::kConfig,
+        data.where(i) + " needs " + std::to_string(rows) + " rows at once, a micro-batch holds " +
+            std::to_string(settings.micro_tokens_max),
+        "raise --train.micro_tokens_max or lower --data.max_len with --data.drop_too_long true");
   }
   return {};
 }
@@ -38,7 +37,8 @@ core::Result<void> check_settings(const SupervisedSettings& settings) {
   TROUPE_TRY(require(loss.label_smoothing >= 0 && loss.label_smoothing < 0.5, "dpo.label_smoothing",
                      "at least 0 and below 0.5"));
   if (const auto refused = refusal(loss))
-    return core::fail(core::ErrorCode::kConfig, refused->key + ": " + refused->why);
+    return core::fail(core::ErrorCode::kConfig, refused->key + ": " + refused->why,
+                      refused->advice);
   return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");
 }
 

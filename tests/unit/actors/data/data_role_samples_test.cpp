@@ -151,7 +151,7 @@ TEST(DataRoleSamples, ATicketThatIsSetAsideFailsWithItsPromptAndIsReplaced) {
   ASSERT_TRUE(statuses);
   EXPECT_EQ(statuses->groups[0].state, GroupState::kIssued);
   EXPECT_EQ(statuses->groups[1].state, GroupState::kFailed);
-  EXPECT_EQ(statuses->groups[1].cause, "it failed 3 times; row 1 begins: p1");
+  EXPECT_EQ(statuses->groups[1].cause, "row 1, which begins \"p1\": it failed 3 times");
   EXPECT_EQ(stage.amount("failed_groups/set_aside"), 1);
   // The samples of the old ticket are of no use any more; those of the new one are.
   ASSERT_TRUE(stage.ask(delivery(tickets[1], 2)));

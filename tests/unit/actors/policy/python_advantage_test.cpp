@@ -164,7 +164,7 @@ TEST_F(PythonAdvantage, NonsenseIsAnErrorThatSaysWhere) {
             "the weight of token 0 of sample 1 (prompt 0) is -1; it must be a number from 0"));
   EXPECT_TRUE(holds(failure("def advantage(scores): return {'weight': [0] * 6}\n"),
                     "returned a dict with 'weight'"));
-  EXPECT_TRUE(holds(failure("def advantage(scores): return None\n"), "raised: "));
+  EXPECT_TRUE(holds(failure("def advantage(scores): return None\n"), "raised:"));
   const std::string trace = failure("def advantage(scores): raise KeyError('mine')\n");
   EXPECT_TRUE(holds(trace, "KeyError: 'mine'") && holds(trace, "advantage.py\", line 1")) << trace;
   EXPECT_FALSE(holds(trace, "<string>")) << trace;

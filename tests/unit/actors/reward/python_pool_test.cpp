@@ -139,7 +139,7 @@ async def reward_func(queries, prompts, labels):
   auto answers = calls.score(numbered(40), kAmple);
   ASSERT_FALSE(answers[13]);
   EXPECT_EQ(answers[13].error().code, core::ErrorCode::kData);
-  EXPECT_NE(answers[13].error().message.find("signal 9 (Killed) (3 tries)"), std::string::npos)
+  EXPECT_NE(answers[13].error().message.find("signal 9 (Killed); 3 tries"), std::string::npos)
       << answers[13].error().message;
   answers[13] = std::vector<RewardScore>{{13.0, ""}};
   expect_numbers(answers);

@@ -5,6 +5,7 @@
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "runtime/core/error_list.hpp"
+#include "runtime/core/foreign_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,17 +17,29 @@ namespace {
 using core::ErrorCode;
 
 TEST(ErrorText, AdviceBecomesAHint) {
-  EXPECT_EQ(error_text({ErrorCode::kConfig, "a.yaml:3: unknown key 'x'; did you mean 'y'?"}),
-            "error: a.yaml:3: unknown key 'x'\n  hint: did you mean 'y'?\n");
+  const auto wrong =
+      core::advised(ErrorCode::kConfig, "a.yaml:3: unknown key 'x'", "did you mean 'y'?");
+  EXPECT_EQ(error_text(wrong), "error: a.yaml:3: unknown key 'x'\n  hint: did you mean 'y'?\n");
   EXPECT_EQ(error_text({ErrorCode::kConfig, "plain"}), "error: plain\n");
-  EXPECT_EQ(error_text({ErrorCode::kConfig, "bad (one; two)"}), "error: bad (one; two)\n");
+}
+
+TEST(ErrorText, WordsOfOthersAreNeitherHintsNorLinesOfOurs) {
+  EXPECT_EQ(error_text({ErrorCode::kData, "the judge said \"too long; cut it\""}),
+            "error: the judge said \"too long; cut it\"\n");
+  const std::string trace = "Traceback (most recent call last):\nValueError: a; b\nerror: forged";
+  EXPECT_EQ(
+      error_text(core::advised(ErrorCode::kData, "r.py raised:" + core::foreign(trace), "mend it")),
+      "error: r.py raised:\n  | Traceback (most recent call last):\n  | ValueError: a; b\n"
+      "  | error: forged\n  hint: mend it\n");
+  EXPECT_EQ(error_text({ErrorCode::kData, "a\nerror: b\n  hint: c\x1b[2J"}),
+            "error: a\n  | error: b\n  |   hint: c[2J\n");
 }
 
 TEST(ErrorText, EachThingThatIsWrongHasItsHint) {
   core::ErrorList wrong;
-  wrong.add(ErrorCode::kConfig, "first; do this");
+  wrong.add(ErrorCode::kConfig, "first", "do this");
   wrong.add(ErrorCode::kData, "second");
-  wrong.add(ErrorCode::kConfig, "first; do this");
+  wrong.add(ErrorCode::kConfig, "first", "do this");
   EXPECT_EQ(error_text(wrong.error()), "error: first\n  hint: do this\nerror: second\n");
   EXPECT_EQ(core::exit_status(wrong.error().code), 2);
 }

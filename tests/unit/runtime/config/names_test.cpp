@@ -114,11 +114,11 @@ TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
   EXPECT_TRUE(config.data.apply_chat_template);
   ASSERT_FALSE(read.wrong.empty());
   const Error wrong = read.wrong.error();
-  const auto answers = single_messages(wrong.message);
+  const auto answers = single_errors(wrong);
   EXPECT_EQ(builder.origins().size() + answers.size(), 21u) << wrong.message;
-  for (const std::string_view answer : answers) {
-    EXPECT_EQ(answer.find("unknown key"), answer.npos) << answer;
-    EXPECT_TRUE(answer.starts_with("the command line: '")) << answer;
+  for (const Error& answer : answers) {
+    EXPECT_EQ(answer.message.find("unknown key"), std::string::npos) << answer.message;
+    EXPECT_TRUE(answer.message.starts_with("the command line: '")) << answer.message;
   }
 }
 

@@ -149,8 +149,8 @@ TEST(Yaml, FlagsAndFilesTellAllThatIsWrong) {
   ASSERT_FALSE(builder);
   const std::string told = builder.error().message;
   std::vector<std::string> starts;
-  for (const std::string_view message : core::single_messages(told))
-    starts.emplace_back(message.substr(0, message.find_first_of(";=")));
+  for (const core::Error& mistake : core::single_errors(builder.error()))
+    starts.emplace_back(mistake.what().substr(0, mistake.what().find('=')));
   const std::string& name = file.name();
   EXPECT_EQ(starts, (std::vector<std::string>{
                         "the command line: 'zero_stage' is called 'train.zero_stage' here",

@@ -77,20 +77,11 @@ TEST(CheckRequest, RefusesBadOnesAndSaysWhy) {
        Code::kInvalidArgument, "presence_penalty"},
       {"frequency", [](GroupRequest& r) { r.sampling.frequency_penalty = std::stof("-inf"); },
        Code::kInvalidArgument, "frequency_penalty"},
-      {"bias outside",
-       [](GroupRequest& r) {
-         r.sampling.logit_bias = {{100, 1.0f}};
-       },
+      {"bias outside", [](GroupRequest& r) { r.sampling.logit_bias = {{100, 1.0f}}; },
        Code::kInvalidArgument, "token 100"},
-      {"bias twice",
-       [](GroupRequest& r) {
-         r.sampling.logit_bias = {{4, 1.0f}, {4, 1.0f}};
-       },
+      {"bias twice", [](GroupRequest& r) { r.sampling.logit_bias = {{4, 1.0f}, {4, 1.0f}}; },
        Code::kInvalidArgument, "ascend"},
-      {"bias infinite",
-       [](GroupRequest& r) {
-         r.sampling.logit_bias = {{4, std::stof("inf")}};
-       },
+      {"bias infinite", [](GroupRequest& r) { r.sampling.logit_bias = {{4, std::stof("inf")}}; },
        Code::kInvalidArgument, "bias of token 4"},
       {"too many biases", [](GroupRequest& r) { r.sampling.logit_bias.resize(1025); },
        Code::kInvalidArgument, "1025 tokens"},
@@ -108,7 +99,7 @@ TEST(CheckRequest, RefusesBadOnesAndSaysWhy) {
          r.prompt.assign(48, 1);
          r.samples = 8;
        },
-       Code::kResources, "kv_bytes_max"},
+       Code::kResources, "rollout.kv_cache_gb"},
   };
   for (const BadCase& bad : cases) {
     GroupRequest request = good();

@@ -1,0 +1,24 @@
+#include "apps/session/fitted_lengths.hpp"
+
+#include "runtime/config/read.hpp"
+#include "runtime/model/resolve.hpp"
+#include "runtime/model/spec.hpp"
+
+#include <string>
+
+namespace troupe::app {
+
+core::Result<void> fit_lengths(config::Builder& builder) {
+  constexpr const char* kPrompt = "data.prompt_max_len";
+  const config::TrainConfig& config = builder.current();
+  if (config.method != config::kPpo || builder.origins().contains(kPrompt)) return {};
+  const auto folder = model::resolve_model(config.actor.model_name_or_path);
+  if (!folder) return {};
+  const auto spec = model::read_spec(*folder);
+  if (!spec) return {};
+  const std::int64_t room = spec->context - config.rollout.max_new_tokens;
+  if (room < 1 || room >= config.data.prompt_max_len) return {};
+  return builder.set({kPrompt, {std::to_string(room)}, false, "the model's context"});
+}
+
+}  // namespace troupe::app
