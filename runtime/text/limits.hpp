@@ -1,4 +1,4 @@
-// Bounds of chat templates; users cannot change them. Constants only.
+// Bounds of chat templates and tokenizers; users cannot change them. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,5 +1,6 @@
 #include "runtime/text/tokenizer.hpp"
 
+#include "runtime/text/limits.hpp"
 #include "runtime/text/rust_edge.hpp"
 
 #include <algorithm>
@@ -68,7 +69,11 @@ core::Result<Tokenizer> Tokenizer::parse(std::string_view json,
                                          std::string where) {
   troupe_text_tokenizer* raw = nullptr;
   RustString why;
-  const auto status = troupe_text_tokenizer_new(view_of(json), &raw, why.out());
+  const troupe_text_tokenizer_limits bounds{
+      limits::kTokenizerGrowth_max,        limits::kTokenizerText_bytes_max,
+      limits::kDecodedText_bytes_max,      limits::kTokenizerLiteral_bytes_max,
+      limits::kTokenizerSteps_max,         limits::kTokenizerSpecialIds_max};
+  const auto status = troupe_text_tokenizer_new(view_of(json), &bounds, &raw, why.out());
   if (status != TROUPE_TEXT_OK) return rust_failure(status, why, where);
 
   auto state = std::make_shared<State>();

@@ -1,7 +1,7 @@
 // The tokenizer of a Hugging Face folder: converts text to ids and back, and knows the ids that
 // begin, end and pad a sequence. Cheap to copy: copies share one immutable tokenizer. Any number of
-// threads may use it at once. Bounds: kTokenizerJson_bytes_max for the file; the caller bounds the
-// texts.
+// threads may use it at once. Bounds: kTokenizerJson_bytes_max for the file, limits.def for what its
+// steps make of a text; the caller bounds the texts.
 #pragma once
 
 #include "runtime/core/result.hpp"

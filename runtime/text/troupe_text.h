@@ -21,7 +21,7 @@ extern "C" {
 typedef enum troupe_text_status {
   TROUPE_TEXT_OK = 0,
   TROUPE_TEXT_INVALID = 1,  /* malformed file, JSON, UTF-8 or argument */
-  TROUPE_TEXT_LIMIT = 2,    /* a template exceeded one of troupe_text_limits */
+  TROUPE_TEXT_LIMIT = 2,    /* more than troupe_text_limits or troupe_text_tokenizer_limits */
   TROUPE_TEXT_SYNTAX = 3,   /* a template does not parse */
   TROUPE_TEXT_FAILED = 4,   /* a template failed while it ran (type error, undefined value) */
   TROUPE_TEXT_RAISED = 5,   /* a template called raise_exception: its message is the error */
@@ -55,9 +55,23 @@ typedef struct troupe_text_encoding {
   size_t size;
 } troupe_text_encoding;
 
+/* Bounds of what the steps of a tokenizer.json may make of a text. Memory while a text is encoded
+ * stays below about 200 bytes per byte of the larger of text_bytes and 16 times the text. */
+typedef struct troupe_text_tokenizer_limits {
+  uint64_t growth;        /* how many times as long the steps together may make a text */
+  uint64_t text_bytes;    /* what they may make of a text of less than a sixteenth of this */
+  uint64_t decoded_bytes; /* the longest text of ids */
+  uint64_t literal_bytes; /* the longest replacement, prefix or token */
+  uint64_t steps;         /* normalizers; pre-tokenizers; post-processors; decoders */
+  uint64_t special_ids;   /* ids that post-processors add to a text */
+} troupe_text_tokenizer_limits;
+
 /* Reads the bytes of a tokenizer.json. Ignores its truncation and padding settings, because the
- * caller decides what to cut. Invalid bytes give an error, never a crash. */
-troupe_text_status troupe_text_tokenizer_new(troupe_text_view json, troupe_text_tokenizer** out,
+ * caller decides what to cut. Invalid bytes give an error, never a crash. The limits hold while it
+ * is read, and for every later call with the tokenizer. */
+troupe_text_status troupe_text_tokenizer_new(troupe_text_view json,
+                                             const troupe_text_tokenizer_limits* limits,
+                                             troupe_text_tokenizer** out,
                                              troupe_text_string* error);
 void troupe_text_tokenizer_free(troupe_text_tokenizer* tokenizer);
 

@@ -2,6 +2,7 @@
 use crate::ffi::{
     answer, free_array, free_boxed, guard, leak_array, Error, OwnedString, Status, View,
 };
+use crate::growth::TokenizerLimits;
 use crate::stream::Stream;
 use crate::tokenizer::Tokenizer;
 
@@ -16,11 +17,12 @@ pub struct EncodingOut {
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_tokenizer_new(
     json: View,
+    limits: *const TokenizerLimits,
     out: *mut *mut Tokenizer,
     error: *mut OwnedString,
 ) -> Status {
     answer("reading tokenizer.json", out, error, || {
-        Ok(Box::into_raw(Box::new(Tokenizer::from_json(json.bytes())?)))
+        Ok(Box::into_raw(Box::new(Tokenizer::from_json(json.bytes(), *limits)?)))
     })
 }
 

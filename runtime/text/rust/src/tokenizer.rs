@@ -3,9 +3,11 @@
 use tokenizers::{PaddingParams, TruncationParams};
 
 use crate::ffi::Error;
+use crate::growth::{Growth, Head, TokenizerLimits};
 
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
+    growth: Growth,
     id_limit: usize,
 }
 
@@ -15,24 +17,30 @@ pub struct Encoding {
 }
 
 impl Tokenizer {
-    pub fn from_json(json: &[u8]) -> Result<Tokenizer, Error> {
+    pub fn from_json(json: &[u8], limits: TokenizerLimits) -> Result<Tokenizer, Error> {
         // Callers split batches themselves. A hidden thread pool would upset the assignment of
         // cores.
         tokenizers::utils::parallelism::set_parallelism(false);
         if json.is_empty() {
             return Err(Error::invalid("tokenizer.json is empty"));
         }
-        let mut inner = tokenizers::Tokenizer::from_bytes(json)
-            .map_err(|e| Error::invalid(format!("tokenizer.json is not a tokenizer: {e}")))?;
+        let not_one = |e: &dyn std::fmt::Display| {
+            Error::invalid(format!("tokenizer.json is not a tokenizer: {e}"))
+        };
+        let head: Head = serde_json::from_slice(json).map_err(|e| not_one(&e))?;
+        head.check(&limits)?;
+        let mut inner = tokenizers::Tokenizer::from_bytes(json).map_err(|e| not_one(&e))?;
+        let growth = Growth::of(&head, &inner, limits)?;
         inner
             .with_truncation(None::<TruncationParams>)
             .map_err(|e| Error::invalid(format!("tokenizer.json: {e}")))?;
         inner.with_padding(None::<PaddingParams>);
         let id_limit = inner.get_vocab(true).values().max().map_or(0, |id| *id as usize + 1);
-        Ok(Tokenizer { inner, id_limit })
+        Ok(Tokenizer { inner, growth, id_limit })
     }
 
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding, Error> {
+        self.growth.check(text)?;
         let encoding = self
             .inner
             .encode(text, add_special)
@@ -42,6 +50,8 @@ impl Tokenizer {
     }
 
     pub fn decode(&self, ids: &[u32], skip_special: bool) -> Result<String, Error> {
+        let bytes_of = |id| self.inner.id_to_token(id).map_or(0, |token| token.len());
+        self.growth.check_ids(ids, bytes_of)?;
         self.inner
             .decode(ids, skip_special)
             .map_err(|e| Error::invalid(format!("cannot decode the ids: {e}")))
