@@ -210,7 +210,8 @@ class OpenEnvEnvironment final : public Environment {
     if (!shared_->action.is_null() || !tools_.empty()) co_return core::Result<void>();
     const core::Duration left = std::min(deadline.remaining(*shared_->context.timers),
                                          core::Duration(std::chrono::minutes(1)));
-    auto reply = co_await net::http_get_json(shared_->options.url + "/schema", left);
+    net::HttpClient client;
+    auto reply = co_await client.get_json(shared_->options.url + "/schema", left);
     if (!reply) co_return reply.failure();
     if (reply->status != 200) {
       co_return core::fail(ErrorCode::kData,

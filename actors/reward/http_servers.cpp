@@ -170,8 +170,8 @@ async::task<void> HttpServers::attempt(std::shared_ptr<Request> request, Place p
   const core::TimePoint sent = context_.timers->now();
   std::string body = *request->body;
   net::HttpHeaders headers = options_.headers;
-  auto reply = co_await net::http_post_json(urls_[place], std::move(body), request->deadline,
-                                            std::move(headers));
+  auto reply = co_await client_.post_json(urls_[place], std::move(body), request->deadline,
+                                         std::move(headers));
   --request->running;
   if (place == request->last) request->last_ended = true;
   take(*request, place, sent, std::move(reply));
@@ -231,6 +231,7 @@ wire::Amounts HttpServers::amounts() const {
   return {{"requests", static_cast<double>(requests_)},
           {"moved", static_cast<double>(moved_)},
           {"in_flight", static_cast<double>(board_.in_flight())},
+          {"connections", static_cast<double>(client_.connections_opened())},
           {"servers", static_cast<double>(urls_.size())},
           {"servers_away", static_cast<double>(away)}};
 }

@@ -55,7 +55,7 @@ class HttpServers {
   // The beginning of a reply's body for a message, in printable ASCII, without the secret.
   std::string shown(std::string body) const;
 
-  // "requests", "moved", "in_flight", "servers" and "servers_away".
+  // "requests", "moved", "in_flight", "connections" (made so far), "servers" and "servers_away".
   wire::Amounts amounts() const;
   const ServerBoard& board() const noexcept { return board_; }
 
@@ -77,6 +77,7 @@ class HttpServers {
   const HttpServersOptions options_;
   ServerBoard board_;
   std::vector<std::string> silences_;  // by server: why it is left alone
+  net::HttpClient client_;
   RoleContext context_;
   std::optional<async::Notifier> room_;  // an attempt has ended
   CallGate gate_{limits::kRewardRequests_max};

@@ -25,6 +25,7 @@ constexpr Bench kBenches[] = {
     {"log", "bytes and time of the experience log for an update", bench_log},
     {"checkpoint", "hashing of a checkpoint's files", bench_checkpoint},
     {"collectives", "bytes between the processes of one role", bench_collectives},
+    {"http", "calls of a server of rewards, by its backlog", bench_http},
     {"control", "processor time of a run's head for a sample", bench_control},
 };
 

@@ -26,5 +26,6 @@ core::Result<void> bench_control(Words words);
 core::Result<void> bench_log(Words words);
 core::Result<void> bench_collectives(Words words);
 core::Result<void> bench_checkpoint(Words words);
+core::Result<void> bench_http(Words words);
 
 }  // namespace troupe::app

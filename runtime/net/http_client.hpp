@@ -1,7 +1,10 @@
-// Posts JSON to an http:// or https:// URL, or gets it from there, and returns the reply. https
-// uses the system's CAs and TLS 1.2 or later. Redirects are not followed; each request has its own
-// connection. Bounds: `limit` covers everything except the system's name resolution, which cannot
-// be interrupted; the body of a reply has at most kHttpBody_bytes_max bytes.
+// Posts JSON to http:// or https:// URLs, or gets it from there, and returns the replies. https uses
+// the system's CAs and TLS 1.2 or later. Redirects are not followed. Connections are kept for the
+// next call; one that the peer has closed meanwhile is replaced, and its call sent again, which is
+// no failure. Owned by whoever calls; all calls on one executor, which outlives the client.
+// Bounds: `limit` covers everything except the system's name resolution, which cannot be
+// interrupted; the body of a reply has at most kHttpBody_bytes_max bytes; as many connections as
+// calls run at once.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -9,22 +12,39 @@
 #include "runtime/core/result.hpp"
 #include "runtime/net/http.hpp"
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace troupe::net {
 
-// Returns the reply whatever its status. Errors: kConfig (the URL), kPeerLost (no connection, or it
-// broke), kDeadline, kData (the reply is not HTTP, or too large), kResources (TLS cannot be set
-// up).
-async::task<core::Result<HttpReply>> http_post_json(std::string url,
-                                                    std::string body,
-                                                    core::Duration limit,
-                                                    HttpHeaders headers);
+class HttpConnections;
 
-// The same by GET.
-async::task<core::Result<HttpReply>> http_get_json(std::string url, core::Duration limit);
+class HttpClient {
+ public:
+  HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+  ~HttpClient();
 
-// http_post_json, blocking; not for io threads.
+  // Returns the reply whatever its status. Errors: kConfig (the URL), kPeerLost (no connection, or
+  // it broke), kDeadline, kData (the reply is not HTTP, or too large), kResources (TLS cannot be
+  // set up).
+  async::task<core::Result<HttpReply>> post_json(std::string url,
+                                                 std::string body,
+                                                 core::Duration limit,
+                                                 HttpHeaders headers);
+
+  // The same by GET.
+  async::task<core::Result<HttpReply>> get_json(std::string url, core::Duration limit);
+
+  std::uint64_t connections_opened() const noexcept;
+
+ private:
+  std::shared_ptr<HttpConnections> connections_;
+};
+
+// HttpClient::post_json with a connection of its own, blocking; not for io threads.
 core::Result<HttpReply> http_post_json_blocking(const std::string& url,
                                                 std::string body,
                                                 core::Duration limit,

@@ -57,7 +57,8 @@ class Http : public ::testing::Test {
 };
 
 async::task<void> post_into(std::string url, core::Result<HttpReply>* out) {
-  auto reply = co_await http_post_json(url, "[1]", kPatience, {});
+  HttpClient client;
+  auto reply = co_await client.post_json(url, "[1]", kPatience, {});
   *out = std::move(reply);
 }
 

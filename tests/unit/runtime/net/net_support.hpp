@@ -146,13 +146,14 @@ class Socket {
 // Listens on a free loopback port and runs `serve` on a thread of its own for each connection.
 class LocalServer {
  public:
-  explicit LocalServer(std::function<void(Socket)> serve) : serve_(std::move(serve)) {
+  explicit LocalServer(std::function<void(Socket)> serve, int backlog = 128)
+      : serve_(std::move(serve)) {
     fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    ::listen(fd_, 128);
+    ::listen(fd_, backlog);
     socklen_t size = sizeof address;
     ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
     port = ntohs(address.sin_port);
