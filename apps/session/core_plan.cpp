@@ -1,5 +1,6 @@
 #include "apps/session/core_plan.hpp"
 
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
 
@@ -35,9 +36,9 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   const bool reference = has_reference(config), critic = has_critic(config);
   // Teachers of folders; servers compute elsewhere.
   const auto teachers = static_cast<std::uint32_t>(config.teacher.model_name_or_path.size());
-  const std::uint32_t process = config.reward.process.model_name_or_path.empty() ? 0 : 1;
-  const auto reward_models =
-      static_cast<std::uint32_t>(config.reward.model_name_or_path.size()) + process;
+  const auto rewards = run_rewards(config);
+  const auto reward_models = static_cast<std::uint32_t>(
+      std::ranges::count_if(rewards, [](const RewardPart& part) { return !part.folder.empty(); }));
   const auto own_generators = static_cast<std::uint32_t>(config.rollout.generators);
   const std::uint32_t generators = std::max(own_generators, 1u);
   const auto gpu = [&](const char* kind) { return device_of(config, kind).gpu(); };

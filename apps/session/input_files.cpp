@@ -3,6 +3,7 @@
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/supervised_inputs.hpp"
 #include "runtime/config/eval_sets.hpp"
+#include "runtime/config/reward_list.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/data/table_reader.hpp"
@@ -44,9 +45,11 @@ class Look {
     model("ref.model_name_or_path", config_.ref.model_name_or_path, true);
     if (!ppo()) return;
     model("critic.model_name_or_path", config_.critic.model_name_or_path, false);
-    for (const std::string& folder : config_.reward.model_name_or_path)
-      model("reward.model_name_or_path", folder, true);
-    model("reward.process.model_name_or_path", config_.reward.process.model_name_or_path, true);
+    for (const config::TrainConfig& one : with_rewards()) {
+      for (const std::string& folder : one.reward.model_name_or_path)
+        model("reward.model_name_or_path", folder, true);
+      model("reward.process.model_name_or_path", one.reward.process.model_name_or_path, true);
+    }
   }
 
   // `reads_text`: the model needs a tokenizer of its own.
@@ -79,18 +82,30 @@ class Look {
       is_there(key, name);
   }
 
+  // The configurations that name rewards: the run's, and one for each item of reward.list.
+  std::vector<config::TrainConfig> with_rewards() const {
+    std::vector<config::TrainConfig> all = {config_};
+    if (auto items = config::listed_rewards(config_)) {
+      for (config::ListedReward& item : *items)
+        all.push_back(std::move(item.config));
+    }
+    return all;
+  }
+
   void rewards() {
-    if (!config_.reward.python.empty() && is_there("reward.python", config_.reward.python)) {
-      seen_.push_back("reward.python: " + config_.reward.python + " was loaded and not called");
+    for (const config::TrainConfig& one : with_rewards()) {
+      const std::string& python = one.reward.python;
+      if (!python.empty() && is_there("reward.python", python))
+        seen_.push_back("reward.python: " + python + " was loaded and not called");
+      for (const std::string& url : one.reward.http)
+        seen_.push_back("reward.http: " + url + " was not asked");
+      for (const std::string& url : one.reward.judge)
+        seen_.push_back("reward.judge: " + url + " was not asked");
     }
     const std::string& advantage = config_.algo.advantage_file;
     if (!advantage.empty() && is_there("algo.advantage_file", advantage)) {
       seen_.push_back("algo.advantage_file: " + advantage + " is there; it was not run");
     }
-    for (const std::string& url : config_.reward.http)
-      seen_.push_back("reward.http: " + url + " was not asked");
-    for (const std::string& url : config_.reward.judge)
-      seen_.push_back("reward.judge: " + url + " was not asked");
   }
 
   // The files of the named sets.

@@ -1,26 +1,16 @@
 #include "runtime/config/eval_sets.hpp"
 
 #include "runtime/config/builder.hpp"
+#include "runtime/config/entries.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/limits.hpp"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
-#include <cctype>
 
 namespace troupe::config {
 namespace {
 
 using core::Result;
-
-// The name becomes a part of figures' names and of roles' names.
-bool good_name(const std::string& name) {
-  return !name.empty() && name.size() <= core::limits::kEvalSetName_bytes_max &&
-         std::ranges::all_of(name, [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
-         });
-}
 
 // The key that an entry of a set stands for; "" when it is none.
 std::string key_of(const std::string& entry) {
@@ -30,21 +20,10 @@ std::string key_of(const std::string& entry) {
   return keys().find(key) == nullptr ? std::string() : key;
 }
 
-Result<Setting> setting_of(const std::string& key, const YAML::Node& value) {
-  if (!value.IsScalar() && !value.IsSequence()) return refuse(key, " has no plain value");
-  Setting setting{key, {}, value.IsSequence(), "eval.sets"};
-  if (value.IsScalar()) setting.values.push_back(value.Scalar());
-  for (const YAML::Node& item : value) {  // a scalar has none
-    if (!item.IsScalar()) return refuse(key, ": a plain value or a list of them expected");
-    setting.values.push_back(item.Scalar());
-  }
-  return setting;
-}
-
 Result<HeldOutSet> set_of(const TrainConfig& run,
                           const YAML::Node& name,
                           const YAML::Node& entries) {
-  if (!name.IsScalar() || !good_name(name.Scalar())) {
+  if (!name.IsScalar() || !good_entry_name(name.Scalar())) {
     return refuse("a set's name has 1 to ", core::limits::kEvalSetName_bytes_max,
                   " letters, digits, dots, dashes and underscores");
   }
@@ -65,7 +44,7 @@ Result<HeldOutSet> set_of(const TrainConfig& run,
                  "it takes dataset, label_key, input_key and the keys of the section reward, "
                  "without 'reward.'");
     }
-    auto setting = setting_of(key, entry.second);
+    auto setting = entry_setting(key, entry.second, "eval.sets");
     if (!setting) return bad(saying_of(setting.error()));
     set.own_rewards = set.own_rewards || key.starts_with("reward.");
     if (auto done = keys().find(key)->set(with, *setting); !done)
@@ -88,7 +67,7 @@ Result<HeldOutSet> parse_item(const TrainConfig& run, const std::string& item) {
     }
     return set_of(run, map.begin()->first, map.begin()->second);
   } catch (const YAML::Exception& error) {
-    return refuse("'", item.substr(0, 80), "' is not valid YAML: ", error.what());
+    return not_yaml(item, error);
   }
 }
 

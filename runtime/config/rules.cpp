@@ -2,6 +2,7 @@
 #include "runtime/config/builder.hpp"
 #include "runtime/config/environments.hpp"
 #include "runtime/config/eval_sets.hpp"
+#include "runtime/config/reward_list.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/group_bytes.hpp"
@@ -70,7 +71,7 @@ bool on_loopback(const Text& address) {
          address.starts_with("[::1]:");
 }
 std::size_t rewards_of(const TrainConfig& c) {
-  return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0) +
+  return c.reward.model_name_or_path.size() + c.reward.list.size() + (sources_of(c) > 0 ? 1 : 0) +
          (c.reward.process.model_name_or_path.empty() ? 0 : 1) + (c.reward.judge.empty() ? 0 : 1) +
          (c.reward.feedback || environments_of(c) > 0 ? 1 : 0);
 }
@@ -86,6 +87,22 @@ constexpr std::string_view kNeedsEvaluation = "needs --eval.dataset or --eval.se
 Saying eval_sets_fault(const TrainConfig& c) {
   const auto sets = eval_sets(c);
   return sets ? Saying() : saying_of(sets.error());
+}
+Saying reward_list_fault(const TrainConfig& c) {
+  const auto rewards = listed_rewards(c);
+  return rewards ? Saying() : saying_of(rewards.error());
+}
+// Whether one of the keys that name a single reward stands beside the list.
+bool beside_list(const TrainConfig& c) {
+  return sources_of(c) > 0 || !c.reward.model_name_or_path.empty() || !c.reward.judge.empty() ||
+         !c.reward.process.model_name_or_path.empty();
+}
+bool lists_workers(const TrainConfig& c) {
+  const auto rewards = listed_rewards(c);
+  return rewards && std::ranges::any_of(*rewards, [](const ListedReward& one) {
+           const auto& own = one.config.reward;
+           return !own.python.empty() || own.rule == "math" || own.rule == "code";
+         });
 }
 // Whether a key of reward.process is set that needs the model; feedback on turns reads one of them.
 bool sets_process(const TrainConfig& c) {

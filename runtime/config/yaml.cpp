@@ -38,13 +38,17 @@ void write_flat(YAML::Emitter& out, const YAML::Node& node, int depth) {
   }
 }
 
-// An entry of a map on one line: {key: value}.
-std::string flow_text(const YAML::Node& key, const YAML::Node& value) {
-  YAML::Node map;
-  map[key.Scalar()] = value;
+// A map on one line: {key: value}.
+std::string flow_text(const YAML::Node& map) {
   YAML::Emitter out;
   write_flat(out, map, 0);
   return out.c_str();
+}
+
+YAML::Node one_entry(const YAML::Node& key, const YAML::Node& value) {
+  YAML::Node map;
+  map[key.Scalar()] = value;
+  return map;
 }
 
 // Flattens nested maps into settings. Reports each wrong pair and reads the others.
@@ -105,15 +109,17 @@ class Flattener {
     if (value.IsMap() && !entries) return refuse(where, ": ", name, " is a value, not a section");
     if (entries) {
       for (const auto& entry : value)
-        setting.values.push_back(flow_text(entry.first, entry.second));
+        setting.values.push_back(flow_text(one_entry(entry.first, entry.second)));
       setting.is_list = true;
       out_.push_back(std::move(setting));
       return {};
     }
     if (value.IsScalar()) setting.values.push_back(value.Scalar());
+    const bool takes_maps = keys().find(name)->entries;
     for (const YAML::Node& item : value) {  // a scalar has none
-      if (!item.IsScalar()) return refuse(where, ": ", name, ": a list of plain values expected");
-      setting.values.push_back(item.Scalar());
+      if (!item.IsScalar() && !(takes_maps && item.IsMap()))
+        return refuse(where, ": ", name, ": a list of plain values expected");
+      setting.values.push_back(item.IsMap() ? flow_text(item) : item.Scalar());
       if (setting.values.size() > kKeys_max) {
         return refuse(where, ": ", name, ": the list is too long");
       }

@@ -77,6 +77,19 @@ std::string reward_key(const RewardPart& part) {
          part.folder;
 }
 
+// The Python file and the rubric of one reward, whose code may change while a run goes on.
+Result<void> add_reward_files(std::vector<Content>& all,
+                              const config::TrainConfig& config,
+                              const RewardPart& part) {
+  const std::string of = part.listed ? " of " + part.name : "";
+  const config::TrainConfig own = config_of(config, part);
+  if (part.kind == RewardPart::Kind::kSource)
+    TROUPE_TRY(add_files(all, "reward.python" + of, own.reward.python, true));
+  if (part.kind == RewardPart::Kind::kJudge)
+    TROUPE_TRY(add_files(all, "reward.judge_rubric" + of, own.reward.judge_rubric, true));
+  return {};
+}
+
 std::string teacher_key(const TeacherPart& part) {
   return "teacher.model_name_or_path " + part.folder;
 }
@@ -101,8 +114,8 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
     TROUPE_TRY(add_model(all, reward_key(part), part.folder, true));
   TROUPE_TRY(add_files(all, "data.prompt_dataset", config.data.prompt_dataset));
   TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
-  TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
-  TROUPE_TRY(add_files(all, "reward.judge_rubric", config.reward.judge_rubric, true));
+  for (const RewardPart& part : run_rewards(config))
+    TROUPE_TRY(add_reward_files(all, config, part));
   TROUPE_TRY(add_files(all, "env.python", config.env.python, true));
   TROUPE_TRY(add_files(all, "algo.advantage_file", config.algo.advantage_file, true));
   return all;
@@ -125,26 +138,20 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
   } else if (kind == "critic" && !config.critic.model_name_or_path.empty()) {
     TROUPE_TRY(
         add_model(all, "critic.model_name_or_path", config.critic.model_name_or_path, false));
-  } else if (kind == "critic" && config.reward.model_name_or_path.empty()) {
+  } else if (kind == "critic" && first_reward_model(config).empty()) {
     TROUPE_TRY(add_model(all, actor, config.actor.model_name_or_path, false));
   }
   for (const TeacherPart& part : teacher_parts(config)) {
     if (part.role == role) TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
   }
   for (const RewardPart& part : reward_parts(config)) {
-    if (part.role == role && part.kind == RewardPart::Kind::kJudge) {
-      const config::TrainConfig own = config_of(config, part);
-      TROUPE_TRY(add_files(all, "reward.judge_rubric", own.reward.judge_rubric, true));
-    }
+    if (part.role == role) TROUPE_TRY(add_reward_files(all, config, part));
     if (part.folder.empty()) continue;
     const bool starts_critic = kind == "critic" && config.critic.model_name_or_path.empty() &&
                                part.kind == RewardPart::Kind::kModel && part.set.empty() &&
-                               part.folder == config.reward.model_name_or_path.front();
+                               part.folder == first_reward_model(config);
     if (part.role != role && !starts_critic) continue;
     TROUPE_TRY(add_model(all, reward_key(part), part.folder, part.role == role));
-  }
-  if (kind == "reward" && role == "reward/0") {
-    TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
   }
   if (kind == "environment") {
     TROUPE_TRY(add_files(all, "env.python", config.env.python, true));

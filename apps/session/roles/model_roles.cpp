@@ -5,6 +5,7 @@
 #include "apps/session/roles/run_settings.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/config/eval_sets.hpp"
+#include "runtime/config/reward_list.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
@@ -101,18 +102,30 @@ std::string stem_of(const std::string& folder) {
   return path.filename().string();
 }
 
-std::string name_of_source(const config::TrainConfig& config) {
-  if (!config.reward.python.empty()) {
-    return std::filesystem::path(config.reward.python).stem().string();
-  }
-  return config.reward.http.empty() ? config.reward.rule : "http";
-}
-
 // The sets of a configuration that has passed its rules.
 std::vector<config::HeldOutSet> held_out_sets(const config::TrainConfig& config) {
   auto sets = config::eval_sets(config);
   TROUPE_CHECK(sets.has_value(), "the rules of the configuration know its held-out sets");
   return std::move(*sets);
+}
+
+// The items of a configuration that has passed its rules.
+std::vector<config::ListedReward> listed(const config::TrainConfig& config) {
+  auto items = config::listed_rewards(config);
+  TROUPE_CHECK(items.has_value(), "the rules of the configuration know its rewards");
+  return std::move(*items);
+}
+
+// Of a configuration with one reward.
+RewardPart::Kind kind_of(const config::TrainConfig& one) {
+  if (!one.reward.judge.empty()) return RewardPart::Kind::kJudge;
+  if (!one.reward.model_name_or_path.empty()) return RewardPart::Kind::kModel;
+  if (!one.reward.process.model_name_or_path.empty()) return RewardPart::Kind::kProcess;
+  return RewardPart::Kind::kSource;
+}
+std::string folder_of(const config::TrainConfig& one) {
+  const auto& models = one.reward.model_name_or_path;
+  return models.empty() ? one.reward.process.model_name_or_path : models.front();
 }
 
 // Gives the rewards of a run and of its held-out sets their names and roles.
@@ -123,23 +136,26 @@ class PartNames {
     using Kind = RewardPart::Kind;
     std::set<std::string> names;
     std::vector<RewardPart> parts;
-    const auto add = [&](Kind kind, const std::string& name, const std::string& folder) {
+    const auto add = [&](Kind kind, const std::string& name, const std::string& folder,
+                         const config::ListedReward* item = nullptr) {
       RewardPart part;
       part.kind = kind;
       part.name = unique(name, names);
       part.folder = folder;
       part.set = set;
-      std::string instance = kind == Kind::kSource ? "0" : part.name;
+      part.listed = item != nullptr;
+      std::string instance = kind == Kind::kSource && item == nullptr ? "0" : part.name;
       if (!set.empty()) instance = "eval-" + set + "-" + part.name;
       part.role =
           kind == Kind::kFeedback ? actors::kFeedbackPeer : "reward/" + unique(instance, roles_);
       const std::size_t place = parts.size();
       if (place < config.reward.weights.size()) part.weight = config.reward.weights[place];
+      if (item != nullptr) part.weight = item->weight;
       parts.push_back(std::move(part));
     };
     const auto& reward = config.reward;
     if (!reward.rule.empty() || !reward.python.empty() || !reward.http.empty()) {
-      add(Kind::kSource, name_of_source(config), "");
+      add(Kind::kSource, config::name_of_reward(config), "");
       if (set.empty()) names.insert("0");  // the role "reward/0" is taken
     }
     if (!reward.judge.empty()) add(Kind::kJudge, "judge", "");
@@ -147,6 +163,9 @@ class PartNames {
       add(Kind::kModel, stem_of(folder), folder);
     const std::string& process = reward.process.model_name_or_path;
     if (!process.empty()) add(Kind::kProcess, stem_of(process), process);
+    for (const config::ListedReward& item : listed(config)) {
+      add(kind_of(item.config), item.name, folder_of(item.config), &item);
+    }
     if (reward.feedback || has_environment(config)) add(Kind::kFeedback, "feedback", "");
     return parts;
   }
@@ -170,10 +189,8 @@ struct CriticSource {
 
 CriticSource critic_source(const config::TrainConfig& config) {
   if (!config.critic.model_name_or_path.empty()) return {config.critic.model_name_or_path};
-  if (!config.reward.model_name_or_path.empty()) {
-    return {config.reward.model_name_or_path.front(),
-            "reward.model_name_or_path, where the critic starts"};
-  }
+  if (std::string folder = first_reward_model(config); !folder.empty())
+    return {std::move(folder), "reward.model_name_or_path, where the critic starts"};
   return {config.actor.model_name_or_path, "actor.model_name_or_path"};
 }
 
@@ -302,6 +319,12 @@ std::vector<RewardPart> run_rewards(const config::TrainConfig& config) {
   return names.parts_of(config, "");
 }
 
+std::string first_reward_model(const config::TrainConfig& config) {
+  for (const RewardPart& part : run_rewards(config))
+    if (part.kind == RewardPart::Kind::kModel) return part.folder;
+  return {};
+}
+
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
   PartNames names;
   std::vector<RewardPart> parts = names.parts_of(config, "");
@@ -338,6 +361,9 @@ core::Result<std::unique_ptr<actors::RewardSource>> make_process_reward(
 config::TrainConfig config_of(const config::TrainConfig& config, const RewardPart& part) {
   for (const config::HeldOutSet& set : held_out_sets(config)) {
     if (!part.set.empty() && set.name == part.set) return set.config;
+  }
+  for (config::ListedReward& item : listed(config)) {
+    if (part.listed && item.name == part.name) return std::move(item.config);
   }
   return config;
 }

@@ -79,17 +79,24 @@ struct RewardPart {
   std::string folder;  // of a learned model as configured, else ""
   double weight = 1;
   std::string set;  // of eval.sets, whose prompts alone it scores; "": of the run
+  bool listed = false;  // an item of reward.list, whose name it has
 };
 
 // The rule, Python file or server first, then the judge, then the models in order, then the process
-// reward model, then the feedback; then those of the sets of eval.sets that have their own.
+// reward model, or the items of reward.list in its order; then the feedback; then those of the sets
+// of eval.sets that have their own.
 // Names are unique in a set, roles in all: a second folder of the same name gets "-2".
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 
 // The rewards of the run alone.
 std::vector<RewardPart> run_rewards(const config::TrainConfig& config);
 
-// The configuration whose section `reward` has this part: the run's, or that of its set.
+// The folder of the run's first reward model, as configured: where a critic without a model of its
+// own starts. "" without one.
+std::string first_reward_model(const config::TrainConfig& config);
+
+// The configuration whose section `reward` has this part: the run's, that of its set, or that of
+// its item of reward.list.
 config::TrainConfig config_of(const config::TrainConfig& config, const RewardPart& part);
 
 // Checks the folders of critic, reference and reward models before any role starts, so that a wrong

@@ -2,6 +2,7 @@
 
 #include "actors/protocol/messages_node.hpp"
 #include "apps/cli/placement.hpp"
+#include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/core/find_value.hpp"
@@ -55,9 +56,8 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   if (has_reference(config)) devices.push_back(device_of(config, "reference"));
   if (config.method == config::kPpo && !config.teacher.model_name_or_path.empty())
     devices.push_back(device_of(config, "teacher"));
-  const bool scores = !config.reward.model_name_or_path.empty() ||
-                      !config.reward.process.model_name_or_path.empty();
-  if (scores) devices.push_back(device_of(config, "reward"));
+  const auto rewards = run_rewards(config);
+  if (std::ranges::any_of(rewards, [](const RewardPart& part) { return !part.folder.empty(); })) devices.push_back(device_of(config, "reward"));
   return devices;
 }
 

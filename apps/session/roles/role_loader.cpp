@@ -407,7 +407,7 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
       return RoleRecipe{reward_factory(std::move(judge), deadline), &blocking_, nullptr};
     }
     if (part.kind == RewardPart::Kind::kSource) {
-      auto source = part.set.empty() ? std::move(shared_.reward) : nullptr;
+      auto source = part.role == "reward/0" ? std::move(shared_.reward) : nullptr;
       if (!source) {
         TROUPE_TRY_SET(source, make_reward(own));
       }

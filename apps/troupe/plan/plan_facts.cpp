@@ -181,9 +181,9 @@ class Roles {
 
   Result<void> add_critic(std::int64_t lanes) {
     const std::string& own = config_.critic.model_name_or_path;
-    const auto& rewards = config_.reward.model_name_or_path;
+    const std::string rewards = first_reward_model(config_);
     const std::string& from = !own.empty()       ? own
-                              : !rewards.empty() ? rewards.front()
+                              : !rewards.empty() ? rewards
                                                  : config_.actor.model_name_or_path;
     plan::TrainerFacts facts;
     TROUPE_TRY_SET(facts.model, models_.get(from, model::HeadKind::kScore));
