@@ -2,8 +2,6 @@
 
 #include "runtime/data/table_reader.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -18,12 +16,12 @@ core::Result<std::string> text_of_row(const data::PromptRow& row, const text::Ch
                       row.where + ": a chat prompt, but the model folder has no chat template",
                       "add chat_template.jinja to it or use a text column (--data.input_key)");
   }
-  std::vector<text::ChatMessage> messages;
-  for (const auto& message : row.messages)
-    messages.push_back({message.role, message.content});
-  auto rendered = chat->render(messages);
-  if (!rendered) return core::fail(rendered.error().within(row.where));
-  return rendered;
+  auto rendered = chat->render(row.messages, text::RenderOptions::with(row.inputs, true));
+  if (rendered) return rendered;
+  core::Error error = rendered.error().within(row.where);
+  // The row is at fault where the template refuses it.
+  if (error.code == core::ErrorCode::kInvalidArgument) error.code = core::ErrorCode::kData;
+  return core::fail(std::move(error));
 }
 
 // Bounds the part of a row that rewards read, because it is sent to them with each group.
@@ -75,10 +73,7 @@ core::Result<Rows> load_rows(const DatasetPromptsOptions& options) {
 
 std::string chat_json(const data::PromptRow& row) {
   if (!row.conversational) return {};
-  auto messages = nlohmann::ordered_json::array();
-  for (const auto& message : row.messages)
-    messages.push_back({{"role", message.role}, {"content", message.content}});
-  return messages.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return text::to_json(row.messages);
 }
 
 core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
@@ -95,20 +90,20 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
   RowBound bound(options);
   for (data::PromptRow& row : loaded.rows) {
     TROUPE_TRY_ASSIGN(rendered, text_of_row(row, chat));
-    auto encoded = tokenizer.encode(rendered);
-    if (!encoded) return core::fail(encoded.error().within(row.where));
-    if (encoded->ids.empty()) {
+    auto ids = tokenizer.ids(rendered, options.columns.front && row.messages.empty());
+    if (!ids) return core::fail(ids.error().within(row.where));
+    if (ids->empty()) {
       return core::fail(core::ErrorCode::kData, row.where + ": the prompt has no tokens");
     }
-    if (options.prompt_tokens_max > 0 && encoded->ids.size() > options.prompt_tokens_max) {
+    if (options.prompt_tokens_max > 0 && ids->size() > options.prompt_tokens_max) {
       return core::fail(core::ErrorCode::kData, row.where + ": the prompt has " +
-                                                    std::to_string(encoded->ids.size()) +
+                                                    std::to_string(ids->size()) +
                                                     " tokens, more than --data.prompt_max_len " +
                                                     std::to_string(options.prompt_tokens_max));
     }
     const auto teacher = options.domains.teacher_of(row.columns_json);
     if (!teacher) return core::fail(teacher.error().within(row.where));
-    prompts.push_back({prompts.size(), std::move(encoded->ids), std::move(rendered),
+    prompts.push_back({prompts.size(), std::move(*ids), std::move(rendered),
                        std::move(row.label), std::move(row.columns_json), chat_json(row),
                        *teacher});
     TROUPE_TRY(bound.check(row.where, prompts.back()));

@@ -3,6 +3,7 @@
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/call_values.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/data/prompt_dataset.hpp"
 #include "runtime/sessions/said.hpp"
 
 #include <algorithm>
@@ -115,9 +116,12 @@ void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
 }
 
 void EpisodeRun::offer_tools(const std::string& tools) {
-  request_.tools_json = tools;
-  request_.tools = !tools.empty();
-  const OrderedJson list = OrderedJson::parse(tools, nullptr, false);
+  text::ChatInputs inputs = data::inputs_of_row(order_.task->columns);
+  own_tools_ = !tools.empty();
+  request_.template_variables_json = std::move(inputs.variables_json);
+  request_.tools_json = own_tools_ ? tools : std::move(inputs.tools_json);
+  request_.tools = !request_.tools_json.empty();
+  const OrderedJson list = OrderedJson::parse(request_.tools_json, nullptr, false);
   if (!list.is_array()) return;
   for (const OrderedJson& tool : list) {
     const OrderedJson function = tool.value("function", OrderedJson::object());
@@ -125,10 +129,36 @@ void EpisodeRun::offer_tools(const std::string& tools) {
   }
 }
 
+core::Result<void> EpisodeRun::check_tools_written() const {
+  text::RenderOptions options;
+  options.variables_json = request_.template_variables_json;
+  options.now_unix_s = settings_.now_unix_s;
+  const auto without = dialects::render_chat(model_, request_.messages_json, options);
+  options.tools_json = request_.tools_json;
+  const auto with = dialects::render_chat(model_, request_.messages_json, options);
+  const auto* bare = std::get_if<std::string>(&without);
+  const auto* text = std::get_if<std::string>(&with);
+  if (bare == nullptr || text == nullptr || *bare != *text) return {};
+  std::string names;
+  bool named = true;
+  for (const std::string& name : request_.tool_names) {
+    named = named && text->find(name) != std::string::npos;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (named) return {};
+  return core::fail(ErrorCode::kConfig,
+                    "the chat template of " + model_.root + " writes nothing of the tools of " +
+                        environment_.name() + " (" + names +
+                        "), so the policy would never see them",
+                    "put a chat_template.jinja that reads `tools` into the model folder, or name "
+                    "them in the messages");
+}
+
 core::Result<EpisodeRun::Asked> EpisodeRun::prepare() {
   Asked out;
   if (is_dialogue_) {
     request_.messages_json = messages_.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+    if (!last_ && own_tools_) TROUPE_TRY(check_tools_written());
     auto prompt = sessions::prompt_of_call(model_, sessions::TreeCalls(end_.tree), request_,
                                            settings_.history, settings_.now_unix_s);
     if (const auto* error = std::get_if<dialects::ApiError>(&prompt))
@@ -137,7 +167,8 @@ core::Result<EpisodeRun::Asked> EpisodeRun::prepare() {
   } else {
     out.prompt.tokens = last_ ? end_.tree.sequence(*last_) : opening_ids_;
     if (last_) out.prompt.place = {*last_, end_.tree.length(*last_)};
-    auto more = dialects::encode_text(model_, text_, false);
+    const bool opens = !last_ && opening_ids_.empty();
+    auto more = dialects::encode_text(model_, text_, opens && settings_.front);
     if (const auto* error = std::get_if<dialects::ApiError>(&more))
       return core::fail(error_of(*error));
     const auto& ids = std::get<std::vector<std::int32_t>>(more);

@@ -31,6 +31,7 @@ struct EpisodeSettings {
   sessions::History history = sessions::History::kTemplate;
   bool reward_by_turn = false;  // rewards of turns are learned from at their turns
   std::int64_t now_unix_s = 0;  // the date that templates write: one for all of a run
+  bool front = true;  // a text that opens an episode begins with what the tokenizer puts in front
 };
 
 // One episode of a ticket's group.
@@ -77,9 +78,12 @@ class EpisodeRun {
   async::task<core::Result<std::optional<PolicyTurn>>> one_turn();
   void take_in(const EnvironmentTurn& turn, bool opening);
   core::Result<Asked> prepare();
+  // An error where the template writes nothing of the environment's tools, which no message names.
+  core::Result<void> check_tools_written() const;
   core::Result<PolicyTurn> keep(Asked asked, Completed completed);
   Complete request_of(const Asked& asked) const;
-  void offer_tools(const std::string& tools);  // a JSON list; "": none
+  // Those of the environment, a JSON list, or else those of the row; and the row's variables.
+  void offer_tools(const std::string& tools);
   async::Deadline turn_deadline() const;
 
   const RoleContext& context_;
@@ -95,6 +99,7 @@ class EpisodeRun {
   std::vector<std::int32_t> opening_ids_;  // where the row's prompt is the opening
   std::string text_;
   bool is_dialogue_ = false;
+  bool own_tools_ = false;  // the environment names tools
   bool over_ = false;
   std::optional<double> score_;      // the environment's last
   double rewards_ = 0;               // of turns, so far

@@ -111,11 +111,10 @@ class ModelReward final : public RewardSource {
  private:
   // The sample's tokens, ending with exactly one end-of-sequence token.
   core::Result<Ids> tokens_of(const RewardGroup& group, const std::string& response) const {
-    TROUPE_TRY_ASSIGN(text, text_.of(group, response));
-    while (!text.empty() && text.back() == '\n')
-      text.pop_back();
-    TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));
-    Ids ids(encoded.ids.begin(), encoded.ids.end());
+    TROUPE_TRY_ASSIGN(made, text_.of(group, response));
+    while (!made.text.empty() && made.text.back() == '\n')
+      made.text.pop_back();
+    TROUPE_TRY_ASSIGN(ids, tokenizer_.ids(made.text, made.front));
     if (ids.empty() || ids.back() != eos_) ids.push_back(eos_);
     const std::int64_t context = weights_->spec().context;
     if (ids.size() < 2) return core::fail(ErrorCode::kData, "prompt and response are empty");

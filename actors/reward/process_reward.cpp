@@ -150,9 +150,10 @@ class ProcessReward final : public RewardSource {
   core::Result<Marked> marked_of(const RewardGroup& group, const std::string& response) const {
     const Marks& marks = folder_.marks;
     const MarkedSteps steps = mark_steps(response, marks.separator, marks.placeholder);
-    TROUPE_TRY_ASSIGN(text, folder_.text.of(group, steps.text));
-    TROUPE_TRY_ASSIGN(encoded, folder_.tokenizer.encode(text));
-    Marked marked{0, std::move(encoded.ids), {}, steps.ends};
+    TROUPE_TRY_ASSIGN(made, folder_.text.of(group, steps.text));
+    const std::string& text = made.text;
+    TROUPE_TRY_ASSIGN(ids, folder_.tokenizer.ids(text, made.front));
+    Marked marked{0, std::move(ids), {}, steps.ends};
     // The prompt may hold placeholders of its own, before those of the steps.
     const std::size_t written = times(text, marks.placeholder);
     std::size_t skipped = written - std::min(written, steps.ends.size());

@@ -2,15 +2,15 @@
 
 namespace troupe::actors {
 
-core::Result<std::string> ScoredText::of(const RewardGroup& group,
-                                         const std::string& response) const {
-  const std::string as_text = group.prompt + response;
+core::Result<ScoredText::Made> ScoredText::of(const RewardGroup& group,
+                                              const std::string& response) const {
+  const Made as_text{group.prompt + response, columns.front};
   if (!columns.input_template.empty()) return as_text;
-  auto read = data::messages_of_row(group.columns, columns);
+  auto read = data::chat_of_row(group.columns, columns);
   if (!read && columns.as_chat) return read.failure();
   // A row without the prompt's columns had a text prompt.
-  if (!read || read->empty()) return as_text;
-  std::vector<text::ChatMessage> messages = std::move(*read);
+  if (!read || read->messages.empty()) return as_text;
+  std::vector<text::ChatMessage> messages = std::move(read->messages);
   if (!chat) {
     return core::fail(
         core::ErrorCode::kConfig,
@@ -18,9 +18,9 @@ core::Result<std::string> ScoredText::of(const RewardGroup& group,
         "add chat_template.jinja to its folder");
   }
   messages.push_back({"assistant", response});
-  text::RenderOptions options;
-  options.add_generation_prompt = false;
-  return chat->render(messages, options);
+  TROUPE_TRY_ASSIGN(rendered,
+                    chat->render(messages, text::RenderOptions::with(read->inputs, false)));
+  return Made{std::move(rendered), false};
 }
 
 }  // namespace troupe::actors

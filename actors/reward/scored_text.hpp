@@ -20,13 +20,18 @@ struct ScoredText {
   std::optional<text::ChatTemplate> chat;
   std::filesystem::path folder;  // of the model, for messages
 
+  struct Made {
+    std::string text;
+    bool front = false;  // encode it with what the tokenizer puts in front of plain text
+  };
+
   // What of a row it needs.
   RewardReads reads() const {
     return chat ? RewardReads{false, data::prompt_columns(columns)} : RewardReads{};
   }
   // Errors: the columns of the prompt are missing or malformed; kConfig: it is a chat, and the
   // model has no template.
-  core::Result<std::string> of(const RewardGroup& group, const std::string& response) const;
+  core::Result<Made> of(const RewardGroup& group, const std::string& response) const;
 };
 
 }  // namespace troupe::actors

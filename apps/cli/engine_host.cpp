@@ -101,18 +101,17 @@ core::Result<std::shared_ptr<const model::PackedWeights>> EngineHost::pack_weigh
   return std::shared_ptr<const model::PackedWeights>(std::move(packed));
 }
 
-core::Result<std::vector<std::int32_t>> EngineHost::encode(const std::string& prompt) const {
-  TROUPE_TRY_ASSIGN(encoding, tokenizer_->encode(prompt, {.add_special = true}));
-  if (encoding.ids.empty()) {
-    return core::fail(core::ErrorCode::kData, "the prompt has no tokens", "give some text");
-  }
-  return std::move(encoding.ids);
+core::Result<std::vector<std::int32_t>> EngineHost::encode(const std::string& prompt,
+                                                          bool front) const {
+  TROUPE_TRY_ASSIGN(ids, tokenizer_->ids(prompt, front));
+  if (!ids.empty()) return ids;
+  return core::fail(core::ErrorCode::kData, "the prompt has no tokens", "give some text");
 }
 
 core::Result<std::vector<std::int32_t>> EngineHost::encode_chat(
-    const std::vector<text::ChatMessage>& messages) const {
+    const std::vector<text::ChatMessage>& messages, const text::ChatInputs& inputs) const {
   if (!chat_) return core::fail(core::ErrorCode::kConfig, no_chat_);
-  text::RenderOptions options;
+  text::RenderOptions options = text::RenderOptions::with(inputs, true);
   options.now_unix_s = static_cast<std::int64_t>(std::time(nullptr));
   TROUPE_TRY_ASSIGN(rendered, chat_->render(messages, options));
   TROUPE_TRY_ASSIGN(encoding, tokenizer_->encode(rendered));

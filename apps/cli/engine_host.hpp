@@ -61,11 +61,13 @@ class EngineHost {
   const text::ChatTemplate* chat() const { return chat_ ? &*chat_ : nullptr; }
   const std::string& no_chat() const { return no_chat_; }  // why there is none
 
-  // Token ids of a completion prompt. Error kData: it has none. Only when has_tokenizer().
-  core::Result<std::vector<std::int32_t>> encode(const std::string& prompt) const;
+  // Token ids of a completion prompt, with what the tokenizer puts in front of a text. Error kData:
+  // it has none. Only when has_tokenizer().
+  core::Result<std::vector<std::int32_t>> encode(const std::string& prompt,
+                                                 bool front = true) const;
   // Token ids of a dialogue, ready for the model's answer. Error: the model has no chat template.
   core::Result<std::vector<std::int32_t>> encode_chat(
-      const std::vector<text::ChatMessage>& messages) const;
+      const std::vector<text::ChatMessage>& messages, const text::ChatInputs& inputs = {}) const;
 
  private:
   EngineHost() = default;

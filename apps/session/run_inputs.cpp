@@ -1,6 +1,7 @@
 #include "apps/session/run_inputs.hpp"
 
 #include "actors/protocol/reward_formula.hpp"
+#include "apps/cli/end_tokens.hpp"
 #include "apps/session/roles/cache_need.hpp"
 #include "apps/session/roles/make_reward.hpp"
 #include "apps/session/roles/model_roles.hpp"
@@ -10,6 +11,7 @@
 #include "runtime/config/eval_sets.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/data/answer_end.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/stream_decoder.hpp"
 
@@ -62,6 +64,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
   options.columns.input_key = config.data.input_key;
   options.columns.label_key = config.data.label_key;
   options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.front = config.data.add_special_tokens;
   options.columns.input_template = config.data.input_template;
   options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
@@ -217,6 +220,9 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   }
   if (chats) {
     TROUPE_TRY(check_reward_models(config, true));
+    const auto ends = end_tokens(tokenizer.eos_ids(), spec);
+    if (auto note = data::answer_end_note(tokenizer, *chat, ends))
+      inputs.notes.push_back(std::move(*note));
   }
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));

@@ -1,9 +1,11 @@
 #include "apps/session/supervised_inputs.hpp"
 
+#include "apps/cli/end_tokens.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/step_marks.hpp"
 #include "apps/session/roles/teachers.hpp"
 #include "runtime/config/method.hpp"
+#include "runtime/data/answer_end.hpp"
 #include "runtime/learn/supervised/row_checks.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/text/chat_template.hpp"
@@ -27,6 +29,7 @@ core::Result<data::SupervisedColumns> columns_of_config(const config::TrainConfi
   columns.margin_key = config.data.margin_key;
   columns.label_key = config.data.label_key;
   columns.as_chat = config.data.apply_chat_template;
+  columns.front = config.data.add_special_tokens;
   columns.every_turn = config.data.multiturn;
   columns.input_template = config.data.input_template;
   columns.domains = domains_of(config);
@@ -104,6 +107,12 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   if (!config.eval.dataset.empty()) {
     TROUPE_TRY_SET(inputs.evaluation,
                    load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
+  }
+  const bool generates = config.method != config::kRm && config.method != config::kPrm;
+  if (generates && inputs.train->has_chats()) {
+    const auto ends = end_tokens(tokenizer.eos_ids(), spec);
+    if (auto note = data::answer_end_note(tokenizer, *chat, ends))
+      inputs.notes.push_back(std::move(*note));
   }
   std::vector<std::uint64_t> runs;
   if (const std::int64_t together = config.data.rows_together; together > 1)

@@ -107,10 +107,8 @@ class Generation {
  private:
   Result<std::vector<std::int32_t>> tokens_of(const data::PromptRow& row) {
     if (!options_.prompt_ids.empty()) return read_ids(options_.prompt_ids);
-    std::vector<text::ChatMessage> messages;
-    for (const data::ChatMessage& message : row.messages)
-      messages.push_back({message.role, message.content});
-    auto ids = messages.empty() ? host_.encode(row.prompt) : host_.encode_chat(messages);
+    auto ids = row.messages.empty() ? host_.encode(row.prompt, options_.dataset.special)
+                                    : host_.encode_chat(row.messages, row.inputs);
     if (!ids) return fail(ids.error().within(row.where));
     return ids;
   }
@@ -158,10 +156,7 @@ class Generation {
     } else if (row.messages.empty()) {
       line["prompt"] = row.prompt;
     } else {
-      line["messages"] = Json::array();
-      for (const auto& message : row.messages) {
-        line["messages"].push_back({{"role", message.role}, {"content", message.content}});
-      }
+      line["messages"] = Json::parse(text::to_json(row.messages));
     }
     std::fputs(json_line(line).c_str(), stdout);
   }
@@ -194,6 +189,9 @@ PartSettings settings_of(const GenerateOptions& job,
                       {"--seed", std::to_string(job.sampling.seed)}};
   for (auto& setting : job.dataset.settings())
     out.push_back(std::move(setting));
+  // Only where it makes a difference, as a part of an older version lacks it.
+  if (!host.tokenizer().front().empty())
+    out.emplace_back("--add-special-tokens", job.dataset.special ? "true" : "false");
   return out;
 }
 

@@ -1,7 +1,7 @@
 // `troupe train METHOD CONFIG.yaml [--key v]`: reads the configuration and does the whole run.
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/fitted_lengths.hpp"
-#include "apps/session/kept_lanes.hpp"
+#include "apps/session/kept_keys.hpp"
 #include "apps/session/ppo_run.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/supervised_run.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 core::Result<void> train(config::Methods method, Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
-  TROUPE_TRY(keep_lanes(builder));
+  TROUPE_TRY(keep_of_run(builder));
   TROUPE_TRY(fit_lengths(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());  // before anything is written

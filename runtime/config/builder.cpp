@@ -39,6 +39,17 @@ core::Result<void> Builder::set_all(std::span<const Setting> settings) {
   return wrong.result();
 }
 
+core::Result<void> Builder::set_run(std::span<const Setting> settings) {
+  for (const Row& row : table_->rows()) {
+    const auto same = [&](const Setting& one) { return one.name == row.name; };
+    if (row.older.empty() || !row.is_read_by(config_.method)) continue;
+    if (std::ranges::any_of(settings, same)) continue;
+    const std::string where = "a run that is older than the key";
+    TROUPE_TRY(set({row.name, {std::string(row.older)}, false, where}));
+  }
+  return set_all(settings);
+}
+
 namespace {
 
 // A supervised run is a company of processes when its trainer has several ranks, or something is

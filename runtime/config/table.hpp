@@ -70,6 +70,9 @@ struct Facts {
   std::string_view aka{};   // OpenRLHF's names with the same meaning, separated by spaces
   bool free = false;        // a resumed run may change it
   bool entries = false;     // in YAML the list may be a map: each entry is an item "{name: value}"
+  // What a run did whose resolved configuration lacks the key, since it is older; written as in
+  // YAML. Empty: the default.
+  std::string_view older{};
 };
 
 struct Row : Facts {

@@ -1,5 +1,7 @@
 #include "runtime/data/dialogue_coder.hpp"
 
+#include "runtime/text/messages.hpp"
+
 #include <algorithm>
 
 namespace troupe::data {
@@ -14,12 +16,55 @@ core::Failure bad(const std::string& why, std::string_view advice = {}) {
   return fail(ErrorCode::kData, why, advice);
 }
 
-core::Failure rewrites(std::size_t turn) {
-  return bad("the chat template writes turn " + std::to_string(turn + 1) +
-             " differently as a prompt or once other turns follow, so the answer's tokens cannot "
-             "be told apart (templates of thinking models do so): learn from the last turn only "
-             "(--data.multiturn false), put another chat_template.jinja into the model folder, or "
-             "give plain text");
+// `last`: only the last turn is learned, so that no turn behind it changes how it is written.
+core::Failure rewrites(std::size_t turn, bool last) {
+  const std::string which = "the chat template writes turn " + std::to_string(turn + 1);
+  if (last) {
+    return bad(which +
+                   " in another way than its prompt begins it, so the answer's tokens cannot be "
+                   "told apart (some templates open the thinking in the prompt and drop it from "
+                   "answers)",
+               "put another chat_template.jinja into the model folder, or give plain text");
+  }
+  return bad(which +
+                 " differently as a prompt or once other turns follow, so the answer's tokens "
+                 "cannot be told apart (templates of thinking models do so)",
+             "learn from the last turn only (--data.multiturn false), put another "
+             "chat_template.jinja into the model folder, or give plain text");
+}
+
+// The row is at fault where the template refuses it.
+core::Failure of_row(core::Error error) {
+  if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kData;
+  return fail(std::move(error));
+}
+
+// Of turn `i`, whose prompt the template did not render, nor other words in its place.
+core::Failure unfound(std::size_t i, const core::Error& prompt, const core::Error& whole) {
+  return bad("turn " + std::to_string(i + 1) + ", the assistant's: the dialogue up to turn " +
+             std::to_string(i) +
+             " does not go through the chat template, and in the whole the answer's tokens cannot "
+             "be told apart (" +
+             std::string(whole.what()) + "): " + std::string(prompt.what()));
+}
+
+// Whether turn `i` is learned.
+Result<bool> is_learned(const ChatMessage& turn, std::size_t i) {
+  const bool own = turn.role == "assistant";
+  const bool wanted = turn.weight.value_or(own);
+  const std::string place = "turn " + std::to_string(i + 1);
+  if (wanted && !own) {
+    return bad(place + " has a weight of 1 and is from '" + turn.role + "'",
+               "only turns of the assistant are learned");
+  }
+  if (wanted && text::says_nothing(turn)) return bad(place + ", the assistant's, is empty");
+  return wanted;
+}
+
+Result<void> check_answer(const ChatMessage& answer) {
+  if (text::says_nothing(answer)) return bad("the answer is empty");
+  if (answer.weight.value_or(true)) return {};
+  return bad("the answer has a weight of 0, so that nothing of the row is learned", "leave it out");
 }
 
 }  // namespace
@@ -31,14 +76,37 @@ CodedText joined(const Tokens& prompt, const Tokens& answer) {
   return out;
 }
 
-Result<std::string> DialogueCoder::render(std::span<const ChatMessage> messages, bool open) const {
+Result<std::string> DialogueCoder::render(std::span<const ChatMessage> messages,
+                                          const text::ChatInputs& inputs,
+                                          bool open) const {
   if (chat_ == nullptr) {
     return fail(ErrorCode::kConfig, "a list of messages, but the model folder has no chat template",
                 "add chat_template.jinja to it or use text columns");
   }
-  text::RenderOptions options;
-  options.add_generation_prompt = open;
-  return chat_->render(messages, options);
+  auto rendered = chat_->render(messages, text::RenderOptions::with(inputs, open));
+  if (!rendered) return of_row(rendered.error());
+  return rendered;
+}
+
+Result<AnswerSpan> DialogueCoder::span_of(std::span<const ChatMessage> messages,
+                                          const text::ChatInputs& inputs,
+                                          std::size_t i,
+                                          const std::string& full) const {
+  const bool last = i + 1 == messages.size();
+  const auto prefix = render(messages.first(i), inputs, true);
+  const auto until =
+      last ? Result<std::string>(full) : render(messages.first(i + 1), inputs, false);
+  if (prefix && until) {
+    if (!full.starts_with(*until) || !until->starts_with(*prefix)) return rewrites(i, last);
+    return AnswerSpan{prefix->size(), until->size()};
+  }
+  const AnswerFinder finder(tokenizer_, messages, full,
+                            [&](std::span<const ChatMessage> turns, bool open) {
+                              return render(turns, inputs, open);
+                            });
+  auto found = finder.find(i);
+  if (!found) return unfound(i, (prefix ? until : prefix).error(), found.error());
+  return found;
 }
 
 // How many leading tokens belong to the answer: up to its last end token, or all if it has none.
@@ -52,12 +120,12 @@ std::size_t DialogueCoder::answer_size(std::span<const std::int32_t> tokens) con
 // the beginning of a span, tokenises the pieces between the boundaries separately, as in
 // generation, where the prompt is tokenised without the answer.
 Result<CodedText> DialogueCoder::code(const std::string& text,
-                                      const std::vector<Span>& spans) const {
+                                      const std::vector<AnswerSpan>& spans) const {
   TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));
   CodedText out{std::move(encoded.ids), {}};
   out.learn.assign(out.tokens.size(), 0);
   std::size_t i = 0;
-  for (const Span& span : spans) {
+  for (const AnswerSpan& span : spans) {
     for (; i < out.tokens.size() && encoded.offsets[i].begin < span.begin; ++i) {
       if (encoded.offsets[i].end > span.begin) return code_pieces(text, spans);
     }
@@ -72,7 +140,7 @@ Result<CodedText> DialogueCoder::code(const std::string& text,
 }
 
 Result<CodedText> DialogueCoder::code_pieces(const std::string& text,
-                                             const std::vector<Span>& spans) const {
+                                             const std::vector<AnswerSpan>& spans) const {
   CodedText out;
   std::size_t at = 0;
   const auto add = [&](std::size_t end, bool learned) -> Result<void> {
@@ -84,7 +152,7 @@ Result<CodedText> DialogueCoder::code_pieces(const std::string& text,
     out.learn.resize(out.tokens.size(), 0);
     return {};
   };
-  for (const Span& span : spans) {
+  for (const AnswerSpan& span : spans) {
     TROUPE_TRY(add(span.begin, false));
     TROUPE_TRY(add(span.end, true));
   }
@@ -92,6 +160,7 @@ Result<CodedText> DialogueCoder::code_pieces(const std::string& text,
 }
 
 Result<CodedText> DialogueCoder::dialogue(std::span<const ChatMessage> messages,
+                                          const text::ChatInputs& inputs,
                                           bool every_turn) const {
   if (messages.empty() || messages.back().role != "assistant") {
     return bad("the last message must be the assistant's, it is what the model learns");
@@ -99,21 +168,20 @@ Result<CodedText> DialogueCoder::dialogue(std::span<const ChatMessage> messages,
   if (messages.front().role == "assistant") {
     return bad("the first message is the assistant's", "it needs a prompt before it");
   }
-  TROUPE_TRY_ASSIGN(full, render(messages, false));
-  std::vector<Span> spans;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const bool last = i + 1 == messages.size();
-    if (messages[i].role != "assistant" || (!every_turn && !last)) continue;
-    if (messages[i].content.empty()) {
-      return bad("turn " + std::to_string(i + 1) + ", the assistant's, is empty");
-    }
-    TROUPE_TRY_ASSIGN(prefix, render(messages.first(i), true));
-    std::string until = full;
-    if (!last) {
-      TROUPE_TRY_SET(until, render(messages.first(i + 1), false));
-    }
-    if (!full.starts_with(until) || !until.starts_with(prefix)) return rewrites(i);
-    spans.push_back({prefix.size(), until.size()});
+  TROUPE_TRY_ASSIGN(full, render(messages, inputs, false));
+  std::vector<AnswerSpan> spans;
+  for (std::size_t i = every_turn ? 0 : messages.size() - 1; i < messages.size(); ++i) {
+    TROUPE_TRY_ASSIGN(learned, is_learned(messages[i], i));
+    if (!learned) continue;
+    TROUPE_TRY_ASSIGN(span, span_of(messages, inputs, i, full));
+    spans.push_back(span);
+  }
+  if (spans.empty()) {
+    return bad(std::string(every_turn ? "every" : "the last") +
+                   " answer has a weight of 0, so that nothing of the row is learned",
+               every_turn
+                   ? "leave it out"
+                   : "leave it out, or learn the other answers (--data.multiturn true)");
   }
   TROUPE_TRY_ASSIGN(out, code(full, spans));
   while (!out.learn.empty() && out.learn.back() == 0) {
@@ -140,19 +208,16 @@ Result<CodedAnswers> DialogueCoder::split(const std::string& prefix,
                                           std::span<const std::string> wholes,
                                           bool ends) const {
   CodedAnswers out;
-  TROUPE_TRY_ASSIGN(prompt, tokenizer_.encode(prefix));
-  out.prompt = std::move(prompt.ids);
+  TROUPE_TRY_SET(out.prompt, tokenizer_.ids(prefix, ends && front_));
   if (out.prompt.empty()) return bad("the prompt has no tokens");
   for (const std::string& whole : wholes) {
-    TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(whole));
-    const Tokens& ids = encoded.ids;
+    TROUPE_TRY_ASSIGN(ids, tokenizer_.ids(whole, ends && front_));
     Tokens answer;
     if (ids.size() >= out.prompt.size() &&
         std::equal(out.prompt.begin(), out.prompt.end(), ids.begin())) {
       answer.assign(ids.begin() + std::ssize(out.prompt), ids.end());
     } else {
-      TROUPE_TRY_ASSIGN(rest, tokenizer_.encode(std::string_view(whole).substr(prefix.size())));
-      answer = std::move(rest.ids);
+      TROUPE_TRY_SET(answer, tokenizer_.ids(std::string_view(whole).substr(prefix.size()), false));
     }
     if (ends) {
       TROUPE_TRY(end(answer));
@@ -166,38 +231,45 @@ Result<CodedAnswers> DialogueCoder::split(const std::string& prefix,
 }
 
 Result<CodedAnswers> DialogueCoder::answers(std::span<const ChatMessage> prompt,
-                                            std::span<const std::string> answers) const {
-  TROUPE_TRY_ASSIGN(prefix, render(prompt, true));
+                                            const text::ChatInputs& inputs,
+                                            std::span<const ChatMessage> answers) const {
+  std::optional<std::string> prefix;
   std::vector<std::string> wholes;
   std::vector<ChatMessage> messages(prompt.begin(), prompt.end());
-  for (const std::string& answer : answers) {
-    if (answer.empty()) return bad("the answer is empty");
-    messages.push_back({"assistant", answer});
-    TROUPE_TRY_ASSIGN(whole, render(messages, false));
+  for (const ChatMessage& answer : answers) {
+    TROUPE_TRY(check_answer(answer));
+    messages.push_back(answer);
+    TROUPE_TRY_ASSIGN(whole, render(messages, inputs, false));
+    TROUPE_TRY_ASSIGN(span, span_of(messages, inputs, prompt.size(), whole));
     messages.pop_back();
-    if (!whole.starts_with(prefix)) return rewrites(prompt.size());
+    if (!prefix) prefix = whole.substr(0, span.begin);
+    if (whole.substr(0, span.begin) != *prefix) return rewrites(prompt.size(), true);
+    whole.resize(span.end);
     wholes.push_back(std::move(whole));
   }
-  return split(prefix, wholes, false);
+  return split(*prefix, wholes, false);
 }
 
 Result<CodedAnswers> DialogueCoder::plain_answers(const std::string& prompt,
-                                                  std::span<const std::string> answers) const {
+                                                  std::span<const ChatMessage> answers) const {
   std::vector<std::string> wholes;
-  for (const std::string& answer : answers) {
-    if (answer.empty()) return bad("the answer is empty");
-    wholes.push_back(prompt + answer);
+  for (const ChatMessage& answer : answers) {
+    TROUPE_TRY(check_answer(answer));
+    if (!answer.json.empty()) {
+      return bad("the answer is a message with more than its text, which plain text has no place for",
+                 "leave --data.input_template away");
+    }
+    wholes.push_back(prompt + answer.content);
   }
   return split(prompt, wholes, true);
 }
 
-Result<Tokens> DialogueCoder::bare(const std::string& text) const {
-  TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));
-  return std::move(encoded.ids);
+Result<Tokens> DialogueCoder::plain(const std::string& text) const {
+  return tokenizer_.ids(text, front_);
 }
 
-Result<Tokens> DialogueCoder::plain(const std::string& text) const {
-  TROUPE_TRY_ASSIGN(tokens, bare(text));
+Result<Tokens> DialogueCoder::plain_ended(const std::string& text) const {
+  TROUPE_TRY_ASSIGN(tokens, plain(text));
   TROUPE_TRY(end(tokens));
   return tokens;
 }

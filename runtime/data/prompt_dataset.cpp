@@ -1,7 +1,9 @@
 #include "runtime/data/prompt_dataset.hpp"
 
+#include "runtime/data/chat_rows.hpp"
 #include "runtime/data/row_format.hpp"
 #include "runtime/data/table_reader.hpp"
+#include "runtime/parse/bounded_json.hpp"
 
 #include <set>
 #include <utility>
@@ -21,6 +23,7 @@ Result<std::string> label_of(const Json& row, const std::string& key) {
 Result<void> known_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
   TROUPE_TRY_ASSIGN(known, known_row(row, out.format, Answers::kOne));
   if (columns.input_template.empty()) {
+    out.inputs = std::move(known.inputs);
     out.messages = std::move(known.prompt);
     out.conversational = out.format == RowFormat::kShareGpt;
     return {};
@@ -39,11 +42,14 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
     out.prompt = input->get<std::string>();
     if (out.prompt.empty()) return bad_row("column '" + key + "' is empty");
     if (columns.as_chat) {
+      TROUPE_TRY_SET(out.inputs, chat_inputs(row));
       out.messages.push_back({"user", std::exchange(out.prompt, {})});
-    } else if (!columns.input_template.empty()) {
+      return {};
+    }
+    if (!columns.input_template.empty()) {
       out.prompt = fill_template(columns.input_template, out.prompt);
     }
-    return {};
+    return refuse_chat_inputs(row, "a text prompt");
   }
   if (!input->is_array()) {
     return bad_row("column '" + key + "' must be text or a list of messages");
@@ -55,6 +61,7 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
   }
   out.format = RowFormat::kMessages;
   TROUPE_TRY_SET(out.messages, messages_in(*input, key));
+  TROUPE_TRY_SET(out.inputs, chat_inputs(row));
   out.conversational = true;
   // The prompt of an answered dialogue ends before the last answer.
   const bool answered = out.messages.size() > 1 && out.messages.back().role == "assistant";
@@ -112,20 +119,27 @@ std::vector<std::string> prompt_columns(const DatasetColumns& columns) {
   if (!columns.input_template.empty()) return {};
   std::vector<std::string> names = {columns.input_key};
   for (const char* name :
-       {"messages", "conversations", "instruction", "input", "system", "history"}) {
+       {"messages", "conversations", "instruction", "input", "system", "history", kToolsColumn,
+        kVariablesColumn}) {
     if (name != columns.input_key) names.emplace_back(name);
   }
   return names;
 }
 
-Result<std::vector<ChatMessage>> messages_of_row(const std::string& columns_json,
-                                                 const DatasetColumns& columns) {
-  const Json row = Json::parse(columns_json, nullptr, /*allow_exceptions=*/false);
-  if (!row.is_object()) return bad_row("the row: is no JSON object");
+Result<ChatPrompt> chat_of_row(const std::string& columns_json, const DatasetColumns& columns) {
+  const auto row = parse::bounded_json<Json>(columns_json, {});
+  if (!row || !row->is_object()) return bad_row("the row: is no JSON object");
   PromptRow out;
-  const auto read = read_prompt(row, columns, out);
+  const auto read = read_prompt(*row, columns, out);
   if (!read) return core::fail(read.error().within("the row"));
-  return std::move(out.messages);
+  return ChatPrompt{std::move(out.messages), std::move(out.inputs)};
+}
+
+text::ChatInputs inputs_of_row(const std::string& columns_json) {
+  const auto row = parse::bounded_json<Json>(columns_json, {});
+  if (!row || !row->is_object()) return {};
+  auto inputs = chat_inputs(*row);
+  return inputs ? std::move(*inputs) : text::ChatInputs{};
 }
 
 }  // namespace troupe::data

@@ -1,5 +1,7 @@
 #include "runtime/data/row_format.hpp"
 
+#include "runtime/text/messages.hpp"
+
 #include <algorithm>
 
 namespace troupe::data {
@@ -29,28 +31,16 @@ Result<std::string> optional_text(const Json& row, const char* key) {
   return bad_row("column '" + std::string(key) + "' must be text");
 }
 
-// Refuses rows that describe tools: every model family renders tools in its own way, and there is
-// no code for that here.
-Result<void> refuse_tools(const Json& row) {
-  const auto tools = row.find("tools");
-  if (tools == row.end() || tools->is_null()) return {};
-  if (tools->is_string() && tools->get_ref<const std::string&>().empty()) return {};
-  if (tools->is_array() && tools->empty()) return {};
-  return bad_row(
-      "column 'tools' describes tools, which rows of this format cannot bring along here",
-      "leave the row out, or write the dialogue as `messages` with the tools in its system turn");
-}
-
 // Reads one answer of a pair: text, one turn of the assistant, or a list with one such turn.
-Result<std::string> pair_answer(const Json& row, const char* key) {
+Result<ChatMessage> pair_answer(const Json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end()) {
     return bad_row("no column '" + std::string(key) + "' (there is: " + columns_of(row) + ")",
                    "a pair needs `chosen` and `rejected`");
   }
-  std::string answer;
+  ChatMessage answer{"assistant", ""};
   if (found->is_string()) {
-    answer = found->get<std::string>();
+    answer.content = found->get<std::string>();
   } else {
     const Json list = found->is_array() ? *found : Json::array({*found});
     TROUPE_TRY_ASSIGN(turns, messages_in(list, key));
@@ -58,9 +48,9 @@ Result<std::string> pair_answer(const Json& row, const char* key) {
       return bad_row("column '" + std::string(key) +
                      "' must be text or one turn of the assistant (gpt)");
     }
-    answer = std::move(turns[0].content);
+    answer = std::move(turns[0]);
   }
-  if (answer.empty()) return bad_row("column '" + std::string(key) + "' is empty");
+  if (text::says_nothing(answer)) return bad_row("column '" + std::string(key) + "' is empty");
   return answer;
 }
 
@@ -84,8 +74,8 @@ Result<void> put_system(const Json& row, KnownRow& known) {
 }
 
 Result<KnownRow> sharegpt_row(const Json& row, Answers answers) {
-  TROUPE_TRY(refuse_tools(row));
   KnownRow known;
+  TROUPE_TRY_SET(known.inputs, chat_inputs(row, true));
   TROUPE_TRY_SET(known.prompt, messages_in(row[kConversations], kConversations));
   TROUPE_TRY(put_system(row, known));
   TROUPE_TRY(read_pair(row, answers, known));
@@ -96,9 +86,9 @@ Result<KnownRow> sharegpt_row(const Json& row, Answers answers) {
           "'rejected'",
           "end it with the turn they answer");
     }
-    known.answer = std::move(known.prompt.back().content);
+    known.answer = std::move(known.prompt.back());
     known.prompt.pop_back();
-    if (known.answer.empty()) {
+    if (text::says_nothing(*known.answer)) {
       return bad_row("column 'conversations': the last turn, the assistant's, is empty");
     }
   }
@@ -129,8 +119,8 @@ Result<void> put_history(const Json& row, KnownRow& known) {
 }
 
 Result<KnownRow> alpaca_row(const Json& row, Answers answers) {
-  TROUPE_TRY(refuse_tools(row));
   KnownRow known;
+  TROUPE_TRY_SET(known.inputs, chat_inputs(row, true));
   TROUPE_TRY(put_history(row, known));
   TROUPE_TRY(put_system(row, known));
   TROUPE_TRY_ASSIGN(question, optional_text(row, kInstruction));
@@ -140,7 +130,8 @@ Result<KnownRow> alpaca_row(const Json& row, Answers answers) {
   known.prompt.push_back({"user", std::move(question)});
   TROUPE_TRY(read_pair(row, answers, known));
   if (answers == Answers::kPair) return known;
-  TROUPE_TRY_SET(known.answer, optional_text(row, "output"));
+  TROUPE_TRY_ASSIGN(output, optional_text(row, "output"));
+  if (!output.empty()) known.answer = ChatMessage{"assistant", std::move(output)};
   return known;
 }
 
@@ -159,9 +150,11 @@ Result<KnownRow> known_row(const Json& row, RowFormat format, Answers answers) {
 }
 
 Result<std::string> single_text(const KnownRow& row) {
-  if (row.prompt.size() == 1) return row.prompt.front().content;
-  return bad_row("its system text or earlier turns have no place in --data.input_template",
-                 "leave the template away, and the chat template takes them");
+  const bool plain = row.prompt.size() == 1 && row.prompt.front().json.empty() && !row.inputs.any();
+  if (plain) return row.prompt.front().content;
+  return bad_row(
+      "its system text, earlier turns or tools have no place in --data.input_template",
+      "leave the template away, and the chat template takes them");
 }
 
 std::string format_note(const std::string& where,

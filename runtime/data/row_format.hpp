@@ -1,12 +1,11 @@
 // Recognises two well-known row formats by their column names, as LLaMA-Factory does, and reads
 // them as dialogues: ShareGPT (`conversations`, a list of turns with from and value) and Alpaca
 // (`instruction`, `input`, `output`, `system`, `history`). Either may hold a pair of answers in
-// `chosen` and `rejected`. A row with tool descriptions (`tools`) is an error. Internal to this
-// room; pure functions, any thread.
+// `chosen` and `rejected`. Internal to this room; pure functions, any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/data/table_reader.hpp"
+#include "runtime/data/chat_rows.hpp"
 
 #include <optional>
 #include <string>
@@ -27,8 +26,9 @@ enum class RowFormat {
 struct KnownRow {
   // The turns before the answer; at least one is the user's.
   std::vector<text::ChatMessage> prompt;
-  std::string answer;            // the assistant's last turn; empty: none, or a pair
-  std::string chosen, rejected;  // set only for a pair
+  text::ChatInputs inputs;
+  std::optional<text::ChatMessage> answer;  // the assistant's last turn; none for a pair
+  text::ChatMessage chosen, rejected;       // set only for a pair
 };
 
 // kShareGpt or kAlpaca if the row has that format's columns, else kColumns. `key` is the prompt
@@ -43,7 +43,8 @@ enum class Answers { kOne, kPair };
 // column and the remedy.
 core::Result<KnownRow> known_row(const Json& row, RowFormat format, Answers answers);
 
-// The prompt as one text, for data.input_template. An error if the prompt has more than one turn.
+// The prompt as one text, for data.input_template. An error if the prompt has more than one turn,
+// or the row something for the chat template.
 core::Result<std::string> single_text(const KnownRow& row);
 
 // A note for users about the first row of a format other than kColumns: where it is, and how rows

@@ -1,5 +1,7 @@
 #include "runtime/data/step_rows.hpp"
 
+#include "runtime/data/chat_rows.hpp"
+
 #include <algorithm>
 
 namespace troupe::data {
@@ -47,7 +49,7 @@ class StepCoder {
     if (input->is_array() && columns_.input_template.empty()) {
       format = RowFormat::kMessages;
       TROUPE_TRY_ASSIGN(messages, messages_in(*input, columns_.input_key));
-      return dialogue(messages);
+      return dialogue(messages, row);
     }
     if (!input->is_string()) {
       return bad_row("column '" + columns_.input_key + "' must be text" +
@@ -60,7 +62,8 @@ class StepCoder {
                          "' is one text, which the chat template has no turns for",
                      "give a list of messages, or the columns `prompt` and `completions`");
     }
-    return coder_.bare(
+    TROUPE_TRY(refuse_chat_inputs(row, "a text"));
+    return coder_.plain(
         fill_template(columns_.input_template, input->get_ref<const std::string&>()));
   }
 
@@ -86,13 +89,15 @@ class StepCoder {
     const auto& words = prompt->get_ref<const std::string&>();
     if (columns_.as_chat) {
       const std::vector<ChatMessage> turns = {{"user", words}, {"assistant", text}};
-      return dialogue(turns);
+      return dialogue(turns, row);
     }
-    return coder_.bare(fill_template(columns_.input_template, words) + text);
+    TROUPE_TRY(refuse_chat_inputs(row, "a text prompt"));
+    return coder_.plain(fill_template(columns_.input_template, words) + text);
   }
 
-  Result<Tokens> dialogue(const std::vector<ChatMessage>& messages) const {
-    TROUPE_TRY_ASSIGN(coded, coder_.dialogue(messages, false));
+  Result<Tokens> dialogue(const std::vector<ChatMessage>& messages, const Json& row) const {
+    TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
+    TROUPE_TRY_ASSIGN(coded, coder_.dialogue(messages, inputs, false));
     return std::move(coded.tokens);
   }
 

@@ -17,7 +17,7 @@ class SupervisedLoader {
                    const SupervisedLimits& limits,
                    const text::Tokenizer& tokenizer,
                    const text::ChatTemplate* chat)
-      : columns_(columns), limits_(limits), coder_(tokenizer, chat) {}
+      : columns_(columns), limits_(limits), coder_(tokenizer, chat, columns.front) {}
 
   Result<void> read(const std::string& file, std::string_view key) {
     out_.files_.push_back(file);
@@ -56,6 +56,9 @@ class SupervisedLoader {
 
   // Adds a note on how rows are read, at the first row of each format.
   void note(const CodedRow& coded, const std::string& where) {
+    const bool known = coded.format != RowFormat::kColumns && coded.format != RowFormat::kStepwise;
+    const bool chat = columns_.as_chat || (known && columns_.input_template.empty());
+    out_.has_chats_ = out_.has_chats_ || (chat && columns_.kind != RowKind::kText);
     const bool said_by_flag = coded.format == RowFormat::kMessages && columns_.as_chat;
     if (coded.format != RowFormat::kColumns && !said_by_flag &&
         formats_.insert(coded.format).second) {

@@ -40,6 +40,7 @@ struct SupervisedColumns {
   // For rated answers: true for a good one. For kSteps: a list, a label for each placeholder.
   std::string label_key = "label";
   bool as_chat = false;        // render text prompts with the chat template
+  bool front = true;           // plain text begins with what the tokenizer puts in front
   bool every_turn = false;     // learn all assistant turns of a dialogue, not only the last
   std::string input_template;  // {} is replaced by the prompt; empty: no template
   StepMarks steps;             // of kSteps
@@ -118,6 +119,7 @@ class SupervisedDataset {
   std::uint64_t dropped() const { return dropped_; }  // rows left out because they are too long
   // Notes for users about rows that were read by their format, not by the settings: one per format.
   const std::vector<std::string>& notes() const { return notes_; }
+  bool has_chats() const { return has_chats_; }  // the template rendered at least one row
   // The number of rows that each file gave.
   const std::vector<std::uint64_t>& file_rows() const { return file_rows_; }
   std::uint64_t tokens() const { return tokens_.size(); }
@@ -149,6 +151,7 @@ class SupervisedDataset {
   std::vector<std::string> categories_ = {""};  // the first: none
   std::vector<std::uint64_t> file_rows_;
   std::uint64_t dropped_ = 0;
+  bool has_chats_ = false;
   std::vector<std::string> notes_;
 };
 

@@ -1,6 +1,8 @@
 #include "runtime/data/supervised_rows.hpp"
 
+#include "runtime/data/chat_rows.hpp"
 #include "runtime/data/step_rows.hpp"
+#include "runtime/text/messages.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -79,9 +81,9 @@ class RowCoder {
     }
     // An answer column that the settings name takes precedence over the row's own answer.
     if (columns_.output_key != "output" && row.contains(columns_.output_key)) {
-      TROUPE_TRY_SET(read.answer, answer_text(row[columns_.output_key], columns_.output_key));
+      TROUPE_TRY_SET(read.answer, answer_in(row[columns_.output_key], columns_.output_key));
     }
-    if (read.answer.empty()) {
+    if (!read.answer) {
       return bad_row(format == RowFormat::kAlpaca
                          ? "an Alpaca row without text in column 'output', which is the answer"
                          : "column 'conversations' must end with the assistant's turn (gpt), "
@@ -90,17 +92,17 @@ class RowCoder {
     if (columns_.kind == RowKind::kRated) {
       TROUPE_TRY_ASSIGN(label, column(row, columns_.label_key, "data.label_key"));
       TROUPE_TRY_SET(out.desirable, desirable_of(*label, columns_.label_key));
-      TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.answer}));
+      TROUPE_TRY_ASSIGN(coded, known_answers(read, {*read.answer}));
       out.prompt = std::move(coded.prompt);
       out.answer = std::move(coded.answers[0]);
       return out;
     }
     CodedText coded;
     if (columns_.input_template.empty()) {
-      read.prompt.push_back({"assistant", read.answer});
-      TROUPE_TRY_SET(coded, coder_.dialogue(read.prompt, columns_.every_turn));
+      read.prompt.push_back(*read.answer);
+      TROUPE_TRY_SET(coded, coder_.dialogue(read.prompt, read.inputs, columns_.every_turn));
     } else {
-      TROUPE_TRY_ASSIGN(split, known_answers(read, {read.answer}));
+      TROUPE_TRY_ASSIGN(split, known_answers(read, {*read.answer}));
       coded = joined(split.prompt, split.answers[0]);
     }
     out.answer = std::move(coded.tokens);
@@ -111,8 +113,8 @@ class RowCoder {
   // Encodes answers to the row's prompt with the chat template or, if set, with
   // data.input_template.
   Result<CodedAnswers> known_answers(const KnownRow& row,
-                                     const std::vector<std::string>& answers) const {
-    if (columns_.input_template.empty()) return coder_.answers(row.prompt, answers);
+                                     const std::vector<ChatMessage>& answers) const {
+    if (columns_.input_template.empty()) return coder_.answers(row.prompt, row.inputs, answers);
     TROUPE_TRY_ASSIGN(words, single_text(row));
     return coder_.plain_answers(fill_template(columns_.input_template, words), answers);
   }
@@ -132,16 +134,18 @@ class RowCoder {
             "set --data.output_key");
       }
       TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
-      TROUPE_TRY_SET(coded, coder_.dialogue(messages, columns_.every_turn));
+      TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
+      TROUPE_TRY_SET(coded, coder_.dialogue(messages, inputs, columns_.every_turn));
     } else {
       TROUPE_TRY_ASSIGN(output, column(row, columns_.output_key, "data.output_key"));
-      TROUPE_TRY_ASSIGN(text, answer_text(*output, columns_.output_key));
+      TROUPE_TRY_ASSIGN(answer, answer_in(*output, columns_.output_key));
       if (input->is_array() && columns_.every_turn) {
         TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
-        messages.push_back({"assistant", std::move(text)});
-        TROUPE_TRY_SET(coded, coder_.dialogue(messages, true));
+        messages.push_back(std::move(answer));
+        TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
+        TROUPE_TRY_SET(coded, coder_.dialogue(messages, inputs, true));
       } else {
-        TROUPE_TRY_ASSIGN(split, answers(*input, key, {text}, as_chat(*output)));
+        TROUPE_TRY_ASSIGN(split, answers(row, *input, key, {answer}, as_chat(*output)));
         coded = joined(split.prompt, split.answers[0]);
       }
     }
@@ -159,7 +163,7 @@ class RowCoder {
     }
     const auto& words = input->get_ref<const std::string&>();
     CodedRow out;
-    TROUPE_TRY_SET(out.answer, coder_.plain(fill_template(columns_.input_template, words)));
+    TROUPE_TRY_SET(out.answer, coder_.plain_ended(fill_template(columns_.input_template, words)));
     if (out.answer.size() < 2) return bad_row("a text of one token has nothing to predict");
     out.learn.assign(out.answer.size(), 1);
     out.learn[0] = 0;  // no token predicts the first
@@ -171,10 +175,10 @@ class RowCoder {
     TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
     TROUPE_TRY_ASSIGN(output, column(row, columns_.output_key, "data.output_key"));
     TROUPE_TRY_ASSIGN(label, column(row, columns_.label_key, "data.label_key"));
-    TROUPE_TRY_ASSIGN(words, answer_text(*output, columns_.output_key));
+    TROUPE_TRY_ASSIGN(answer, answer_in(*output, columns_.output_key));
     CodedRow out;
     TROUPE_TRY_SET(out.desirable, desirable_of(*label, columns_.label_key));
-    TROUPE_TRY_ASSIGN(coded, answers(*input, key, {words}, as_chat(*output)));
+    TROUPE_TRY_ASSIGN(coded, answers(row, *input, key, {answer}, as_chat(*output)));
     out.prompt = std::move(coded.prompt);
     out.answer = std::move(coded.answers[0]);
     if (input->is_array()) out.format = RowFormat::kMessages;
@@ -230,44 +234,46 @@ class RowCoder {
     TROUPE_TRY_ASSIGN(rejected, column(row, columns_.rejected_key, "data.rejected_key"));
     if (const std::string key = prompt_key_of(row); !key.empty()) {
       TROUPE_TRY_ASSIGN(prompt, column(row, key, "data.prompt_key"));
-      TROUPE_TRY_ASSIGN(better, answer_text(*chosen, columns_.chosen_key));
-      TROUPE_TRY_ASSIGN(worse, answer_text(*rejected, columns_.rejected_key));
-      return answers(*prompt, key, {better, worse}, as_chat(*chosen));
+      TROUPE_TRY_ASSIGN(better, answer_in(*chosen, columns_.chosen_key));
+      TROUPE_TRY_ASSIGN(worse, answer_in(*rejected, columns_.rejected_key));
+      return answers(row, *prompt, key, {better, worse}, as_chat(*chosen));
     }
-    if (chosen->is_array() && rejected->is_array()) return dialogue_pair(*chosen, *rejected);
-    if (chosen->is_string() && rejected->is_string()) return text_pair(*chosen, *rejected);
+    if (chosen->is_array() && rejected->is_array()) return dialogue_pair(row, *chosen, *rejected);
+    if (chosen->is_string() && rejected->is_string()) return text_pair(row, *chosen, *rejected);
     return bad_row(both_answers() + " must both be text or both be lists of messages");
   }
 
   // Encodes two whole dialogues that differ only in the assistant's last turn.
-  Result<CodedAnswers> dialogue_pair(const Json& chosen, const Json& rejected) const {
+  Result<CodedAnswers> dialogue_pair(const Json& row,
+                                     const Json& chosen,
+                                     const Json& rejected) const {
     TROUPE_TRY_ASSIGN(better, chat_messages(chosen, columns_.chosen_key));
     TROUPE_TRY_ASSIGN(worse, chat_messages(rejected, columns_.rejected_key));
-    const auto same = [](const ChatMessage& a, const ChatMessage& b) {
-      return a.role == b.role && a.content == b.content;
-    };
     const bool fits = better.size() == worse.size() && better.size() > 1 &&
                       better.back().role == "assistant" && worse.back().role == "assistant" &&
-                      std::equal(better.begin(), better.end() - 1, worse.begin(), same);
+                      std::equal(better.begin(), better.end() - 1, worse.begin());
     if (!fits) {
       return bad_row(both_answers() + " must be the same dialogue up to the assistant's last turn",
                      "or give the prompt a column of its own (--data.prompt_key)");
     }
-    return coder_.answers(std::span(better).first(better.size() - 1),
-                          std::vector<std::string>{better.back().content, worse.back().content});
+    TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
+    return coder_.answers(std::span(better).first(better.size() - 1), inputs,
+                          std::vector<ChatMessage>{better.back(), worse.back()});
   }
 
   // Encodes two whole texts. Their common leading tokens are the prompt.
-  Result<CodedAnswers> text_pair(const Json& chosen, const Json& rejected) const {
+  Result<CodedAnswers> text_pair(const Json& row, const Json& chosen, const Json& rejected) const {
     if (columns_.as_chat) {
       return bad_row("texts without a prompt cannot go through the chat template",
                      "set --data.prompt_key, or give lists of messages");
     }
-    TROUPE_TRY_ASSIGN(better, coder_.plain(chosen.get_ref<const std::string&>()));
-    TROUPE_TRY_ASSIGN(worse, coder_.plain(rejected.get_ref<const std::string&>()));
+    TROUPE_TRY(refuse_chat_inputs(row, "a text"));
+    TROUPE_TRY_ASSIGN(better, coder_.plain_ended(chosen.get_ref<const std::string&>()));
+    TROUPE_TRY_ASSIGN(worse, coder_.plain_ended(rejected.get_ref<const std::string&>()));
     const auto [in_better, in_worse] =
         std::mismatch(better.begin(), better.end(), worse.begin(), worse.end());
-    if (in_better == better.begin()) {
+    const auto shared = static_cast<std::size_t>(in_better - better.begin());
+    if (shared <= coder_.front().size()) {
       return bad_row(both_answers() + " have no beginning in common", "set --data.prompt_key");
     }
     return CodedAnswers{Tokens(better.begin(), in_better),
@@ -279,13 +285,15 @@ class RowCoder {
   }
 
   // Encodes the value of a prompt column (text or messages) and the answers to it.
-  Result<CodedAnswers> answers(const Json& prompt,
+  Result<CodedAnswers> answers(const Json& row,
+                               const Json& prompt,
                                const std::string& prompt_key,
-                               const std::vector<std::string>& answers,
+                               const std::vector<ChatMessage>& answers,
                                bool as_chat) const {
     if (prompt.is_array()) {
       TROUPE_TRY_ASSIGN(messages, chat_messages(prompt, prompt_key));
-      return coder_.answers(messages, answers);
+      TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
+      return coder_.answers(messages, inputs, answers);
     }
     if (!prompt.is_string()) {
       return bad_row("column '" + prompt_key + "' must be text or a list of messages");
@@ -294,8 +302,10 @@ class RowCoder {
     if (words.empty()) return bad_row("column '" + prompt_key + "' is empty");
     if (as_chat) {
       const ChatMessage message{"user", words};
-      return coder_.answers({&message, 1}, answers);
+      TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
+      return coder_.answers({&message, 1}, inputs, answers);
     }
+    TROUPE_TRY(refuse_chat_inputs(row, "a text prompt"));
     return coder_.plain_answers(fill_template(columns_.input_template, words), answers);
   }
 
@@ -304,17 +314,19 @@ class RowCoder {
   bool as_chat(const Json& answer) const { return columns_.as_chat || answer.is_array(); }
 
   // The answer in a column that holds text, or a list with one message of the assistant.
-  Result<std::string> answer_text(const Json& value, const std::string& key) const {
+  Result<ChatMessage> answer_in(const Json& value, const std::string& key) const {
     if (value.is_string()) {
-      if (!value.get_ref<const std::string&>().empty()) return value.get<std::string>();
+      const auto& words = value.get_ref<const std::string&>();
+      if (!words.empty()) return ChatMessage{"assistant", words};
       return bad_row("column '" + key + "' is empty");
     }
     if (!value.is_array()) {
       return bad_row("column '" + key + "' must be text or a list of messages");
     }
     TROUPE_TRY_ASSIGN(messages, chat_messages(value, key));
-    if (messages.size() == 1 && messages[0].role == "assistant" && !messages[0].content.empty()) {
-      return std::move(messages[0].content);
+    if (messages.size() == 1 && messages[0].role == "assistant" &&
+        !text::says_nothing(messages[0])) {
+      return std::move(messages[0]);
     }
     return bad_row(
         "column '" + key +

@@ -47,21 +47,6 @@ bool next_line(std::istream& in, std::string& line, std::uint64_t bytes_max) {
   return true;
 }
 
-bool has_texts(const Json& item, const char* first, const char* second) {
-  if (!item.is_object()) return false;
-  const auto a = item.find(first), b = item.find(second);
-  return a != item.end() && b != item.end() && a->is_string() && b->is_string();
-}
-
-// The chat template's role for a ShareGPT speaker; empty for an unknown one.
-std::string role_of_speaker(std::string_view from) {
-  if (from == "human" || from == "user") return "user";
-  if (from == "gpt" || from == "assistant") return "assistant";
-  if (from == "system") return "system";
-  if (from == "tool" || from == "observation") return "tool";
-  return {};
-}
-
 core::Failure bad_place(const std::string& where,
                         const std::string& why,
                         std::string_view advice = {}) {
@@ -176,31 +161,6 @@ Result<const Json*> column(const Json& row, const std::string& key, std::string_
   if (found != row.end()) return &*found;
   return bad_row("no column '" + key + "'",
                  "set --" + std::string(flag) + " to one of: " + columns_of(row));
-}
-
-Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key) {
-  std::vector<text::ChatMessage> out;
-  for (const Json& item : list) {
-    const std::string turn = "column '" + key + "', turn " + std::to_string(out.size() + 1);
-    if (has_texts(item, "role", "content")) {
-      out.push_back({item["role"].get<std::string>(), item["content"].get<std::string>()});
-      continue;
-    }
-    if (!has_texts(item, "from", "value")) {
-      return bad_row(turn +
-                     ": a chat message must be {\"role\": text, \"content\": text}, or "
-                     "{\"from\": text, \"value\": text} as ShareGPT has it");
-    }
-    const auto& from = item["from"].get_ref<const std::string&>();
-    const std::string role = role_of_speaker(from);
-    if (role.empty()) {
-      return bad_row(turn + " is from '" + from + "'",
-                     "read are human or user, gpt or assistant, system, and tool or observation");
-    }
-    out.push_back({role, item["value"].get<std::string>()});
-  }
-  if (out.empty()) return bad_row("column '" + key + "': the list of messages is empty");
-  return out;
 }
 
 std::string fill_template(const std::string& pattern, const std::string& prompt) {

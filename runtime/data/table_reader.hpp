@@ -5,7 +5,6 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/text/chat_template.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -41,10 +40,6 @@ std::string columns_of(const Json& row);
 // The column `key` of the row. The error for a missing one lists the row's columns and names the
 // setting `flag`.
 core::Result<const Json*> column(const Json& row, const std::string& key, std::string_view flag);
-
-// Reads a list of {"role": text, "content": text}, or of {"from": text, "value": text} with
-// ShareGPT's names of the roles. `key`: the list's column, for errors.
-core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key);
 
 // `pattern` with its first {} replaced by `prompt`; `prompt` itself if the pattern has no {}.
 std::string fill_template(const std::string& pattern, const std::string& prompt);

@@ -7,6 +7,7 @@
 #include "runtime/dialects/request_fields.hpp"
 #include "runtime/dialects/sampling_fields.hpp"
 #include "runtime/dialects/tools/tool_fields.hpp"
+#include "runtime/text/messages.hpp"
 
 #include <algorithm>
 #include <array>
@@ -61,68 +62,24 @@ void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest&
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 
-// The text of a message, with content parts joined; nullopt after an error. Only an assistant
-// message with tool_calls may lack it.
-std::optional<std::string> content_of(JsonFields& fields,
-                                      const std::string& name,
-                                      const json& message) {
-  const std::string where = name + ".content";
-  const auto found = message.find("content");
-  if (found == message.end() || found->is_null()) {
-    const auto calls = message.find("tool_calls");
-    const bool calls_tools = message["role"] == "assistant" && calls != message.end() &&
-                             calls->is_array() && !calls->empty();
-    if (calls_tools) return "";
-    fields.complain(where, "is missing");
-    return std::nullopt;
-  }
-  if (found->is_string()) return found->get<std::string>();
-  if (!found->is_array() || found->empty()) {
-    fields.complain(where, "must be a string or a list of at least one part");
-    return std::nullopt;
-  }
-  std::string joined;
-  for (const json& part : *found) {
-    const bool is_text = part.is_object() && part.value("type", json()) == json("text") &&
-                         part.contains("text") && part["text"].is_string();
-    if (!is_text) {
-      fields.complain(where, "may hold parts of type text alone");
-      return std::nullopt;
-    }
-    joined += part["text"].get_ref<const std::string&>();
-  }
-  return joined;
-}
-
-// Checks the messages of a chat (roles and contents), and returns them as JSON for the chat
-// template, each with its content as one string.
+// Checks the messages of a chat, and returns them as JSON for the chat template.
 std::string read_messages(JsonFields& fields, const json& messages) {
-  json out = json::array();
   if (!messages.is_array() || messages.empty()) {
     fields.complain("messages", "must be a list of at least one message");
     return "";
   }
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::string name = "messages[" + std::to_string(i) + "]";
-    const json& message = messages[i];
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
-      fields.complain(name, "must be an object with a role");
+    if (const auto fault = text::check_message(messages[i])) {
+      fields.complain(name + fault->field, fault->why);
       return "";
     }
-    const std::string& role = message["role"].get_ref<const std::string&>();
-    if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
-      fields.complain(name + ".role", "is none of system, developer, user, assistant and tool");
-      return "";
-    }
-    std::optional<std::string> content = content_of(fields, name, message);
-    if (!content) return "";
-    json plain = message;
-    plain["content"] = std::move(*content);
-    read_calls(fields, name, plain);
-    if (fields.error()) return "";
-    out.push_back(std::move(plain));
+    const std::string& role = messages[i]["role"].get_ref<const std::string&>();
+    if (std::find(kRoles.begin(), kRoles.end(), role) != kRoles.end()) continue;
+    fields.complain(name + ".role", "is none of system, developer, user, assistant and tool");
+    return "";
   }
-  return json_text(out);
+  return json_text(messages);
 }
 
 // Reads `prompt`: a string, a list of strings, a list of token ids, or a list of lists of token

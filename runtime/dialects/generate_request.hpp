@@ -28,7 +28,7 @@ enum class Dialect { kCompletion, kChat, kTokens, kMessages };
 
 // A dialogue, and what the chat template is told beside its messages.
 struct Dialogue {
-  std::string messages_json;            // content parts joined, arguments of calls as objects
+  std::string messages_json;            // as written, checked
   std::string template_variables_json;  // chat_template_kwargs
   std::string tools_json;               // the tools, as the template gets them
   std::set<std::string> tool_names;
@@ -41,7 +41,7 @@ struct Dialogue {
   std::optional<guide::Grammar> grammar;  // what the response must match; not with must_call
   std::string grammar_field;              // that asked for it
   bool add_generation_prompt = true;
-  bool add_special_tokens = true;  // by the tokenizer; of a prompt that is text, too
+  bool add_special_tokens = true;  // in front, by the tokenizer; of a prompt that is text, too
 };
 
 struct GenerateRequest : Dialogue {

@@ -1,23 +1,12 @@
 #include "runtime/dialects/request_fields.hpp"
 
-#include "runtime/dialects/json_text.hpp"
-
-#include <algorithm>
-#include <array>
-#include <string_view>
+#include "runtime/text/messages.hpp"
 
 namespace troupe::dialects {
 
 using json = nlohmann::ordered_json;
 
 namespace {
-
-// Names that chat_template_kwargs may not set, since the server itself sets them for the template.
-constexpr std::array<std::string_view, 12> kReserved = {
-    "messages",      "tools",     "add_generation_prompt",
-    "chat_template", "documents", "bos_token",
-    "eos_token",     "pad_token", "unk_token",
-    "tokenize",      "now",       "strftime_now"};
 
 // The JSON text of chat_template_kwargs; empty without it.
 std::string read_variables(JsonFields& fields) {
@@ -27,12 +16,10 @@ std::string read_variables(JsonFields& fields) {
     fields.complain("chat_template_kwargs", "must be an object");
     return {};
   }
-  for (const auto& [name, value] : variables->items()) {
-    if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
-    fields.complain("chat_template_kwargs", "may not set '" + name + "'");
-    return {};
-  }
-  return json_text(*variables);
+  auto read = text::variables_of(*variables);
+  if (read) return std::move(*read);
+  fields.complain("chat_template_kwargs", read.error().message);
+  return {};
 }
 
 }  // namespace

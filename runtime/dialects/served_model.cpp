@@ -153,7 +153,7 @@ std::variant<std::string, ApiError> render_chat(const ServedModel& model,
     return bad("messages", "this model has no chat template: " + model.no_chat +
                                "; use /v1/completions, or serve it with --chat-template FILE");
   }
-  auto rendered = model.chat->render_json(messages_json, options);
+  auto rendered = model.chat->render(messages_json, options);
   if (!rendered) return bad("messages", rendered.error().message);
   return std::move(*rendered);
 }
@@ -167,9 +167,9 @@ std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
   if (text.size() > most) {
     return too_long(model, "a prompt of " + std::to_string(text.size()) + " bytes has more");
   }
-  auto encoding = model.tokenizer->encode(text, {.add_special = add_special});
-  if (!encoding) return api_error_of(encoding.error());
-  return std::move(encoding->ids);
+  auto ids = model.tokenizer->ids(text, add_special);
+  if (!ids) return api_error_of(ids.error());
+  return std::move(*ids);
 }
 
 std::variant<Encoded, ApiError> fit_prompts(const ServedModel& model,

@@ -66,7 +66,7 @@ struct Encoded {
 std::variant<std::string, ApiError> render_chat(const ServedModel& model,
                                                 const std::string& messages_json,
                                                 const text::RenderOptions& options);
-// The tokens of a text; `add_special`: with those that the tokenizer adds.
+// The tokens of a text; `add_special`: with those that the tokenizer puts in front of one.
 std::variant<std::vector<std::int32_t>, ApiError> encode_text(const ServedModel& model,
                                                               const std::string& text,
                                                               bool add_special);

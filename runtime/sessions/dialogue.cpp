@@ -1,7 +1,7 @@
 #include "runtime/sessions/dialogue.hpp"
 
-#include "runtime/dialects/tools/tool_arguments.hpp"
 #include "runtime/store/sha256.hpp"
+#include "runtime/text/messages.hpp"
 
 #include <utility>
 
@@ -26,7 +26,7 @@ Sorted canonical_call(const Json& call) {
   if (function == call.end() || !function->is_object()) return out;
   out["name"] = sorted(function->value("name", Json()));
   const Json given = function->value("arguments", Json());
-  const auto arguments = dialects::arguments_of(given);
+  const auto arguments = text::arguments_of(given);
   out["arguments"] = sorted(arguments ? *arguments : given);
   return out;
 }
@@ -43,8 +43,8 @@ std::string canonical(const Json& message) {
     for (const Json& call : value)
       out[name].push_back(call.is_object() ? canonical_call(call) : sorted(call));
   }
-  const auto content = out.find("content");
-  if (content == out.end()) out["content"] = "";
+  if (text::has_text_parts(message)) out["content"] = text::text_of_content(message);
+  if (!out.contains("content")) out["content"] = "";
   return out.dump(-1, ' ', false, Sorted::error_handler_t::replace);
 }
 

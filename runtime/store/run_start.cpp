@@ -61,7 +61,7 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(texts, config::read_yaml(text, folder.config_file().string()));
   TROUPE_TRY_ASSIGN(method, config::method_of(texts));
   config::Builder before(config::keys(), method);
-  TROUPE_TRY(before.set_all(texts));
+  TROUPE_TRY(before.set_run(texts));
   std::string names;
   std::vector<config::Difference> differing;
   for (auto& difference : config::differences(before.current(), config)) {

@@ -3,6 +3,7 @@
 #include "runtime/text/chat_template.hpp"
 
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/text/message_forms.hpp"
 #include "runtime/text/rust_edge.hpp"
 
 #include <nlohmann/json.hpp>
@@ -60,13 +61,25 @@ core::Result<std::string> variables_text(const ordered_json& special, const std:
 
 }  // namespace
 
+RenderOptions RenderOptions::with(const ChatInputs& inputs, bool add_generation_prompt) {
+  RenderOptions options;
+  options.add_generation_prompt = add_generation_prompt;
+  options.tools_json = inputs.tools_json;
+  options.variables_json = inputs.variables_json;
+  return options;
+}
+
 std::string to_json(std::span<const ChatMessage> messages) {
-  ordered_json list = ordered_json::array();
+  std::string list = "[";
   for (const ChatMessage& message : messages) {
-    list.push_back({{"role", message.role}, {"content", message.content}});
+    const ordered_json plain = {{"role", message.role}, {"content", message.content}};
+    if (list.size() > 1) list += ',';
+    // Invalid UTF-8 becomes U+FFFD rather than an exception.
+    list += message.json.empty()
+                ? plain.dump(-1, ' ', false, ordered_json::error_handler_t::replace)
+                : message.json;
   }
-  // Invalid UTF-8 becomes U+FFFD rather than an exception.
-  return list.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return list + ']';
 }
 
 core::Result<ChatTemplate> ChatTemplate::load(const std::filesystem::path& folder) {
@@ -108,7 +121,14 @@ core::Result<ChatTemplate> ChatTemplate::parse(std::string_view source,
 
 core::Result<std::string> ChatTemplate::render(std::span<const ChatMessage> messages,
                                                const RenderOptions& options) const {
-  return render_json(to_json(messages), options);
+  return render(to_json(messages), options);
+}
+
+core::Result<std::string> ChatTemplate::render(std::string_view messages_json,
+                                               const RenderOptions& options) const {
+  return render_in_form(messages_json, [&](const std::string& messages) {
+    return render_json(messages, options);
+  });
 }
 
 core::Result<std::string> ChatTemplate::render_json(std::string_view messages_json,

@@ -22,7 +22,21 @@ namespace troupe::text {
 
 struct ChatMessage {
   std::string role;
-  std::string content;
+  std::string content;  // its text; parts are joined
+  // The whole message as a JSON object, for the template; empty: role and content are all of it.
+  std::string json = {};
+  std::optional<bool> weight = {};  // whether the row says that it is learned, or not
+
+  friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
+};
+
+// What a row or request gives to the template beside its messages.
+struct ChatInputs {
+  std::string tools_json;      // a JSON array; empty for none
+  std::string variables_json;  // a JSON object; empty for none
+
+  bool any() const { return !tools_json.empty() || !variables_json.empty(); }
+  friend bool operator==(const ChatInputs&, const ChatInputs&) = default;
 };
 
 // What each limit counts: troupe_text_limits in troupe_text.h.
@@ -39,6 +53,8 @@ struct RenderOptions {
                                 // the like; empty for none
   std::int64_t now_unix_s = 0;  // the time that strftime_now formats, in the local time zone
   RenderLimits limits;
+
+  static RenderOptions with(const ChatInputs& inputs, bool add_generation_prompt);
 };
 
 // The messages as the JSON array that a template gets.
@@ -55,13 +71,16 @@ class ChatTemplate {
                                           SpecialTokens special,
                                           std::string where);
 
-  // kInvalidArgument for malformed messages or options, and for messages that the template refuses
-  // by raise_exception; kData if the template itself fails or hits a limit, which the error names.
+  // Renders messages in the form that the template reads (message_forms.hpp). kInvalidArgument for
+  // malformed messages or options, and for messages that the template refuses by raise_exception;
+  // kData if the template itself fails or hits a limit, which the error names.
   core::Result<std::string> render(std::span<const ChatMessage> messages,
                                    const RenderOptions& options = {}) const;
+  // The same for messages given as a JSON array.
+  core::Result<std::string> render(std::string_view messages_json,
+                                   const RenderOptions& options = {}) const;
 
-  // The same for messages given as a JSON array, whose objects may have further fields (tool calls,
-  // content parts).
+  // The same as they are, in no other form.
   core::Result<std::string> render_json(std::string_view messages_json,
                                         const RenderOptions& options = {}) const;
 

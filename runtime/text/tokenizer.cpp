@@ -48,6 +48,28 @@ core::Result<std::optional<TokenId>> role_id(const troupe_text_tokenizer* handle
   return given >= 0 ? Found(given) : Found();
 }
 
+// The ids of a text, with what the post-processor adds or without.
+std::vector<TokenId> encoded_ids(const troupe_text_tokenizer* handle,
+                                 std::string_view text,
+                                 bool all) {
+  troupe_text_encoding raw{nullptr, nullptr, 0};
+  RustString why;
+  const auto status = troupe_text_encode(handle, view_of(text), all ? 1 : 0, &raw, why.out());
+  return status == TROUPE_TEXT_OK ? take(raw).ids : std::vector<TokenId>();
+}
+
+// What the post-processor puts in front of a text, whatever the text: it is read off a short one.
+std::vector<TokenId> front_of(const troupe_text_tokenizer* handle) {
+  for (const std::string_view text : {"a", "0", "the"}) {
+    const std::vector<TokenId> bare = encoded_ids(handle, text, false);
+    if (bare.empty()) continue;
+    const std::vector<TokenId> whole = encoded_ids(handle, text, true);
+    const auto at = std::search(whole.begin(), whole.end(), bare.begin(), bare.end());
+    return at == whole.end() ? std::vector<TokenId>() : std::vector<TokenId>(whole.begin(), at);
+  }
+  return {};
+}
+
 }  // namespace
 
 core::Result<Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
@@ -92,6 +114,7 @@ core::Result<Tokenizer> Tokenizer::parse(std::string_view json,
       state->eos.push_back(id);
     }
   }
+  state->front = front_of(raw);
   state->special = std::move(special);
   state->where = std::move(where);
   return Tokenizer(std::move(state));
@@ -104,6 +127,14 @@ core::Result<Encoding> Tokenizer::encode(std::string_view text, EncodeOptions op
                                          options.add_special ? 1 : 0, &raw, why.out());
   if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
   return take(raw);
+}
+
+core::Result<std::vector<TokenId>> Tokenizer::ids(std::string_view text, bool front) const {
+  TROUPE_TRY_ASSIGN(encoded, encode(text));
+  if (!front || state_->front.empty()) return std::move(encoded.ids);
+  std::vector<TokenId> all = state_->front;
+  all.insert(all.end(), encoded.ids.begin(), encoded.ids.end());
+  return all;
 }
 
 core::Result<TokenId> Tokenizer::single(std::string_view text) const {

@@ -38,6 +38,13 @@ class Tokenizer {
 
   core::Result<Encoding> encode(std::string_view text, EncodeOptions options = {}) const;
 
+  // The ids of a text; with `front` behind what the tokenizer puts in front of a text by itself
+  // (BOS). What it would put behind one (EOS) is left out, since a response may follow. Text that
+  // no chat template wrote is encoded with `front`, whoever encodes it.
+  core::Result<std::vector<TokenId>> ids(std::string_view text, bool front) const;
+  // What it puts in front; often nothing.
+  const std::vector<TokenId>& front() const { return state_->front; }
+
   // The id of a text that is one token. kConfig for any other text.
   core::Result<TokenId> single(std::string_view text) const;
 
@@ -73,6 +80,7 @@ class Tokenizer {
     std::string where;
     std::optional<TokenId> bos, pad;
     std::vector<TokenId> eos;
+    std::vector<TokenId> front;
   };
   explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 

@@ -88,6 +88,7 @@ Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& con
   parts.settings.history =
       config.session.history == "keep" ? sessions::History::kKeep : sessions::History::kTemplate;
   parts.settings.now_unix_s = kTemplateDate;
+  parts.settings.front = config.data.add_special_tokens;
   parts.episodes_max = static_cast<std::size_t>(config.env.episodes_max);
   parts.note = &warn;
   return parts;

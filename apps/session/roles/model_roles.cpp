@@ -73,6 +73,7 @@ core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
   data::DatasetColumns columns;
   columns.input_key = config.data.input_key;
   columns.known_formats = false;
+  columns.front = config.data.add_special_tokens;
   TROUPE_TRY_ASSIGN(rows, data::load_prompts(config.data.pretrain_dataset, columns));
   auto texts = std::make_shared<learn::PtxTexts>();
   texts->coef = config.actor.ptx_coef;
@@ -84,8 +85,7 @@ core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
       return core::fail(core::ErrorCode::kData,
                         row.where + ": data.pretrain_dataset holds texts, this row has messages");
     }
-    TROUPE_TRY_ASSIGN(encoding, tokenizer.encode(row.prompt));
-    std::vector<std::int32_t> tokens(encoding.ids.begin(), encoding.ids.end());
+    TROUPE_TRY_ASSIGN(tokens, tokenizer.ids(row.prompt, columns.front));
     if (!tokenizer.eos_ids().empty()) tokens.push_back(tokenizer.eos_ids().front());
     add_pieces(tokens, size, texts->texts);
   }
@@ -347,6 +347,7 @@ core::Result<actors::ProcessRewardOptions> process_options(const config::TrainCo
   options.reward_tokens = own.reward_tokens;
   options.separator = own.step_separator;
   options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.front = config.data.add_special_tokens;
   options.columns.input_key = config.data.input_key;
   options.columns.input_template = config.data.input_template;
   return options;
@@ -378,6 +379,7 @@ core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
   options.rows_max = config.train.micro_tokens_max;
   options.normalise = config.reward.normalize == config::Normalize::kStored;
   options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.front = config.data.add_special_tokens;
   options.columns.input_key = config.data.input_key;
   options.columns.input_template = config.data.input_template;
   return actors::make_model_reward(std::move(options), team);

@@ -12,6 +12,8 @@ void PromptFlags::add_to(std::vector<Flag>& flags) {
   flags.push_back({"--label-key,--data.label_key", &label_key, "column of the expected answer"});
   flags.push_back({"--chat,--apply-chat-template,--data.apply_chat_template", &chat,
                    "apply the model's chat template"});
+  flags.push_back({"--add-special-tokens,--data.add_special_tokens", &special,
+                   "plain text begins with what the tokenizer puts in front of a text (BOS)"});
   flags.push_back({"--input-template,--data.input_template", &input_template,
                    "text around a prompt, which replaces {}; \\n is a newline"});
   flags.push_back({"--max-samples,--data.max_samples", &samples_max,
@@ -24,6 +26,7 @@ core::Result<actors::DatasetPromptsOptions> PromptFlags::options() const {
   options.columns.input_key = input_key;
   options.columns.label_key = label_key;
   options.columns.as_chat = chat;
+  options.columns.front = special;
   options.columns.input_template = config::unescape_flag(input_template);
   options.columns.max_samples = static_cast<std::uint64_t>(samples_max);
   options.shuffle = false;

@@ -21,6 +21,7 @@ struct PromptFlags {
   std::string label_key;
   std::string input_template;
   bool chat = false;
+  bool special = true;           // plain text begins with what the tokenizer puts in front
   std::int64_t samples_max = 0;  // 0: all rows
 
   // Appends the flags that fill this object, which must outlive their parsing.

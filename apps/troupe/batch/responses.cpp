@@ -14,10 +14,8 @@ using Json = nlohmann::ordered_json;
 
 // What makes two prompts the same.
 std::string text_of(const data::PromptRow& row) {
-  std::string text = row.prompt;
-  for (const data::ChatMessage& message : row.messages)
-    text += '\0' + message.role + '\0' + message.content;
-  return text;
+  if (row.messages.empty()) return row.prompt;
+  return '\0' + text::to_json(row.messages) + row.inputs.tools_json + row.inputs.variables_json;
 }
 
 std::string id_of(const Json& columns) {

@@ -1,7 +1,6 @@
 #include "runtime/dialects/tools/tool_fields.hpp"
 
 #include "runtime/dialects/json_text.hpp"
-#include "runtime/dialects/tools/tool_arguments.hpp"
 
 #include <string_view>
 #include <utility>
@@ -90,27 +89,6 @@ void read_tools(JsonFields& fields, Dialogue& out) {
     if (!read_tool(fields, "tools[" + std::to_string(i) + "]", list[i], out)) return;
   }
   take_tools(fields, "tool_choice", read_choice(fields), list, out);
-}
-
-void read_calls(JsonFields& fields, const std::string& where, json& message) {
-  const auto calls = message.find("tool_calls");
-  if (calls == message.end() || calls->is_null()) return;
-  if (!calls->is_array()) return fields.complain(where + ".tool_calls", "must be a list");
-  for (std::size_t i = 0; i < calls->size(); ++i) {
-    const std::string name = where + ".tool_calls[" + std::to_string(i) + "]";
-    json& call = (*calls)[i];
-    if (!call.is_object() || !call.contains("function") || !call["function"].is_object() ||
-        !is_text(call["function"], "name")) {
-      return fields.complain(name, "must be an object with a function that has a name");
-    }
-    json& arguments = call["function"]["arguments"];
-    if (arguments.is_null()) arguments = json::object();
-    auto inner = arguments_of(arguments);
-    if (!inner) {
-      return fields.complain(name + ".function.arguments", "must be the text of a JSON object");
-    }
-    arguments = std::move(*inner);
-  }
 }
 
 }  // namespace troupe::dialects

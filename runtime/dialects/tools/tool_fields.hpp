@@ -36,8 +36,4 @@ bool add_tool_name(JsonFields& fields,
                    const nlohmann::ordered_json& holder,
                    Dialogue& out);
 
-// Checks the calls of an assistant's message, and replaces the text of their arguments by the
-// object that it holds, which is what templates read. `where` names the message in errors.
-void read_calls(JsonFields& fields, const std::string& where, nlohmann::ordered_json& message);
-
 }  // namespace troupe::dialects

@@ -2,9 +2,9 @@
 
 #include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/limits.hpp"
-#include "runtime/dialects/tools/tool_arguments.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
+#include "runtime/text/messages.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -39,7 +39,8 @@ std::optional<ToolCall> call_of(const Json& object) {
   for (const char* key : {"arguments", "parameters"}) {
     if (!object.contains(key)) continue;
     const Json& given = object[key];
-    if (!arguments_of(given)) return std::nullopt;
+    const bool nothing = given.is_null() || given == Json("");
+    if (nothing || !text::arguments_of(given)) return std::nullopt;
     call.arguments = given.is_string() ? given.get<std::string>() : json_text(given);
     break;
   }

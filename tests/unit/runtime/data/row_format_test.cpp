@@ -144,7 +144,7 @@ TEST_F(RowFormats, AlpacaIsADialogueWithItsInputOnANewLine) {
   auto plain = of(RowKind::kAnswer);
   plain.input_template = "<{}>";
   EXPECT_EQ(shown(R"({"instruction": "add", "input": "1", "output": "2"})", plain), "<add\n1>|2$");
-  EXPECT_NE(refusal(kAlpaca, plain).find("t.jsonl:1: its system text or earlier turns"),
+  EXPECT_NE(refusal(kAlpaca, plain).find("t.jsonl:1: its system text, earlier turns or tools"),
             std::string::npos);
 }
 
@@ -221,11 +221,11 @@ TEST_F(RowFormats, PromptsLeaveTheAnswerAway) {
   ASSERT_EQ(said.size(), 1u);
   EXPECT_NE(said[0].find("Alpaca rows"), std::string::npos);
   // A reward model reads the same turns from the row that goes with a sample.
-  const auto again = messages_of_row(rows->front().columns_json, columns);
+  const auto again = chat_of_row(rows->front().columns_json, columns);
   ASSERT_TRUE(again) << again.error().message;
-  ASSERT_EQ(again->size(), 1u);
-  EXPECT_EQ(again->front().content, "a");
-  EXPECT_TRUE(messages_of_row(R"({"input": "text"})", {})->empty());
+  ASSERT_EQ(again->messages.size(), 1u);
+  EXPECT_EQ(again->messages.front().content, "a");
+  EXPECT_TRUE(chat_of_row(R"({"input": "text"})", {})->messages.empty());
 }
 
 TEST_F(RowFormats, MalformedRowsAreNamedWithRowColumnAndRemedy) {
@@ -234,10 +234,10 @@ TEST_F(RowFormats, MalformedRowsAreNamedWithRowColumnAndRemedy) {
                     R"({"conversations": [{"from": "robot", "value": "a"}]})",
                     answer),
             "t.jsonl:2: column 'conversations', turn 1 is from 'robot'; read are human or user, "
-            "gpt or assistant, system, and tool or observation");
+            "gpt or assistant, system, tool or observation, and function_call");
   EXPECT_EQ(refusal(R"({"conversations": [{"from": "human"}]})", answer),
-            "t.jsonl:1: column 'conversations', turn 1: a chat message must be {\"role\": text, "
-            "\"content\": text}, or {\"from\": text, \"value\": text} as ShareGPT has it");
+            "t.jsonl:1: column 'conversations', turn 1 must be an object with a role; a message is "
+            "{\"role\": ..., \"content\": ...}, or {\"from\": ..., \"value\": ...} as ShareGPT has it");
   EXPECT_EQ(refusal(R"({"conversations": []})", answer),
             "t.jsonl:1: column 'conversations': the list of messages is empty");
   EXPECT_EQ(refusal(R"({"conversations": [{"from": "human", "value": "a"}]})", answer),
@@ -246,7 +246,7 @@ TEST_F(RowFormats, MalformedRowsAreNamedWithRowColumnAndRemedy) {
   EXPECT_NE(refusal(R"({"conversations": [{"from": "human", "value": "a"}, )"
                     R"({"from": "gpt", "value": "b"}], "tools": "[{}]"})",
                     answer)
-                .find("t.jsonl:1: column 'tools'"),
+                .find("t.jsonl:1: column 'tools' must be a list of tools"),
             std::string::npos);
   EXPECT_NE(refusal(R"({"conversations": [{"from": "system", "value": "a"}, )"
                     R"({"from": "human", "value": "b"}, {"from": "gpt", "value": "c"}], )"

@@ -78,6 +78,26 @@ inline nlohmann::json byte_level_json() {
   return json;
 }
 
+// The same with the token "<|bos|>", id 257, which the post-processor puts in front of a text, and
+// the end token behind it.
+inline nlohmann::json framed_byte_level_json() {
+  nlohmann::json json = byte_level_json();
+  nlohmann::json bos = json["added_tokens"][0];
+  bos["id"] = 257;
+  bos["content"] = "<|bos|>";
+  json["added_tokens"].push_back(bos);
+  json["post_processor"] = nlohmann::json::parse(R"({
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "<|bos|>", "type_id": 0}},
+               {"Sequence": {"id": "A", "type_id": 0}},
+               {"SpecialToken": {"id": "<|end|>", "type_id": 0}}],
+    "pair": [],
+    "special_tokens": {"<|end|>": {"id": "<|end|>", "ids": [256], "tokens": ["<|end|>"]},
+                       "<|bos|>": {"id": "<|bos|>", "ids": [257], "tokens": ["<|bos|>"]}}
+  })");
+  return json;
+}
+
 inline Tokenizer byte_level_tokenizer(SpecialTokens special = {}) {
   auto tokenizer = Tokenizer::parse(byte_level_json().dump(), std::move(special), "byte level");
   EXPECT_TRUE(tokenizer) << tokenizer.error().message;

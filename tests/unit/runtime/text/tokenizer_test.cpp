@@ -101,6 +101,19 @@ TEST(Tokenizer, PostProcessorRunsOnlyWhenAsked) {
   EXPECT_EQ(ended->offsets.back(), (ByteSpan{0, 0}));
 }
 
+TEST(Tokenizer, PlainTextBeginsWithWhatIsPutInFrontAndHasNoEnd) {
+  const auto framed = Tokenizer::parse(framed_byte_level_json().dump(), {}, "framed");
+  ASSERT_TRUE(framed) << framed.error().message;
+  EXPECT_EQ(framed->encode("ab", {.add_special = true})->ids,
+            (std::vector<TokenId>{257, 'a', 'b', kEnd}));
+  EXPECT_EQ(*framed->ids("ab", true), (std::vector<TokenId>{257, 'a', 'b'}));
+  EXPECT_EQ(*framed->ids("ab", false), (std::vector<TokenId>{'a', 'b'}));
+  EXPECT_EQ(*framed->ids("", true), (std::vector<TokenId>{257}));
+  EXPECT_EQ(*framed->ids("<|bos|>a", true), (std::vector<TokenId>{257, 257, 'a'}));
+  const Tokenizer bare = byte_level_tokenizer();
+  EXPECT_EQ(*bare.ids("ab", true), (std::vector<TokenId>{'a', 'b'}));
+}
+
 TEST(Tokenizer, GoldenIdsOfTheRealSmallModel) {
   const auto folder = real_model_folder();
   if (folder.empty()) {

@@ -1,0 +1,142 @@
+#include "runtime/data/chat_rows.hpp"
+
+#include "runtime/parse/bounded_json.hpp"
+#include "runtime/text/messages.hpp"
+
+#include <utility>
+
+namespace troupe::data {
+namespace {
+
+using core::Result;
+using text::ChatMessage;
+
+constexpr std::string_view kCall = "function_call";
+
+bool has_texts(const Json& item, const char* first, const char* second) {
+  if (!item.is_object()) return false;
+  const auto a = item.find(first), b = item.find(second);
+  return a != item.end() && b != item.end() && a->is_string() && b->is_string();
+}
+
+// The chat template's role for a ShareGPT speaker; empty for an unknown one.
+std::string role_of_speaker(std::string_view from) {
+  if (from == "human" || from == "user") return "user";
+  if (from == "gpt" || from == "assistant" || from == kCall) return "assistant";
+  if (from == "system") return "system";
+  if (from == "tool" || from == "observation") return "tool";
+  return {};
+}
+
+// The calls of a turn from function_call, whose value is one {"name", "arguments"} or a list.
+Result<Json> calls_of(const std::string& value) {
+  const auto parsed = parse::bounded_json<Json>(value, {});
+  const auto wrong = [] {
+    return bad_row("is from 'function_call' and must hold {\"name\", \"arguments\"}, or a list");
+  };
+  if (!parsed) return wrong();
+  const Json list = parsed->is_array() ? *parsed : Json::array({*parsed});
+  Json calls = Json::array();
+  for (const Json& call : list) {
+    if (!call.is_object() || !call.contains("name")) return wrong();
+    calls.push_back({{"type", "function"}, {"function", call}});
+  }
+  return calls;
+}
+
+// A ShareGPT turn as a message; its other names stay.
+Result<Json> message_of_turn(const Json& turn) {
+  const auto& from = turn["from"].get_ref<const std::string&>();
+  const std::string role = role_of_speaker(from);
+  if (role.empty()) {
+    return bad_row("is from '" + from + "'",
+                   "read are human or user, gpt or assistant, system, tool or observation, and "
+                   "function_call");
+  }
+  Json message = {{"role", role}, {"content", turn["value"]}};
+  if (from == kCall) {
+    message["content"] = "";
+    TROUPE_TRY_SET(message["tool_calls"], calls_of(turn["value"].get<std::string>()));
+  }
+  for (const auto& [name, value] : turn.items()) {
+    if (name != "from" && name != "value" && !message.contains(name)) message[name] = value;
+  }
+  return message;
+}
+
+Result<ChatMessage> read_turn(const Json& item) {
+  const bool sharegpt = has_texts(item, "from", "value") && !item.contains("role");
+  if (!sharegpt) return text::message_of(item);
+  TROUPE_TRY_ASSIGN(message, message_of_turn(item));
+  return text::message_of(message);
+}
+
+// The column, unless the row lacks it or it is null.
+const Json* filled(const Json& row, const char* key) {
+  const auto found = row.find(key);
+  return found == row.end() || found->is_null() ? nullptr : &*found;
+}
+
+core::Failure in_column(const char* key, const core::Error& error) {
+  return bad_row("column '" + std::string(key) + "' " + error.message);
+}
+
+// LLaMA-Factory lists functions without the object around them, which templates read.
+std::string in_objects(const std::string& tools) {
+  Json list = Json::array();
+  const auto given = parse::bounded_json<Json>(tools, {});
+  if (!given) return tools;
+  for (const Json& tool : *given) {
+    const bool bare = tool.contains("name") && !tool.contains("function");
+    list.push_back(bare ? Json{{"type", "function"}, {"function", tool}} : tool);
+  }
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Result<std::vector<ChatMessage>> messages_in(const Json& list, const std::string& key) {
+  std::vector<ChatMessage> out;
+  for (const Json& item : list) {
+    auto message = read_turn(item);
+    if (!message) {
+      const std::string why(message.error().what());
+      const bool is_message = item.is_object() && (item.contains("role") || item.contains("from"));
+      return bad_row("column '" + key + "', turn " + std::to_string(out.size() + 1) +
+                         (why.starts_with(".") ? why : " " + why),
+                     is_message ? message.error().advice()
+                                : "a message is {\"role\": ..., \"content\": ...}, or {\"from\": ..., "
+                                  "\"value\": ...} as ShareGPT has it");
+    }
+    out.push_back(std::move(*message));
+  }
+  if (out.empty()) return bad_row("column '" + key + "': the list of messages is empty");
+  return out;
+}
+
+Result<text::ChatInputs> chat_inputs(const Json& row, bool bare_tools) {
+  text::ChatInputs out;
+  if (const Json* tools = filled(row, kToolsColumn)) {
+    auto read = text::tools_of(*tools);
+    if (!read) return in_column(kToolsColumn, read.error());
+    out.tools_json = bare_tools ? in_objects(*read) : std::move(*read);
+  }
+  if (const Json* variables = filled(row, kVariablesColumn)) {
+    auto read = text::variables_of(*variables);
+    if (!read) return in_column(kVariablesColumn, read.error());
+    out.variables_json = std::move(*read);
+  }
+  return out;
+}
+
+Result<void> refuse_chat_inputs(const Json& row, const std::string& what) {
+  const auto inputs = chat_inputs(row);
+  if (!inputs || !inputs->any()) return {};  // a column of that name with something else in it
+  const std::string key = inputs->tools_json.empty() ? kVariablesColumn : kToolsColumn;
+  return bad_row("column '" + key + "' is for the chat template, and " + what +
+                     " does not go through it",
+                 "give a list of messages (or --data.apply_chat_template true), or call the column "
+                 "something else");
+}
+
+}  // namespace troupe::data

@@ -1,0 +1,30 @@
+// Reads what a row of a dataset holds for the chat template: lists of messages, and the columns
+// `tools` and `chat_template_kwargs`. Internal to this room; pure functions, any thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/data/table_reader.hpp"
+#include "runtime/text/chat_template.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe::data {
+
+inline constexpr const char* kToolsColumn = "tools";
+inline constexpr const char* kVariablesColumn = "chat_template_kwargs";
+
+// Reads a list of messages (text/messages.hpp), each with a role or, as ShareGPT has them, with
+// `from` and `value`; a turn from function_call becomes the assistant's with a call. `key`: the
+// list's column, for errors.
+core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key);
+
+// The row's tools and template variables; none where it has no such columns. `bare_tools`: the
+// descriptions may lack the object around them, as LLaMA-Factory's do, and get it.
+core::Result<text::ChatInputs> chat_inputs(const Json& row, bool bare_tools = false);
+
+// An error if the row has tools or template variables, which plain text has no place for. The
+// error says so of `what`, for example "a text prompt".
+core::Result<void> refuse_chat_inputs(const Json& row, const std::string& what);
+
+}  // namespace troupe::data
