@@ -38,7 +38,7 @@ enum ErrorKind {
   unsupported @10;
   notFound @11;
   internal @12;
-  diskFull @13;
+  noRoom @13;
 }
 
 struct Failure {

@@ -82,7 +82,7 @@ void Company::tend_processes() {
     hooks_.note(node + " did not join in time; its process is started again");
   if (failed_) return;
   const auto started = processes_.start_due(now);
-  const bool full = !started && started.error().code == ErrorCode::kDiskFull;
+  const bool full = !started && started.error().code == ErrorCode::kNoRoom;
   if (!std::exchange(no_room_, full) && full) hooks_.note(started.error().message + "; waiting");
   if (!started && !full) fail_run(started.error());
 }

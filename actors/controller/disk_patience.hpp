@@ -28,7 +28,7 @@ inline async::task<core::Result<void>> patiently(
     const bool waits =
         !done && reaction_to(AskedFor::kFiles, done.error().code) == Reaction::kPaused;
     if (!waits || run->listener.stop_requested()) co_return done;
-    ++run->counts["disk full"];
+    ++run->counts["waits for room"];
     note(what + ": " + done.error().message + "; the run goes on when there is room");
     const core::TimePoint again = run->context.timers->now() + pause;
     while (run->context.timers->now() < again && !run->listener.stop_requested())

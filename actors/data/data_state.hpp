@@ -25,7 +25,7 @@ struct DataState {
 
 DataState state_of(const TicketBook& book);
 
-// Errors: the disk's (kDiskFull, kResources); kData, naming the file and what is wrong with it.
+// Errors: the disk's (kNoRoom, kResources); kData, naming the file and what is wrong with it.
 core::Result<void> write_state(const DataState& state,
                                const std::filesystem::path& folder,
                                store::Disk& disk = store::system_disk());

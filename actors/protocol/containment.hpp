@@ -66,7 +66,7 @@ constexpr Reaction reaction_to(AskedFor asked, core::ErrorCode code) {
       return Reaction::kEnded;
     case AskedFor::kFiles:
       if (is_loss(code)) return Reaction::kResumed;
-      return code == ErrorCode::kDiskFull ? Reaction::kPaused : Reaction::kEnded;
+      return code == ErrorCode::kNoRoom ? Reaction::kPaused : Reaction::kEnded;
   }
   return Reaction::kEnded;
 }

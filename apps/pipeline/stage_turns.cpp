@@ -201,7 +201,7 @@ Result<void> PipelineRun::look_at(const std::vector<std::string>& words, StageTu
 Result<void> PipelineRun::save(const StageTurn& turn) const {
   for (bool said = false;; said = true) {
     const auto saved = write_record(turn.folder, turn.record);
-    if (saved || saved.error().code != ErrorCode::kDiskFull || app::stop_requested()) return saved;
+    if (saved || saved.error().code != ErrorCode::kNoRoom || app::stop_requested()) return saved;
     if (!said) app::warn(saved.error().message + "; " + turn.record.id + " waits for room");
     pause(std::chrono::seconds(2));
   }

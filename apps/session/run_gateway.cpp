@@ -1,6 +1,5 @@
 #include "apps/session/run_gateway.hpp"
 
-#include "apps/cli/descriptor_bound.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "runtime/net/gateway_auth.hpp"
 
@@ -49,7 +48,6 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   hooks.pass = [&admission](const std::string& service, const std::string&) {
     return service == "company" ? admission.issue_pass() : std::string();
   };
-  raise_descriptor_bound();
   // Nodes of other hosts look for the next head where the last one was.
   const std::uint16_t last = address.second == 0 ? last_port(run_folder) : std::uint16_t{0};
   auto gateway = net::Gateway::open(address.first, last == 0 ? address.second : last, auth,

@@ -26,6 +26,9 @@ Result<void> RunLife::run() {
     if (const auto stop = stop_deadline()) end = std::min(end, *stop - std::chrono::seconds(1));
     loggers_->finish(end);
   }
+  // A run whose ports were taken has left nothing to go on from.
+  std::error_code ignored;
+  if (made_folder_ && never_opened_) std::filesystem::remove_all(config_.run.path, ignored);
   return outcome;
 }
 
@@ -46,7 +49,7 @@ Result<void> RunLife::live() {
 // If a session ended because the disk is full, waits a while, says so the first time, and returns
 // true. False when that was not the cause, or when the user asks to stop.
 bool RunLife::wait_for_room(const Result<void>& outcome) {
-  const bool full = !outcome && outcome.error().code == ErrorCode::kDiskFull;
+  const bool full = !outcome && outcome.error().code == ErrorCode::kNoRoom;
   if (!full) room_pause_ = actors::limits::kDiskPause_min;
   if (!full || stop_requested()) return false;
   if (room_pause_ == actors::limits::kDiskPause_min)
@@ -74,6 +77,8 @@ Result<store::RunStart> RunLife::open_folder() {
   if (!contents_) {
     TROUPE_TRY_ASSIGN(contents, contents_of(config_));
     contents_.emplace(std::move(contents));
+    std::error_code error;
+    made_folder_ = !std::filesystem::exists(config_.run.path, error) && !error;
   }
   return start_run(config_, origins_, *contents_);
 }
@@ -143,7 +148,10 @@ Result<void> RunLife::open_company(std::uint64_t updates, const store::RunFolder
   options.contents = [this] { return contents_->get(); };
   options.note = [this](const std::string& text) { note(text); };
   note(options.cores.text);
-  TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
+  auto opened = CompanyPlane::open(std::move(options));
+  never_opened_ = !opened && done_ == 0;
+  if (!opened) return opened.failure();
+  std::unique_ptr<CompanyPlane> company = std::move(*opened);
   const std::string address = company->address();
   note("join with --join " + address + ", or --join " + folder.path().string() +
        " on this machine" + company->status_text());

@@ -81,6 +81,8 @@ class RunLife {
 
   const core::TimePoint begin_;
   core::Duration room_pause_;
+  bool made_folder_ = false;     // there was no run folder before
+  bool never_opened_ = false;    // the company could not be opened, and nothing was done before
   actors::FailedUpdate failed_;  // of the last session
   std::mutex mutex_;             // protects the one below
   RunReporter* reporter_ = nullptr;

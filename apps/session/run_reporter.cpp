@@ -152,8 +152,8 @@ core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   TROUPE_TRY(files_.metrics.append(observe::metric_json(row) + "\n"));
   if (files_.tensorboard) {
     auto written = files_.tensorboard->write(row);
-    // metrics.jsonl has the row: a retry after kDiskFull would write it there twice.
-    const bool full = !written && written.error().code == core::ErrorCode::kDiskFull;
+    // metrics.jsonl has the row: a retry after kNoRoom would write it there twice.
+    const bool full = !written && written.error().code == core::ErrorCode::kNoRoom;
     if (full) say("TensorBoard lacks a row: " + written.error().message);
     if (!written && !full) return written;
   }

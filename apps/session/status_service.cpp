@@ -6,6 +6,7 @@
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/reward_words.hpp"
 #include "runtime/config/method.hpp"
+#include "runtime/core/open_files.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::app {
@@ -236,6 +237,7 @@ Result<void> StatusService::open_http() {
   net::HttpServerOptions options;
   options.host = address.first;
   options.port = address.second;
+  options.connections_max = core::share_of_files(options.connections_max);
   auto server = net::HttpServer::open(
       io_, options, [this](net::HttpRequest request) { return serve(std::move(request)); });
   if (!server) return core::fail(server.error().within("--cluster.status_listen " + listen));

@@ -1,6 +1,7 @@
 // troupe: the entry point. Picks the subcommand, prints its error, returns its exit status.
 #include "apps/cli/stop_signal.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/core/open_files.hpp"
 #include "runtime/core/thrown.hpp"
 
 #include <cstdio>
@@ -11,6 +12,7 @@
 int main(int argc, char** argv) {
   using namespace troupe;
   app::install_stop_signal();
+  core::raise_open_files_max();  // each connection takes one or more
   const std::vector<std::string> words(argv + 1, argv + argc);
   core::Error error;
   try {

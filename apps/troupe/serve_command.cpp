@@ -4,7 +4,6 @@
 // for the end.
 #include "actors/environment/environment_role.hpp"
 #include "actors/environment/policy_sampler.hpp"
-#include "apps/cli/descriptor_bound.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/serving/api_service.hpp"
@@ -241,7 +240,6 @@ Result<void> run_serve(Words words) {
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(options.check_model(spec));
   TROUPE_TRY(options.check_tokenizer(folder));
-  raise_descriptor_bound();
   return options.join.join.empty() ? serve_alone(options, std::move(keys))
                                    : serve_live(options, std::move(keys));
 }

@@ -89,7 +89,9 @@ Result<ChildProcess> ChildProcess::start(const std::string& what, ChildSpec spec
   if (child.pid_ == 0) become_child(spec, parent, argv.data(), envp.data());
   if (child.pid_ < 0) {
     child.pid_ = 0;
-    return fail(ErrorCode::kResources, "cannot start " + what + ": " + std::strerror(errno));
+    const int why = errno;  // EAGAIN, ENOMEM: others may end
+    return fail(why == EAGAIN || why == ENOMEM ? ErrorCode::kNoRoom : ErrorCode::kResources,
+                "cannot start " + what + ": " + std::strerror(why));
   }
   ::setpgid(child.pid_, child.pid_);  // parent and child both do it, so neither has to wait
   return child;

@@ -18,7 +18,7 @@ constexpr Meaning kMeanings[] = {
     {"invalid argument", 2}, {"configuration", 2}, {"resources", 3},     {"data", 4},
     {"peer lost", 5},        {"numeric", 6},       {"interrupted", 130}, {"deadline", 5},
     {"closed", 5},           {"overloaded", 3},    {"unsupported", 2},   {"not found", 2},
-    {"internal", 1},         {"disk full", 3},
+    {"internal", 1},         {"no room", 3},
 };
 static_assert(std::size(kMeanings) == kErrorCodes);
 

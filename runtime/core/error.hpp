@@ -24,9 +24,9 @@ enum class ErrorCode {
   kUnsupported,      // understood, but not supported here                      (exit 2)
   kNotFound,         // the named thing does not exist                          (exit 2)
   kInternal,         // a bug, or an unexpected failure of a library            (exit 1)
-  kDiskFull,         // a file system has no room left                          (exit 3)
+  kNoRoom,           // disk, inodes, open files or threads are used up for now    (exit 3)
 };
-inline constexpr int kErrorCodes = static_cast<int>(ErrorCode::kDiskFull) + 1;
+inline constexpr int kErrorCodes = static_cast<int>(ErrorCode::kNoRoom) + 1;
 
 std::string_view error_name(ErrorCode code) noexcept;
 

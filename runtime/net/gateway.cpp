@@ -5,6 +5,7 @@
 #include "runtime/async/notifier.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/at_exit.hpp"
+#include "runtime/core/open_files.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/gateway_protocol.hpp"
@@ -96,6 +97,11 @@ struct Gateway::Impl {
   async::task<core::Result<void>> reach(Visitor* visitor,
                                         std::optional<Service> service,
                                         std::string name);
+  // No further connection may be taken from strangers.
+  bool crowded() {
+    return pending.size() >= pending_max ||
+           !core::has_room_for_strangers(acceptor->native_handle());
+  }
   bool make_room();
   void book_failure(const Visitor& visitor, const core::Error& error);
 
@@ -113,6 +119,9 @@ struct Gateway::Impl {
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
   MinuteBook all_lines{limits::kGatewayLines_max};    // by ""
   ProvenBook proven;
+  // Each that is carried takes a second descriptor.
+  const std::uint64_t pending_max = core::share_of_files(limits::kGatewayPending_max);
+  const std::uint64_t carried_max = core::share_of_files(limits::kGatewayConnections_max);
   std::size_t carried = 0;
   bool closing = false;
   std::uint16_t port = 0;
@@ -138,7 +147,7 @@ void Gateway::Impl::refuse(const Visitor& visitor, const std::string& why) {
 
 async::task<void> Gateway::Impl::accept_all() {
   for (;;) {
-    while (pending.size() >= limits::kGatewayPending_max && !make_room()) {
+    while (crowded() && !make_room()) {
       co_await freed.wait(async::Deadline::after(timers, kLook));
     }
     tcp::socket socket(work.executor());
@@ -305,10 +314,12 @@ async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, Gateway
     auto ended = co_await tls->finish();
     co_return ended;
   }
-  if (carried > limits::kGatewayConnections_max) {
-    const std::string reason = "the gateway carries " +
-                               std::to_string(limits::kGatewayConnections_max) +
-                               " connections already";
+  if (carried > carried_max) {
+    const std::string reason = "the gateway carries " + std::to_string(carried_max) +
+                               " connections already" +
+                               (carried_max < limits::kGatewayConnections_max
+                                    ? ", a quarter of its limit on open files (`ulimit -n` there)"
+                                    : "");
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kFull, request.proof, reason));
     co_return core::fail(ErrorCode::kOverloaded, reason);
   }

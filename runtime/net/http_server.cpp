@@ -3,19 +3,21 @@
 #include "runtime/net/http_server.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/core/at_exit.hpp"
+#include "runtime/core/open_files.hpp"
 #include "runtime/net/await_token.hpp"
+#include "runtime/net/http_address.hpp"
+#include "runtime/net/http_callers.hpp"
 #include "runtime/net/http_head.hpp"
 #include "runtime/net/http_watch.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/server_stream.hpp"
 #include "runtime/net/strand_scope.hpp"
 
-#include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http.hpp>
 
-#include <algorithm>
 #include <optional>
 
 namespace troupe::net {
@@ -28,11 +30,13 @@ using asio::ip::tcp;
 namespace {
 
 constexpr std::size_t kFirstRead_bytes = 4096;
+constexpr std::chrono::milliseconds kLook{50};  // between two searches for a silent connection
 constexpr std::size_t kBuffer_bytes_max =
     limits::kHttpHeader_bytes_max + limits::kHttpReadAhead_bytes_max;
 
 using Stream = ServerStream;
 using StreamPtr = std::shared_ptr<Stream>;
+using Caller = HttpCallers::Caller;
 using Parser = HttpParser;
 using Complaint = HttpComplaint;
 using Request = http::request<http::string_body>;
@@ -56,17 +60,13 @@ std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
   return Complaint{http::status::bad_request, "this is no HTTP request: " + code.message()};
 }
 
-std::string path_of(std::string_view target) {
-  return std::string(target.substr(0, target.find('?')));
-}
-
 HttpRequest request_of(Request&& message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
-  const std::string target(message.target());
-  const auto question = target.find('?');
-  request.path = path_of(target);
-  if (question != target.npos) request.query = target.substr(question + 1);
+  const HttpTarget target = target_of(message.target());
+  request.path = std::string(target.path);
+  request.query = std::string(target.query);
+  if (!target.authority.empty()) message.set(http::field::host, std::string(target.authority));
   for (const auto& field : message) {
     request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
   }
@@ -83,14 +83,6 @@ http::response<Body> header_of(const HttpResponse& response, bool keep_alive, un
     message.set(name, value);
   message.keep_alive(keep_alive);
   return message;
-}
-
-std::string_view host_part(std::string_view authority) {
-  if (authority.starts_with('[')) {
-    const auto end = authority.find(']');
-    return end == authority.npos ? std::string_view() : authority.substr(1, end - 1);
-  }
-  return authority.substr(0, authority.find(':'));
 }
 
 Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned version) {
@@ -122,17 +114,17 @@ struct HttpServer::Impl {
       : options(std::move(given)), handler(std::move(called)), work(io) {}
 
   async::task<void> accept_all();
-  async::task<void> converse(StreamPtr stream);
-  async::task<void> turn_away(StreamPtr stream);
+  async::task<void> make_room();
+  async::task<void> converse(Caller caller);
+  async::task<void> turn_away(Caller caller);
   async::task<bool> meet(Stream* stream);
-  async::task<Then> one_request(StreamPtr stream, beast::flat_buffer* buffer, bool first);
+  async::task<Then> one_request(Caller caller, beast::flat_buffer* buffer);
   async::task<Then> answer(StreamPtr stream, Parser* parser);
   async::task<HttpResponse> respond(HttpRequest request);
   async::task<bool> send_stream(Stream* stream,
                                 HttpResponse response,
                                 std::shared_ptr<HttpPresence> client,
                                 bool chunked);
-  std::optional<Complaint> refusal(const Request& message) const;
   HttpResponse complain(int status, const std::string& why, const std::string& path) const;
   Message last_word(const Complaint& complaint, const Parser& parser) const;
 
@@ -141,13 +133,17 @@ struct HttpServer::Impl {
   async::SteadyTimers timers;
   StrandScope work;
   std::optional<tcp::acceptor> acceptor;
-  std::size_t connections = 0, refusals = 0;
-  bool loopback = true;
+  HttpCallers callers;
+  std::size_t refusals = 0;
+  HttpHosts hosts;
   std::uint16_t port = 0;
 };
 
 async::task<void> HttpServer::Impl::accept_all() {
   for (;;) {
+    while (!core::has_room_for_strangers(acceptor->native_handle())) {
+      if (!callers.cut_silent(timers.now())) co_await async::sleep_for(timers, kLook);
+    }
     tcp::socket socket(work.executor());
     const auto [code] = co_await acceptor->async_accept(socket, kToken);
     if (work.scope().cancelled()) co_return;
@@ -158,29 +154,42 @@ async::task<void> HttpServer::Impl::accept_all() {
     }
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    auto stream =
-        std::make_shared<Stream>(std::move(socket), options.tls ? &options.tls->native() : nullptr);
-    if (connections < options.connections_max) {
-      work.scope().spawn("", converse(std::move(stream)));
-      ++connections;
+    auto caller = std::make_shared<HttpCaller>(
+        std::move(socket), options.tls ? &options.tls->native() : nullptr, timers.now());
+    co_await make_room();
+    if (callers.size() < options.connections_max) {
+      caller->is_awaited(timers.now());
+      callers.add(caller);
+      work.scope().spawn("", converse(std::move(caller)));
       continue;
     }
     while (refusals >= limits::kHttpRefusals_max)
       co_await async::sleep_for(timers, limits::kHttpRefusalPause);
-    work.scope().spawn("", turn_away(std::move(stream)));
+    work.scope().spawn("", turn_away(std::move(caller)));
     ++refusals;
   }
 }
 
-async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
-  const Counted counted{connections};
+// Where there are as many connections as there may be, and somebody waits: those that say nothing
+// give way.
+async::task<void> HttpServer::Impl::make_room() {
+  while (callers.size() >= options.connections_max && callers.any_awaited()) {
+    if (!callers.cut_silent(timers.now())) co_await async::sleep_for(timers, kLook);
+  }
+}
+
+async::task<void> HttpServer::Impl::converse(Caller caller) {
+  const core::AtExit gone([this, caller] { callers.remove(caller); });
+  const StreamPtr stream = caller->stream;
   stream->expires_after(options.header_limit);
   const bool greeted = co_await meet(stream.get());
   if (!greeted) co_return;
   beast::flat_buffer buffer(kBuffer_bytes_max);
-  Then then = co_await one_request(stream, &buffer, true);
-  while (then == Then::kNext)
-    then = co_await one_request(stream, &buffer, false);
+  Then then = co_await one_request(caller, &buffer);
+  while (then == Then::kNext) {
+    caller->is_awaited(timers.now());
+    then = co_await one_request(caller, &buffer);
+  }
   if (then == Then::kLinger) {
     co_await drain(stream.get());
     co_return;
@@ -204,8 +213,9 @@ async::task<bool> HttpServer::Impl::meet(Stream* stream) {
 
 // Refuses a connection beyond the limit. Reads its header first, since a client that is still
 // sending would not see the reply.
-async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
+async::task<void> HttpServer::Impl::turn_away(Caller caller) {
   const Counted counted{refusals};
+  const StreamPtr stream = caller->stream;
   beast::flat_buffer buffer(kBuffer_bytes_max);
   Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
@@ -237,33 +247,14 @@ HttpResponse HttpServer::Impl::complain(int status,
 // The answer to a request that `parser` has read at least the first line of, if it was readable.
 Message HttpServer::Impl::last_word(const Complaint& complaint, const Parser& parser) const {
   const int status = static_cast<int>(complaint.status);
-  return message_of(complain(status, complaint.why, path_of(parser.get().target())), false, false,
-                    11);
+  const std::string path(target_of(parser.get().target()).path);
+  return message_of(complain(status, complaint.why, path), false, false, 11);
 }
 
-// The complaint about the Host or Origin header, if any.
-std::optional<Complaint> HttpServer::Impl::refusal(const Request& message) const {
-  const auto host = message.find(http::field::host);
-  if (host == message.end()) {
-    return Complaint{http::status::bad_request, "the request has no Host header"};
-  }
-  if (!host_allowed(host->value(), loopback, options.allowed_hosts)) {
-    return Complaint{http::status::misdirected_request, "this server does not answer to that Host"};
-  }
-  const auto origin = message.find(http::field::origin);
-  if (origin == message.end()) return std::nullopt;
-  std::string_view from = origin->value();
-  const auto scheme = from.find("://");
-  from = scheme == from.npos ? std::string_view() : from.substr(scheme + 3);
-  if (host_allowed(from, loopback, options.allowed_hosts)) return std::nullopt;
-  return Complaint{http::status::forbidden, "this server does not answer to pages of that Origin"};
-}
-
-async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
-                                                beast::flat_buffer* buffer,
-                                                bool first) {
+async::task<Then> HttpServer::Impl::one_request(Caller caller, beast::flat_buffer* buffer) {
+  StreamPtr stream = caller->stream;
   if (buffer->size() == 0) {  // header_limit counts from the header's first byte
-    stream->expires_after(first ? options.header_limit : options.idle_limit);
+    stream->expires_after(caller->asked ? options.idle_limit : options.header_limit);
     const auto room = buffer->prepare(kFirstRead_bytes);
     const auto [code, size] = co_await stream->async_read_some(room, kToken);
     if (code) co_return Then::kClose;
@@ -274,9 +265,10 @@ async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
   parser.body_limit(options.body_bytes_max);
   stream->expires_after(options.header_limit);
   auto [code, folded] = co_await read_http_head(stream.get(), buffer, &parser);
+  if (!code) caller->has_asked();
   std::optional<Complaint> refused;
   if (folded) refused = Complaint{http::status::bad_request, "a line of the header is folded"};
-  if (!code && !refused) refused = refusal(parser.get());
+  if (!code && !refused) refused = address_complaint(parser.get(), hosts);
   if (!code && !refused) refused = coding_complaint(parser.get());
   if (!code && !refused && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     http::response<http::empty_body> proceed(http::status::continue_, 11);
@@ -396,7 +388,7 @@ core::Result<std::unique_ptr<HttpServer>> HttpServer::open(async::IoThreads& io,
   TROUPE_TRY_ASSIGN(acceptor,
                     listen_on(impl->work.executor(), impl->options.host, impl->options.port));
   const auto endpoint = acceptor.local_endpoint();
-  impl->loopback = endpoint.address().is_loopback();
+  impl->hosts = {endpoint.address().is_loopback(), impl->options.allowed_hosts};
   impl->port = endpoint.port();
   impl->acceptor.emplace(std::move(acceptor));
   impl->work.start(impl->accept_all());
@@ -422,19 +414,6 @@ std::string_view find_header(const HttpHeaders& headers, std::string_view name) 
     if (beast::iequals(key, name)) return value;
   }
   return {};
-}
-
-bool host_allowed(std::string_view header,
-                  bool bound_to_loopback,
-                  const std::vector<std::string>& allowed) {
-  const std::string_view host = host_part(header);
-  if (host.empty()) return false;
-  if (beast::iequals(host, "localhost")) return true;
-  boost::system::error_code code;
-  const auto address = asio::ip::make_address(host, code);
-  if (!code && (address.is_loopback() || !bound_to_loopback)) return true;
-  return std::any_of(allowed.begin(), allowed.end(),
-                     [host](const std::string& one) { return beast::iequals(host, one); });
 }
 
 }  // namespace troupe::net

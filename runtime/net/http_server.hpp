@@ -2,9 +2,11 @@
 // Works on a strand of the io threads, which outlive it; call its functions from other threads.
 // Bounds: HttpServerOptions and limits kHttp*. header_limit and body_limit bound the time in which
 // a header and a body must arrive; body_limit also that in which the client must take a response or
-// a piece of a stream. A connection beyond connections_max gets 503 and is closed. A body beyond
-// body_bytes_max gets 413. A folded header line (400) or a transfer coding other than chunked (501)
-// ends the connection, so that a proxy in front cannot parse the requests differently.
+// a piece of a stream. Beyond connections_max those that are silent give way (HttpCallers); if none
+// is, a further connection gets 503 and is closed. Where open files run short, further connections
+// wait in the system's queue. A body beyond body_bytes_max gets 413. A folded header line (400) or
+// a transfer coding other than chunked (501) ends the connection, so that a proxy in front cannot
+// parse the requests differently.
 //
 // Refuses a request whose Host (or Origin, if present) is neither an acceptable address nor an
 // allowed name, so that a web page cannot reach the server through its visitor's browser.
@@ -68,11 +70,5 @@ class HttpServer {
   explicit HttpServer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// True if the server accepts this Host header (or the host of an Origin). `bound_to_loopback`: it
-// listens on a loopback address. Pure; public for tests.
-bool host_allowed(std::string_view header,
-                  bool bound_to_loopback,
-                  const std::vector<std::string>& allowed);
 
 }  // namespace troupe::net

@@ -1,10 +1,26 @@
 #include "runtime/net/listener.hpp"
 
+#include <fstream>
+
 namespace troupe::net {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using core::ErrorCode;
+
+namespace {
+
+// Why a port may be taken by nobody that listens: the system gives those of a range to outgoing
+// connections.
+std::string hint_for(std::uint16_t port) {
+  std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+  unsigned first = 0, last = 0;
+  if (!(range >> first >> last) || port < first || port > last) return "choose another one";
+  return "the system gives ports from " + std::to_string(first) + " to " + std::to_string(last) +
+         " to outgoing connections, so choose one outside, or 0 for any that is free";
+}
+
+}  // namespace
 
 core::Result<tcp::acceptor> listen_on(async::Executor executor,
                                       const std::string& host,
@@ -23,7 +39,7 @@ core::Result<tcp::acceptor> listen_on(async::Executor executor,
   if (!code) acceptor.listen(asio::socket_base::max_listen_connections, code);
   if (code == asio::error::address_in_use) {
     return core::fail(ErrorCode::kResources, "cannot listen on " + where + ": the port is taken",
-                      "choose another one");
+                      hint_for(port));
   }
   if (code) {
     return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());

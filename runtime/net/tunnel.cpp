@@ -1,6 +1,7 @@
 #include "runtime/net/tunnel.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/core/open_files.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/gateway_dial.hpp"
@@ -29,6 +30,7 @@ struct Tunnel::Impl {
   async::SteadyTimers timers{};
   std::optional<SocketFolder> folder{};
   std::optional<stream_protocol::acceptor> acceptor{};
+  const std::uint64_t connections_max = core::share_of_files(limits::kGatewayConnections_max);
   std::size_t connections = 0;
   std::string pass{}, path{};
 };
@@ -45,7 +47,7 @@ async::task<void> Tunnel::Impl::accept_all() {
       continue;
     }
     if (!same_user(socket.native_handle())) continue;
-    if (connections >= limits::kGatewayConnections_max) {
+    if (connections >= connections_max) {
       if (log) log("tunnel: too many connections at once");
       continue;
     }

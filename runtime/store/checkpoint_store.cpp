@@ -146,7 +146,7 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
 // The error of a failed save; if space may have run out, with advice on how to get more.
 core::Failure save_failure(const core::Error& error, const fs::path& target) {
   core::Error out = error.within("checkpoint " + target.string() + " was not saved");
-  if (error.code == ErrorCode::kResources || error.code == ErrorCode::kDiskFull) {
+  if (error.code == ErrorCode::kResources || error.code == ErrorCode::kNoRoom) {
     out = out.advising(
         "lower --ckpt.max_num or move --run.path, then run again: it resumes from the last "
         "checkpoint");

@@ -41,7 +41,7 @@ class CheckpointStore {
   // Writes the manifest, syncs the folder, renames it into place (replacing a checkpoint of the
   // same step), and removes old checkpoints. Returns the checkpoint's folder. `state_json` is a
   // JSON object. A file that its writer has hashed (written_files.hpp) is not read again: it must
-  // be there with its size, else kData. Errors: kDiskFull, kResources, kInvalidArgument; older
+  // be there with its size, else kData. Errors: kNoRoom, kResources, kInvalidArgument; older
   // checkpoints stay intact.
   core::Result<std::filesystem::path> commit(std::uint64_t step,
                                              AtomicFolder folder,

@@ -13,7 +13,7 @@
 
 namespace troupe::store {
 
-// Errors name the file: kDiskFull if there is no space, kNotFound if a folder is missing, otherwise
+// Errors name the file: kNoRoom if there is no space, kNotFound if a folder is missing, otherwise
 // kResources.
 class Disk {
  public:

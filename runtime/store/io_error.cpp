@@ -17,11 +17,11 @@ struct Advice {
 Advice advice_for(int error_number) {
   switch (error_number) {
     case ENOSPC:
-      return {ErrorCode::kDiskFull,
-              "free space on that file system (old checkpoints and runs "
-              "first) or choose another output folder"};
+      return {ErrorCode::kNoRoom,
+              "free space or inodes on that file system (old checkpoints and "
+              "runs first) or choose another output folder"};
     case EDQUOT:
-      return {ErrorCode::kDiskFull,
+      return {ErrorCode::kNoRoom,
               "the user's disk quota is used up: free space under it or "
               "choose another output folder"};
     case EFBIG:
@@ -34,7 +34,11 @@ Advice advice_for(int error_number) {
       return {ErrorCode::kResources, "check the permissions or choose another folder"};
     case EMFILE:
     case ENFILE:
-      return {ErrorCode::kResources, "raise the limit on open files (`ulimit -n`)"};
+      return {ErrorCode::kNoRoom,
+              "close other programs' files, or raise the limit on open files (`ulimit -n`)"};
+    case EAGAIN:
+    case ENOMEM:
+      return {ErrorCode::kNoRoom, "the system has no memory or process left for it now"};
     case ENOENT:
     case ENOTDIR:
       return {ErrorCode::kNotFound, ""};

@@ -10,8 +10,9 @@
 namespace troupe::store {
 
 // An error such as "cannot write /x/y: No space left on device; free space on ...". Its code is
-// kDiskFull (ENOSPC, EDQUOT), kNotFound (ENOENT, ENOTDIR), otherwise kResources. `what` is the verb
-// phrase ("write", "make folder"), `error_number` an errno value.
+// kNoRoom for what may come back (space, inodes, quota, open files, memory), kNotFound (ENOENT,
+// ENOTDIR), otherwise kResources. `what` is the verb phrase ("write", "make folder"),
+// `error_number` an errno value.
 core::Failure io_failure(std::string_view what,
                          const std::filesystem::path& path,
                          int error_number);

@@ -19,6 +19,8 @@
 namespace troupe::weights {
 namespace {
 
+constexpr int kLookForFiles_ms = 100;  // between two looks for a descriptor that is free
+
 constexpr std::size_t kNobody = ~std::size_t{0};
 
 core::TimePoint now() {
@@ -101,15 +103,19 @@ void WeightServer::loop() {
     entries.clear();
     entries.push_back({stop_.get(), POLLIN, 0});
     entries.push_back({wake_.get(), POLLIN, 0});
-    const bool room = count(State::kHello) < limits::kWeightStrangers_max;
-    entries.push_back({room ? listeners_.unix_listener.get() : -1, POLLIN, 0});
-    entries.push_back({room ? listeners_.tcp_listener.get() : -1, POLLIN, 0});
+    const bool files = core::has_room_for_strangers(stop_.get());
+    const bool ours = strangers(Wants::kMemory) < limits::kWeightStrangers_max;
+    const bool others = files && strangers(Wants::kStream) < others_max_;
+    entries.push_back({ours ? listeners_.unix_listener.get() : -1, POLLIN, 0});
+    entries.push_back({others ? listeners_.tcp_listener.get() : -1, POLLIN, 0});
     for (const Reader& reader : readers_) {
       const bool streams = reader.state == State::kStream;
       const int events = !streams ? POLLIN : reader.starved ? POLLRDHUP : POLLOUT | POLLRDHUP;
       entries.push_back({reader.socket.get(), static_cast<short>(events), 0});
     }
-    ::poll(entries.data(), entries.size(), poll_timeout_ms(now()));
+    const int wait_ms = poll_timeout_ms(now());
+    const bool look_again = !files && (wait_ms < 0 || wait_ms > kLookForFiles_ms);
+    ::poll(entries.data(), entries.size(), look_again ? kLookForFiles_ms : wait_ms);
     if (entries[0].revents != 0) return;
     for (std::size_t i = readers_.size(); i-- > 0;) {
       Reader& reader = readers_[i];
@@ -246,6 +252,13 @@ std::size_t WeightServer::count(State state) const {
   return static_cast<std::size_t>(
       std::count_if(readers_.begin(), readers_.end(),
                     [state](const Reader& reader) { return reader.state == state; }));
+}
+
+// Connections without a request, of those that this listener took.
+std::size_t WeightServer::strangers(Wants way) const {
+  return static_cast<std::size_t>(std::count_if(
+      readers_.begin(), readers_.end(),
+      [way](const Reader& reader) { return reader.state == State::kHello && reader.way == way; }));
 }
 
 std::size_t WeightServer::leases() const {

@@ -3,7 +3,8 @@
 // loop and non-blocking sockets, so a slow, frozen or dead receiver delays no other. Owned by the
 // publisher. Bounds: kWeightReaders_max receivers hold a snapshot at once; further ones wait in a
 // queue of kWeightQueue_max and get kQueued every kWeightQueueSign. Beyond kWeightStrangers_max
-// connections without a complete request, further ones wait to be accepted. A receiver has
+// connections of a listener without a complete request, further ones wait to be accepted, by TCP
+// also where open files run short. A receiver has
 // kWeightHello to send its request; a stream without progress is cut after kWeightStall.
 //
 // When the publisher needs memory, the pool wants the oldest snapshot back: its receivers are cut,
@@ -17,6 +18,7 @@
 // that is for one of them comes to source 0, too, which hands the connection on.
 #pragma once
 
+#include "runtime/core/open_files.hpp"
 #include "runtime/weights/cut_receivers.hpp"
 #include "runtime/weights/image_shelves.hpp"
 #include "runtime/weights/relay_book.hpp"
@@ -95,6 +97,7 @@ class WeightServer {
   bool go_on(Reader& reader, short events);
   bool stays_late(Reader& reader);
   std::size_t count(State state) const;
+  std::size_t strangers(Wants way) const;
   std::size_t leases() const;
   bool read_hello(Reader& reader);
   bool hand_on(Reader& reader);
@@ -126,6 +129,7 @@ class WeightServer {
   const std::string secret_;
   ImageShelves& shelves_;
   const Work work_;
+  const std::uint64_t others_max_ = core::share_of_files(limits::kWeightStrangers_max);
   net::OwnedFd stop_, wake_;  // eventfds that end the loop, or say that the snapshots changed
   RelayBook book_;
   std::vector<Reader> readers_;

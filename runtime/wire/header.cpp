@@ -11,7 +11,7 @@ constexpr std::size_t kFailureText_bytes_max = 4096;
 
 ErrorCode code_of(schema::ErrorKind kind) {
   // An unknown code, from a newer program, is still an error.
-  if (kind > schema::ErrorKind::DISK_FULL) return ErrorCode::kInternal;
+  if (kind > schema::ErrorKind::NO_ROOM) return ErrorCode::kInternal;
   return static_cast<ErrorCode>(static_cast<std::uint16_t>(kind));
 }
 

@@ -9,7 +9,7 @@
 namespace troupe::sim {
 
 inline constexpr auto kLivingErrors = [] {
-  std::array<core::ErrorCode, static_cast<std::size_t>(core::ErrorCode::kDiskFull)> codes{};
+  std::array<core::ErrorCode, static_cast<std::size_t>(core::ErrorCode::kNoRoom)> codes{};
   for (std::size_t i = 0; i < codes.size(); ++i)
     codes[i] = static_cast<core::ErrorCode>(i);
   return codes;

@@ -33,7 +33,7 @@ async::task<Result<void>> Head::train(Head* self) {
     co_await end_session(self);
     co_await async::sleep_for(self->stage_.time, 1us);  // a crash in a write strikes at this moment
     if (self->killed_) co_return Result<void>();
-    if (!outcome && outcome.error().code == ErrorCode::kDiskFull) {
+    if (!outcome && outcome.error().code == ErrorCode::kNoRoom) {
       self->stage_.truth.census.count("event", "a session waits for room");
       co_await async::sleep_for(self->stage_.time, actors::limits::kDiskPause_min);
       continue;

@@ -7,7 +7,7 @@ namespace troupe::sim {
 namespace {
 
 core::Failure full_disk(const std::string& path) {
-  return core::fail(core::ErrorCode::kDiskFull, "cannot write " + path + ": no space is left");
+  return core::fail(core::ErrorCode::kNoRoom, "cannot write " + path + ": no space is left");
 }
 
 bool is_under(const std::string& path, const std::string& folder) {

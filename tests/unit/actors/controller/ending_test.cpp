@@ -180,7 +180,7 @@ TEST(Ending, AFullDiskPausesTheRunAndLosesNothing) {
   EXPECT_EQ(company.data().trained.size(), 6u * 2);
   EXPECT_EQ(company.hearer().reports.size(), 6u);
   EXPECT_EQ(company.count("checkpoint "), 3u);
-  EXPECT_EQ(company.controller().snapshot().counts.at("disk full"), 3u + 2 + 5);
+  EXPECT_EQ(company.controller().snapshot().counts.at("waits for room"), 3u + 2 + 5);
   EXPECT_EQ(company.hearer().troubles.size(), 3u) << "each step says so once";
   EXPECT_GT(company.took(), 7s + 3s + 25s) << "pauses of 1, 2, 4, 8 and 10 s";
 }

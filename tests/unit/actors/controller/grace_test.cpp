@@ -189,7 +189,7 @@ TEST(GraceRun, AFullDiskDoesNotHoldUpAStop) {
   company.at(28s, [&] { company.hearer().stop = true; });
   const auto played = company.play();
   ASSERT_FALSE(played);
-  EXPECT_EQ(played.error().code, ErrorCode::kDiskFull);
+  EXPECT_EQ(played.error().code, ErrorCode::kNoRoom);
   EXPECT_LT(company.took(), 29s);
 }
 

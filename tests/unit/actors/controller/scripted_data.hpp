@@ -106,7 +106,7 @@ class ScriptedData {
   async::task<core::Result<Ack>> on(CommitUpdate request) {
     if (commits_full_ < script_.commits_full) {
       ++commits_full_;
-      co_return core::fail(core::ErrorCode::kDiskFull, "no room");
+      co_return core::fail(core::ErrorCode::kNoRoom, "no room");
     }
     events_.push_back("commit " + text_of({request.update, 0, 0}));
     for (auto& [slot, group] : groups_.at(request.update)) {

@@ -202,7 +202,7 @@ class Hearer final : public RunListener {
     return core::fail(core::ErrorCode::kResources, "the run folder was moved");
   }
 
-  static core::Failure disk_full() { return core::fail(core::ErrorCode::kDiskFull, "no room"); }
+  static core::Failure disk_full() { return core::fail(core::ErrorCode::kNoRoom, "no room"); }
   int updates_full = 0, checkpoints_full = 0;  // first ones for which the disk is full
   FailedUpdate failed_update;
 

@@ -134,7 +134,7 @@ TEST_F(GroupLogTest, NothingIsReadyBeforeItIsOnDisk) {
   AwaitGroups await{0, {}};
   const auto full = stage.ask(AwaitGroups{await});
   ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code, ErrorCode::kDiskFull);
+  EXPECT_EQ(full.error().code, ErrorCode::kNoRoom);
   EXPECT_NE(full.error().message.find("step_000001.log"), std::string::npos);
   disk_.full = false;
   EXPECT_EQ(states(stage, 0), States{"ready"});

@@ -29,7 +29,7 @@ class CrampedDisk final : public store::Disk {
     return disk_.read_file(path);
   }
   core::Result<void> append(const std::filesystem::path& path, std::string_view content) override {
-    if (full) return core::fail(core::ErrorCode::kDiskFull, "no room for " + path.string());
+    if (full) return core::fail(core::ErrorCode::kNoRoom, "no room for " + path.string());
     return disk_.append(path, content);
   }
   core::Result<void> sync(const std::filesystem::path& path) override { return disk_.sync(path); }

@@ -77,7 +77,7 @@ TEST_F(FollowerRoleTest, DoesWhatRankZeroDoes) {
 }
 
 TEST_F(FollowerRoleTest, GoesOnAfterAnErrorAndSaysIt) {
-  calls_.fail_at("save_state /a", {core::ErrorCode::kDiskFull, "no room"});
+  calls_.fail_at("save_state /a", {core::ErrorCode::kNoRoom, "no room"});
   EXPECT_FALSE(leader_->save_state("/a"));
   ASSERT_TRUE(leader_->learn());
   stop();

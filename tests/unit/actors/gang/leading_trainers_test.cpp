@@ -96,10 +96,10 @@ TEST_F(LeadingTrainers, AnErrorThatAllRanksHaveIsThatOfRankZeroAndEndsNothing) {
 }
 
 TEST_F(LeadingTrainers, AnErrorOfAnotherRankIsReportedWithItsNumber) {
-  calls_[2].fail_at("save_state /a", {ErrorCode::kDiskFull, "no room"});
+  calls_[2].fail_at("save_state /a", {ErrorCode::kNoRoom, "no room"});
   const auto saved = leader_->save_state("/a");
   ASSERT_FALSE(saved);
-  EXPECT_EQ(saved.error().code, ErrorCode::kDiskFull);
+  EXPECT_EQ(saved.error().code, ErrorCode::kNoRoom);
   EXPECT_EQ(saved.error().message, "rank 2: no room");
   EXPECT_TRUE(leader_->save_state("/b"));
 }

@@ -159,11 +159,11 @@ TEST(StatusText, TextThatIsNotUtf8DoesNotEndTheStatus) {
 TEST(StatusText, ASupervisedRunHasStepsAndSpeaksOfNothingElse) {
   actors::ControllerSnapshot run;
   run.done = 12;
-  run.counts["disk full"] = 2;
+  run.counts["waits for room"] = 2;
   StatusFacts facts = one_engine();
   facts.controller = actors::snapshot_json(run);
   const std::string page = status_page(status_json(facts));
-  EXPECT_NE(page.find("\nsteps done 12\ndisk full: 2\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("\nsteps done 12\nwaits for room: 2\n"), std::string::npos) << page;
   EXPECT_EQ(page.find("tickets"), std::string::npos) << page;
   EXPECT_EQ(page.find("reward"), std::string::npos) << page;
   run.rewards = {{"rule", "reward/0", 1}};

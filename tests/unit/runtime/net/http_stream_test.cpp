@@ -189,6 +189,7 @@ TEST_F(HttpStreams, OneConnectionTooManyHearsWhyAndWhenToComeBack) {
   const Socket first = Socket::to(server_->port());
   ASSERT_TRUE(first.send("GET /plain HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   EXPECT_EQ(first.receive(12), "HTTP/1.1 200");
+  ASSERT_TRUE(first.send("POST /plain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n"));
   std::vector<Socket> others;
   for (int i = 0; i < 400; ++i) {
     others.push_back(Socket::to(server_->port()));

@@ -1,5 +1,6 @@
 // The HTTP server and client over real sockets: what they exchange, and what they refuse.
 #include "runtime/net/gateway_auth.hpp"
+#include "runtime/net/http_address.hpp"
 #include "runtime/net/http_client.hpp"
 #include "runtime/net/http_server.hpp"
 #include "runtime/net/tls_context.hpp"
@@ -131,6 +132,12 @@ TEST_F(Http, RefusesForeignHostsAndOrigins) {
   EXPECT_EQ(status("Host: evil.example\r\n"), "421");
   EXPECT_EQ(status("Host: 10.0.0.1\r\n"), "421");
   EXPECT_EQ(status("Host: localhost.evil.example\r\n"), "421");
+  EXPECT_EQ(status("Host: [::1]evil\r\n"), "400");
+  EXPECT_EQ(status("Host: localhost\r\nHost: localhost\r\n"), "400");
+  EXPECT_EQ(
+      status("Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n"),
+      "400");
+  EXPECT_EQ(status("Host: localhost\r\nOrigin: http://[::1]evil\r\n"), "403");
   EXPECT_EQ(status(""), "400");
   EXPECT_EQ(status("Host: localhost\r\nOrigin: http://evil.example\r\n"), "403");
   EXPECT_EQ(status("Host: localhost\r\nOrigin: null\r\n"), "403");
@@ -138,13 +145,44 @@ TEST_F(Http, RefusesForeignHostsAndOrigins) {
 }
 
 TEST_F(Http, HostsBesideLoopbackAreAllowedByName) {
-  EXPECT_FALSE(host_allowed("node1:80", true, {}));
-  EXPECT_TRUE(host_allowed("Node1:80", true, {"node1"}));
-  EXPECT_FALSE(host_allowed("10.0.0.1:80", true, {}));
-  EXPECT_TRUE(host_allowed("10.0.0.1:80", false, {}));
-  EXPECT_FALSE(host_allowed("node1", false, {}));
-  EXPECT_FALSE(host_allowed("", false, {}));
-  EXPECT_FALSE(host_allowed("[::1", true, {}));
+  const HttpHosts inside{true, {}}, outside{false, {}}, named{true, {"node1"}};
+  EXPECT_FALSE(host_allowed("node1:80", inside));
+  EXPECT_TRUE(host_allowed("Node1:80", named));
+  EXPECT_FALSE(host_allowed("10.0.0.1:80", inside));
+  EXPECT_TRUE(host_allowed("10.0.0.1:80", outside));
+  EXPECT_FALSE(host_allowed("node1", outside));
+  for (const char* malformed : {"", "[::1", "[::1]evil", "[::1]:80x", "localhost:8o",
+                                "localhost:80:80", "user@localhost", "localhost/x", "[]"}) {
+    EXPECT_FALSE(host_allowed(malformed, inside)) << malformed;
+    EXPECT_FALSE(host_part(malformed)) << malformed;
+  }
+  EXPECT_EQ(host_part("[::1]:80"), "::1");
+  EXPECT_EQ(host_part("node1"), "node1");
+}
+
+TEST_F(Http, ATargetIsAPathOrAUrlOfThisServer) {
+  open();
+  const auto status = [&](const std::string& line, const std::string& headers) {
+    return raw(line + " HTTP/1.1\r\nConnection: close\r\n" + headers + "\r\n").substr(9, 3);
+  };
+  const std::string host = "Host: localhost\r\n";
+  EXPECT_EQ(status("GET http://localhost:1/x?y", host), "200");
+  EXPECT_EQ(status("GET HTTP://127.0.0.1", host), "200");
+  // The URL's host counts, not the header's (RFC 9112, 3.2.2).
+  EXPECT_EQ(status("GET http://localhost/x", "Host: evil.example\r\n"), "200");
+  EXPECT_EQ(status("GET http://evil.example/x", host), "421");
+  EXPECT_EQ(status("GET http://user@localhost/x", host), "400");
+  EXPECT_EQ(status("GET ftp://localhost/x", host), "400");
+  EXPECT_EQ(status("GET x", host), "400");
+  EXPECT_EQ(status("GET *", host), "400");
+  EXPECT_EQ(status("CONNECT localhost:80", host), "501");
+  EXPECT_EQ(status("GET http://localhost/x", ""), "400");
+  const HttpTarget target = target_of("http://h:1/a/b?c=d?e");
+  EXPECT_EQ(target.authority, "h:1");
+  EXPECT_EQ(target.path, "/a/b");
+  EXPECT_EQ(target.query, "c=d?e");
+  EXPECT_EQ(target_of("http://h?c").path, "/");
+  EXPECT_EQ(target_of("http://h?c").query, "c");
 }
 
 TEST_F(Http, RefusesWhatIsTooLarge) {
@@ -214,13 +252,43 @@ TEST_F(Http, HasABoundOfConnections) {
   HttpServerOptions options;
   options.connections_max = 2;
   open(options);
-  const std::string get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n";
   const Socket one = Socket::to(server_->port()), two = Socket::to(server_->port());
   for (const Socket* socket : {&one, &two}) {
-    ASSERT_TRUE(socket->send(get));
+    ASSERT_TRUE(socket->send(head + "body"));
+    EXPECT_EQ(socket->receive(12), "HTTP/1.1 200");
+    ASSERT_TRUE(socket->send(head));  // the next request is under way
+  }
+  EXPECT_EQ(raw(head).substr(9, 3), "503");
+}
+
+TEST_F(Http, WhoSaysNothingGivesWayToWhoWaits) {
+  HttpServerOptions options;
+  options.connections_max = 3;
+  open(options);
+  const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n";
+  const Socket busy = Socket::to(server_->port()), idle = Socket::to(server_->port());
+  for (const Socket* socket : {&busy, &idle}) {
+    ASSERT_TRUE(socket->send(head + "body"));
     EXPECT_EQ(socket->receive(12), "HTTP/1.1 200");
   }
-  EXPECT_EQ(raw(get).substr(9, 3), "503");
+  const std::string last =
+      "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 4\r\n\r\n";
+  ASSERT_TRUE(busy.send(last));
+  const Socket silent = Socket::to(server_->port());
+  ASSERT_TRUE(silent.send("POST / HT"));
+  const Socket first = Socket::to(server_->port());
+  ASSERT_TRUE(first.send(last));
+  EXPECT_EQ(silent.receive(), "") << "it never asked for anything";
+  const Socket second = Socket::to(server_->port());
+  ASSERT_TRUE(second.send(last));
+  bool ended = false;
+  idle.receive(std::string::npos, &ended);
+  EXPECT_TRUE(ended) << "nothing was asked for since";
+  for (const Socket* socket : {&busy, &first, &second}) {
+    ASSERT_TRUE(socket->send("body"));
+    EXPECT_TRUE(socket->receive().ends_with("body"));
+  }
 }
 
 TEST_F(Http, StopsWithConnectionsOpen) {

@@ -74,6 +74,31 @@ class Https : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
+TEST_F(Https, ConnectionsWithoutAHandshakeGiveWay) {
+  HttpServerOptions options;
+  options.connections_max = 8;
+  open(&Https::echo, options);
+  std::vector<Socket> silent;
+  for (int i = 0; i < 8; ++i) {
+    silent.push_back(Socket::to(server_->port()));
+    if (i % 2 == 0) ASSERT_TRUE(silent.back().send("\x16\x03\x01"));  // as a handshake begins
+  }
+  std::vector<std::unique_ptr<TlsClient>> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<TlsClient>(server_->port()));
+    ASSERT_TRUE(clients.back()->connect());
+    // The request stays under way, so that this one does not give way.
+    ASSERT_TRUE(
+        clients.back()->send("POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n"));
+  }
+  for (const Socket& one : silent)
+    EXPECT_TRUE(one.closed());
+  for (const auto& client : clients) {
+    ASSERT_TRUE(client->send("x"));
+    EXPECT_TRUE(until(*client, "/a 1").starts_with("HTTP/1.1 200"));
+  }
+}
+
 TEST_F(Https, AConnectionAnswersRequestsAndStreamsOneAfterAnother) {
   open(&Https::echo);
   TlsClient client(server_->port());

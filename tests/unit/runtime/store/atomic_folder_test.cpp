@@ -99,14 +99,14 @@ TEST_F(AtomicFolderTest, AFullDiskNamesThePathAndWhatToFree) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   const auto result = write_file("/dev/full", "text");
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, core::ErrorCode::kDiskFull);
+  EXPECT_EQ(result.error().code, core::ErrorCode::kNoRoom);
   EXPECT_NE(result.error().message.find("/dev/full"), std::string::npos);
   EXPECT_NE(result.error().message.find("free space"), std::string::npos);
 }
 
 TEST(IoError, CodesFollowTheCause) {
   EXPECT_EQ(io_failure("open", "/x", ENOENT).error.code, core::ErrorCode::kNotFound);
-  EXPECT_EQ(io_failure("write", "/x", EDQUOT).error.code, core::ErrorCode::kDiskFull);
+  EXPECT_EQ(io_failure("write", "/x", EDQUOT).error.code, core::ErrorCode::kNoRoom);
   EXPECT_EQ(io_failure("write", "/x", EROFS).error.code, core::ErrorCode::kResources);
 }
 

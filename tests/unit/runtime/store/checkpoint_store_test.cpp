@@ -310,7 +310,7 @@ TEST_F(Checkpoints, FullDiskKeepsTheLastOneAndIsAResourceError) {
     auto failed = save_bytes(2, 3u << 20);
     EXPECT_FALSE(failed);
     if (!failed) {
-      EXPECT_EQ(failed.error().code, core::ErrorCode::kDiskFull);
+      EXPECT_EQ(failed.error().code, core::ErrorCode::kNoRoom);
       EXPECT_EQ(core::exit_status(failed.error().code), 3);
       EXPECT_NE(failed.error().message.find("No space left"), std::string::npos);
       EXPECT_NE(failed.error().message.find("--run.path"), std::string::npos);

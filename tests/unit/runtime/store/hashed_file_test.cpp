@@ -42,7 +42,7 @@ TEST(HashedFile, AFullDiskIsAnErrorOfThatPiece) {
   const std::string text(1u << 20, 'x');
   const auto written = file->append(text.data(), text.size());
   ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().code, core::ErrorCode::kDiskFull);
+  EXPECT_EQ(written.error().code, core::ErrorCode::kNoRoom);
 }
 
 }  // namespace

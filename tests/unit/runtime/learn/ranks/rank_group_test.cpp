@@ -56,10 +56,10 @@ TEST(RankGroup, AllAgreeWithRankZero) {
   test::run_ranks(3, [&](collective::Collectives& gang) {
     RankGroup group(gang);
     EXPECT_TRUE(group.agree({}));
-    const core::Result<void> full = core::fail(core::ErrorCode::kDiskFull, "no room");
+    const core::Result<void> full = core::fail(core::ErrorCode::kNoRoom, "no room");
     const auto all = group.agree(gang.rank() == 0 ? full : core::Result<void>());
     ASSERT_FALSE(all);
-    EXPECT_EQ(all.error().code, core::ErrorCode::kDiskFull);
+    EXPECT_EQ(all.error().code, core::ErrorCode::kNoRoom);
     EXPECT_EQ(all.error().message, "no room");
     EXPECT_TRUE(group.agree({}));
   });

@@ -253,7 +253,7 @@ TEST(StateParts, AFullDiskOfOneRankIsReportedByAll) {
   const troupe::test::TempFolder folder;
   fs::create_symlink("/dev/full", folder / "rank-2-of-3.safetensors");
   const auto error = failed_save(2, [&](int) { return folder.path(); });
-  EXPECT_EQ(error.code, core::ErrorCode::kDiskFull);
+  EXPECT_EQ(error.code, core::ErrorCode::kNoRoom);
   expect_words(error, {"rank 2 on ", "rank-2-of-3.safetensors", "No space left"});
   EXPECT_FALSE(fs::exists(folder / "trainer_state.json"));
 }
