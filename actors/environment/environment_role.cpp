@@ -165,7 +165,9 @@ core::Result<void> EnvironmentRole::serve_sessions() {
   TROUPE_TRY(server->start(parts_.address));
   server_ = std::move(server);
   if (parts_.address && parts_.note) {
-    parts_.note("episodes wait for sessions: POST " + server_->address() + "/sessions opens one");
+    const std::string& file = parts_.address->key_file;
+    parts_.note("episodes wait for sessions: POST " + server_->address() + "/sessions opens one" +
+                (file.empty() ? "" : ", with the key in " + file));
   }
   return {};
 }
@@ -175,7 +177,7 @@ async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder 
   TROUPE_CO_TRY_ASSIGN(visit, sessions_->begin(order));
   const core::AtExit over([this, visit] { sessions_->leave(*visit); });
   const std::shared_ptr<sessions::Session> session = sessions_->session(*visit);
-  AgentTask task{server_->url(*session), session->id(), start_of(*order.task)};
+  AgentTask task{server_->url(*session), sessions_->key(*visit), start_of(*order.task)};
   const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_limit);
   auto running = parts_.program->run(std::move(task), deadline);
   TROUPE_CO_TRY_ASSIGN(outcome, co_await std::move(running));

@@ -50,13 +50,16 @@ void EpisodeSessions::touched(const std::string& id) {
 }
 
 // With `mutex_` held.
-core::Result<void> EpisodeSessions::furnish(Visit& visit, std::optional<std::size_t> owner) {
+core::Result<void> EpisodeSessions::furnish(Visit& visit,
+                                            std::optional<std::size_t> owner,
+                                            bool in_path) {
   TROUPE_TRY_ASSIGN(sampler, make_(visit.order));
   std::string id = core::random_hex(sessions::kSessionId_bytes);
   visit.opened.session =
       std::make_shared<sessions::Session>(id, bounds_, [this, id] { touched(id); });
   visit.opened.sampler = std::move(sampler);
   visit.opened.owner = owner;
+  visit.opened.lock.in_path = in_path;
   visit.opened.task = visit.order.task->columns;
   visit.begin = visit.used = timers_.now();
   return {};
@@ -66,7 +69,7 @@ core::Result<std::shared_ptr<EpisodeSessions::Visit>> EpisodeSessions::begin(
     const EpisodeOrder& order) {
   const std::lock_guard lock(mutex_);
   auto visit = std::make_shared<Visit>(Visit{order});
-  TROUPE_TRY(furnish(*visit, std::nullopt));
+  TROUPE_TRY(furnish(*visit, std::nullopt, false));
   open_[visit->opened.session->id()] = visit;
   return visit;
 }
@@ -79,6 +82,11 @@ std::shared_ptr<EpisodeSessions::Visit> EpisodeSessions::offer(EpisodeOrder orde
 std::shared_ptr<sessions::Session> EpisodeSessions::session(const Visit& visit) const {
   const std::lock_guard lock(mutex_);
   return visit.opened.session;
+}
+
+std::string EpisodeSessions::key(const Visit& visit) const {
+  const std::lock_guard lock(mutex_);
+  return visit.opened.lock.key(visit.opened.session->id());
 }
 
 VisitState EpisodeSessions::state(const Visit& visit) const {
@@ -96,7 +104,8 @@ void EpisodeSessions::leave(const Visit& visit) {
   open_.erase(visit.opened.session->id());
 }
 
-core::Result<sessions::OpenedSession> EpisodeSessions::open(std::optional<std::size_t> owner) {
+core::Result<sessions::OpenedSession> EpisodeSessions::open(std::optional<std::size_t> owner,
+                                                            bool in_path) {
   sessions::OpenedSession opened;
   {
     const std::lock_guard lock(mutex_);
@@ -105,7 +114,7 @@ core::Result<sessions::OpenedSession> EpisodeSessions::open(std::optional<std::s
                         "no episode of the run waits for a session now", "try again");
     }
     const std::shared_ptr<Visit> visit = waiting_.front();
-    TROUPE_TRY(furnish(*visit, owner));
+    TROUPE_TRY(furnish(*visit, owner, in_path));
     waiting_.pop_front();
     opened = visit->opened;
     open_[opened.session->id()] = visit;
@@ -118,8 +127,13 @@ std::optional<sessions::OpenedSession> EpisodeSessions::find(std::string_view id
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(id);
   if (found == open_.end()) return std::nullopt;
-  found->second->used = timers_.now();
   return found->second->opened;
+}
+
+void EpisodeSessions::used(std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(id);
+  if (found != open_.end()) found->second->used = timers_.now();
 }
 
 }  // namespace troupe::actors

@@ -1,4 +1,4 @@
-// The sessions of a run's episodes, by their keys: those that the environment role opens for its
+// The sessions of a run's episodes, by their ids: those that the environment role opens for its
 // programs, and those that programs from outside open, each of which takes an episode that waits
 // for one. Any thread. Bound: the episodes that are under way.
 #pragma once
@@ -54,17 +54,20 @@ class EpisodeSessions final : public sessions::SessionHost {
   std::shared_ptr<Visit> offer(EpisodeOrder order);
   // The session; null while nobody has opened it.
   std::shared_ptr<sessions::Session> session(const Visit& visit) const;
+  std::string key(const Visit& visit) const;   // of its session
   VisitState state(const Visit& visit) const;  // of a visit with a session
   // Ends and forgets the episode's session, or its offer.
   void leave(const Visit& visit);
 
   // SessionHost: a session from outside, in the episode that has waited longest. Error kOverloaded:
   // none waits.
-  core::Result<sessions::OpenedSession> open(std::optional<std::size_t> owner) override;
+  core::Result<sessions::OpenedSession> open(std::optional<std::size_t> owner,
+                                             bool in_path) override;
   std::optional<sessions::OpenedSession> find(std::string_view id) override;
+  void used(std::string_view id) override;
 
  private:
-  core::Result<void> furnish(Visit& visit, std::optional<std::size_t> owner);
+  core::Result<void> furnish(Visit& visit, std::optional<std::size_t> owner, bool in_path);
   void touched(const std::string& id);
 
   async::Timers& timers_;

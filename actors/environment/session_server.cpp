@@ -1,5 +1,6 @@
 #include "actors/environment/session_server.hpp"
 
+#include "runtime/core/open_files.hpp"
 #include "runtime/core/secret.hpp"
 #include "runtime/dialects/api_error.hpp"
 #include "runtime/dialects/client_key.hpp"
@@ -43,6 +44,7 @@ core::Result<void> SessionServer::start(std::optional<SessionAddress> address) {
   address_ = std::move(address);
   net::HttpServerOptions options;
   options.watch_clients = true;
+  options.connections_max = core::share_of_files(options.connections_max);
   if (address_) {
     options.host = address_->host;
     options.port = address_->port;
@@ -63,14 +65,17 @@ std::string SessionServer::url(const sessions::Session& session) const {
   return address() + "/sessions/" + session.id();
 }
 
+bool SessionServer::has_key(const net::HttpRequest& request) const {
+  return address_ && !address_->key.empty() &&
+         core::same_secret(dialects::client_key(request.headers), address_->key);
+}
+
 std::optional<dialects::ApiError> SessionServer::refuse_opening(
     const net::HttpRequest& request) const {
   if (!address_)
     return dialects::ApiError{.status = 403,
                               .message = "the sessions of this run are opened by its episodes"};
-  const bool may = address_->key.empty() ||
-                   core::same_secret(dialects::client_key(request.headers), address_->key);
-  if (may) return std::nullopt;
+  if (address_->key.empty() || has_key(request)) return std::nullopt;
   return dialects::ApiError{.status = 401,
                             .message =
                                 "opening a session wants the key of the run (env.listen_key), as "
@@ -85,6 +90,8 @@ async::task<net::HttpResponse> SessionServer::respond(SessionServer* self,
         {.status = 401, .message = "this server answers the sessions of its episodes alone"},
         dialects::error_form_of(request.path));
   }
+  if (place->session && !place->let_in && !self->has_key(request))
+    co_return sessions::SessionRoutes::refuse_stranger(*place);
   if (place->session && !sessions::SessionRoutes::takes(place->path)) {
     if (place->path == "/v1/models") co_return models_response(*self->model_);
     co_return dialects::api_error_response(

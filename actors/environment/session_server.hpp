@@ -20,6 +20,7 @@ struct SessionAddress {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // 0: a free one
   std::string key;         // that POST /sessions wants; empty: none
+  std::string key_file{};  // where it is, for the log
 };
 
 class SessionServer final : private dialects::GenerationEvents {
@@ -46,6 +47,8 @@ class SessionServer final : private dialects::GenerationEvents {
   static async::task<net::HttpResponse> respond(SessionServer* self, net::HttpRequest request);
 
   std::optional<dialects::ApiError> refuse_opening(const net::HttpRequest& request) const;
+  // It has the key with which sessions are opened, which lets into each of them.
+  bool has_key(const net::HttpRequest& request) const;
 
   const std::shared_ptr<const dialects::ServedModel> model_;
   async::SteadyTimers timers_;

@@ -86,7 +86,17 @@ Result<Wake> wake_parts(const std::string& query) {
 
 }  // namespace
 
-async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRequest request) {
+async::task<net::HttpResponse> ApiService::control(ApiService* self,
+                                                   net::HttpRequest request,
+                                                   std::optional<std::size_t> key) {
+  const std::vector<ApiKey>& keys = self->parts_.keys.list();
+  if (key && !keys[*key].control) {
+    co_return complaint(403,
+                        "the API key '" + keys[*key].name +
+                            "' may not control this server; that is the word `control` behind it "
+                            "in the file of --api-key-file",
+                        request.path);
+  }
   if (!self->parts_.loopback && !self->parts_.keys.any()) {
     const std::string why = "beyond loopback " + request.path + " wants a server with an API key";
     co_return complaint(403, why, request.path);

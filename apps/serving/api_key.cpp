@@ -44,8 +44,12 @@ constexpr std::array kLimitWords = {
     LimitWord{"requests_per_minute", &KeyLimits::requests_per_minute},
     LimitWord{"tokens_per_minute", &KeyLimits::tokens_per_minute}};
 
-// Reads `name=value` into the key; what is wrong with it, or "".
+// Reads `control` or `name=value` into the key; what is wrong with it, or "".
 std::string read_word(const std::string& word, ApiKey& key) {
+  if (word == "control") {
+    key.control = true;
+    return {};
+  }
   const auto cut = word.find('=');
   const std::string name = word.substr(0, cut);
   const std::string value = cut == word.npos ? "" : word.substr(cut + 1);
@@ -65,7 +69,8 @@ std::string read_word(const std::string& word, ApiKey& key) {
     return {};
   }
   // The word may be a part of a key, so it is not shown.
-  return "behind the key stand only name=, requests=, requests_per_minute= and tokens_per_minute=";
+  return "behind the key stand only name=, requests=, requests_per_minute=, tokens_per_minute= and "
+         "control";
 }
 
 core::Result<std::vector<ApiKey>> read_keys(const std::string& file) {
@@ -73,12 +78,15 @@ core::Result<std::vector<ApiKey>> read_keys(const std::string& file) {
   if (!in) return fail(ErrorCode::kConfig, "--api-key-file: cannot read " + file);
   std::vector<ApiKey> keys;
   std::size_t number = 0;
+  bool plain = true;  // nothing is said of any key
   for (std::string line; std::getline(in, line);) {
     ++number;
     std::istringstream words(line);
     ApiKey key;
+    key.control = false;
     if (!(words >> key.secret) || key.secret == "#") continue;
     for (std::string word; words >> word;) {
+      plain = false;
       const std::string wrong = read_word(word, key);
       if (!wrong.empty()) {
         return fail(ErrorCode::kConfig, "--api-key-file: line " + std::to_string(number) + " of " +
@@ -88,6 +96,8 @@ core::Result<std::vector<ApiKey>> read_keys(const std::string& file) {
     keys.push_back(std::move(key));
   }
   if (keys.empty()) return fail(ErrorCode::kConfig, "--api-key-file: no key in " + file);
+  for (ApiKey& key : keys)
+    key.control = key.control || plain;
   return {std::move(keys)};
 }
 

@@ -23,6 +23,7 @@ struct ApiKey {
   std::string secret;
   std::string name;  // in errors and metrics, which never show the secret
   KeyLimits limits;
+  bool control = true;  // may pause the server and have it sleep
 };
 
 class ApiKeys {
@@ -32,8 +33,10 @@ class ApiKeys {
 
   // Collects the keys of the `--api-key` flags, of the lines of `--api-key-file` (`file`, may be
   // empty) and of the environment variable TROUPE_API_KEY. A line is
-  // `KEY [name=NAME] [requests=N] [requests_per_minute=N] [tokens_per_minute=N]`, or a comment
-  // behind `# `. Keys without a name are key-1, key-2 and so on, by their place. Error kConfig: a
+  // `KEY [name=NAME] [requests=N] [requests_per_minute=N] [tokens_per_minute=N] [control]`, or a
+  // comment behind `# `. Keys without a name are key-1, key-2 and so on, by their place. In a file
+  // that says more of any key than the key itself, those with the word `control` may control the
+  // server; else every key may, as those of flags and variable. Error kConfig: a
   // file that cannot be read or has no key, a line in another form (its number is told, the key is
   // not), a key or a name that is there twice, a key that is empty or has white space.
   static core::Result<ApiKeys> gather(const std::vector<std::string>& flags,

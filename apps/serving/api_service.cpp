@@ -145,7 +145,8 @@ using Prepared = std::variant<ReadAndEncoded, ApiError>;
 
 ApiService::ApiService(ApiServiceParts parts)
     : parts_(std::move(parts)),
-      meters_(meters_of(parts_.keys, metrics_, timers_)),
+      places_{static_cast<std::int64_t>(parts_.requests_max), parts_.keys.list().size() > 1},
+      meters_(meters_of(parts_.keys, places_, metrics_, timers_)),
       text_(parts_.requests_max),
       book_(parts_.pump, timers_, {}),
       call_parts_{parts_.model,
@@ -190,9 +191,14 @@ async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest requ
 
 async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest request) {
   auto place = self->routes_.place_of(request.path, dialects::client_key(request.headers));
-  const bool of_session = place && place->session;  // whose id lets the client in
+  const bool of_session = place && place->session;  // whose key lets the client in
   std::optional<std::size_t> key;
-  if (of_session) key = place->session->owner;
+  if (of_session) {
+    key = place->session->owner;
+    // So does the key that opened it.
+    const bool owns = key && self->key_of(request, ErrorForm::kAnthropic) == key;
+    if (!place->let_in && !owns) co_return sessions::SessionRoutes::refuse_stranger(*place);
+  }
   if (of_session && !sessions::SessionRoutes::takes(place->path)) {
     request.path = place->path;  // a request to the server
     place.reset();
@@ -206,7 +212,6 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
     co_return refuse(401, "this server wants an API key, as \"Authorization: Bearer KEY\"",
                      "invalid_api_key", form);
   }
-  KeyMeter* const meter = key ? self->meters_[*key].get() : nullptr;
   if (place) {
     auto answering = in_session(self, std::move(request), std::move(*place), key);
     HttpResponse response = co_await std::move(answering);
@@ -221,12 +226,12 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
   }
   if (is_index(path)) co_return index_page();
   if (reader_of(path) != nullptr || is_text(path)) {
-    auto answering = work(self, std::move(request), meter);
+    auto answering = work(self, std::move(request), key);
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
   if (is_control(path)) {
-    auto answering = control(self, std::move(request));
+    auto answering = control(self, std::move(request), key);
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
@@ -304,7 +309,18 @@ std::variant<KeyMeter::Lease, ApiError> lease_of(KeyMeter* meter) {
   return meter != nullptr ? meter->begin() : KeyMeter::Lease();
 }
 
-async::task<HttpResponse> ApiService::work(ApiService* self, HttpRequest request, KeyMeter* meter) {
+std::uint32_t ApiService::owner_of(std::optional<std::size_t> key) const {
+  return key && places_.shared ? static_cast<std::uint32_t>(*key) + 1 : 0;
+}
+
+KeyMeter* ApiService::meter_of(std::optional<std::size_t> key) const {
+  return key ? meters_[*key].get() : nullptr;
+}
+
+async::task<HttpResponse> ApiService::work(ApiService* self,
+                                           HttpRequest request,
+                                           std::optional<std::size_t> key) {
+  KeyMeter* const meter = self->meter_of(key);
   auto lease = lease_of(meter);
   if (auto* error = std::get_if<ApiError>(&lease)) {
     co_return api_error_response(*error, error_form_of(request.path));
@@ -316,7 +332,7 @@ async::task<HttpResponse> ApiService::work(ApiService* self, HttpRequest request
     auto answering = tokenize(self, std::move(request));
     response = co_await std::move(answering);
   } else {
-    auto answering = generate(self, std::move(request), events);
+    auto answering = generate(self, std::move(request), events, self->owner_of(key));
     response = co_await std::move(answering);
   }
   co_return leased(std::move(response), std::move(std::get<KeyMeter::Lease>(lease)));
@@ -326,15 +342,16 @@ async::task<HttpResponse> ApiService::in_session(ApiService* self,
                                                  HttpRequest request,
                                                  sessions::SessionRoutes::Place place,
                                                  std::optional<std::size_t> key) {
-  KeyMeter* const meter = key ? self->meters_[*key].get() : nullptr;
+  KeyMeter* const meter = self->meter_of(key);
   const bool draws = place.session && reader_of(place.path) != nullptr;
   const ErrorForm form = error_form_of(place.path);
   if (draws && !self->parts_.pump.counters().ready) {
     co_return refuse(503, "there are no weights yet", "unavailable", form);
   }
-  auto lease = lease_of(draws ? meter : nullptr);
+  auto lease = lease_of(draws || place.opens ? meter : nullptr);
   if (auto* error = std::get_if<ApiError>(&lease)) co_return api_error_response(*error, form);
-  sessions::SessionClient client{key, &self->metrics_};
+  sessions::SessionClient client{.key = key, .events = &self->metrics_};
+  client.owner = self->owner_of(key);
   if (meter != nullptr) client.events = meter;
   client.base = self->parts_.scheme + std::string(net::find_header(request.headers, "Host"));
   auto answering = sessions::SessionRoutes::respond(&self->routes_, std::move(request),
@@ -345,7 +362,8 @@ async::task<HttpResponse> ApiService::in_session(ApiService* self,
 
 async::task<HttpResponse> ApiService::generate(ApiService* self,
                                                HttpRequest request,
-                                               dialects::GenerationEvents* events) {
+                                               dialects::GenerationEvents* events,
+                                               std::uint32_t owner) {
   const core::TimePoint began = self->timers_.now();
   const ErrorForm form = error_form_of(request.path);
   if (!self->parts_.pump.counters().ready) {
@@ -367,7 +385,7 @@ async::task<HttpResponse> ApiService::generate(ApiService* self,
   if (!prepared) co_return api_error_response(api_error_of(prepared.error()), form);
   if (auto* error = std::get_if<ApiError>(&*prepared)) co_return api_error_response(*error, form);
   auto& ready = std::get<ReadAndEncoded>(*prepared);
-  const GenerationParts parts{self->parts_.model, self->parts_.pump, *events, self->timers_};
+  const GenerationParts parts{self->parts_.model, self->parts_.pump, *events, self->timers_, owner};
   auto generation = std::make_shared<Generation>(parts, std::move(ready.request),
                                                  std::move(ready.encoded), began);
   auto answering = Generation::respond(std::move(generation), std::move(client));

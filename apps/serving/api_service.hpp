@@ -59,11 +59,14 @@ class ApiService {
  private:
   using Response = net::HttpResponse;
   static async::task<Response> route(ApiService* self, net::HttpRequest request);
-  // Answers a request that costs something, within the limits of its key (null: none).
-  static async::task<Response> work(ApiService* self, net::HttpRequest request, KeyMeter* meter);
+  // Answers a request that costs something, within the limits of its key.
+  static async::task<Response> work(ApiService* self,
+                                    net::HttpRequest request,
+                                    std::optional<std::size_t> key);
   static async::task<Response> generate(ApiService* self,
                                         net::HttpRequest request,
-                                        dialects::GenerationEvents* events);
+                                        dialects::GenerationEvents* events,
+                                        std::uint32_t owner);
   static async::task<Response> tokenize(ApiService* self, net::HttpRequest request);
   // Answers a request of a session, or one that opens one. `key`: whose limits hold for it.
   static async::task<Response> in_session(ApiService* self,
@@ -71,10 +74,17 @@ class ApiService {
                                           sessions::SessionRoutes::Place place,
                                           std::optional<std::size_t> key);
   sessions::SessionHost& sessions();
-  static async::task<Response> control(ApiService* self, net::HttpRequest request);
+  // `key`: of the request.
+  static async::task<Response> control(ApiService* self,
+                                       net::HttpRequest request,
+                                       std::optional<std::size_t> key);
   // The place of the key of a request, in Authorization or, for Anthropic's paths, in x-api-key.
   std::optional<std::size_t> key_of(const net::HttpRequest& request,
                                     dialects::ErrorForm form) const;
+  // The meter of a key; null without one.
+  KeyMeter* meter_of(std::optional<std::size_t> key) const;
+  // Whose share of the engine its requests take; 0 where nobody shares it.
+  std::uint32_t owner_of(std::optional<std::size_t> key) const;
   std::variant<nlohmann::ordered_json, dialects::ApiError> convert(const std::string& path,
                                                                    const std::string& body) const;
   Response models(const std::string& path) const;
@@ -85,6 +95,7 @@ class ApiService {
   const ApiServiceParts parts_;
   ServeMetrics metrics_;
   async::SteadyTimers timers_;
+  RequestPlaces places_;
   const std::vector<std::unique_ptr<KeyMeter>> meters_;  // by key
   dialects::TextThreads text_;
   sessions::SessionBook book_;

@@ -6,6 +6,7 @@
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/async/run_on.hpp"
+#include "runtime/engine/limits.hpp"
 #include "runtime/net/strand_scope.hpp"
 
 #include <unordered_map>
@@ -45,6 +46,7 @@ struct EnginePump::Impl {
     async::Executor executor;
     std::shared_ptr<const Listener> listener;
     std::int32_t left = 0;  // samples that have not finished
+    std::uint32_t owner = 0;
   };
   struct Work {
     std::vector<ControlCall> calls;
@@ -64,6 +66,18 @@ struct EnginePump::Impl {
   Turn broken(const core::Error& error) const;
   void deliver(Work& work, Turn turn);
   static void tell(const Client& client, GroupNews news);
+  // As RequestPlaces: no owner has more groups than there is room for others.
+  bool has_room(std::uint32_t owner) {
+    return groups[owner] + clients.size() < engine::limits::kEngineQueue_groups_max;
+  }
+  bool forget(std::uint64_t group) {
+    const auto found = clients.find(group);
+    if (found == clients.end()) return false;
+    const auto count = groups.find(found->second.owner);
+    if (count != groups.end() && --count->second == 0) groups.erase(count);
+    clients.erase(found);
+    return true;
+  }
   bool waits() const {
     return busy || intake || !work.engine.aborts.empty() || !work.engine.submits.empty() ||
            !work.calls.empty();
@@ -79,6 +93,7 @@ struct EnginePump::Impl {
   // Used on the strand only.
   Work work;  // for the next turn
   std::unordered_map<std::uint64_t, Client> clients;
+  std::unordered_map<std::uint32_t, std::size_t> groups;  // of each owner, in `clients`
   std::shared_ptr<weights::WeightIntake> intake;
   engine::KvAction kv = engine::KvAction::kRecompute;
   Swapped swapped;
@@ -158,7 +173,7 @@ void EnginePump::Impl::deliver(Work& given, Turn turn) {
     client->second.left -= static_cast<std::int32_t>(news.finished.size());
     const bool over = news.error.has_value() || client->second.left <= 0;
     const Client told = client->second;
-    if (over) clients.erase(client);
+    if (over) forget(news.group.value);
     tell(told, std::move(news));
   }
   if (turn.swapped || turn.intake_error) {
@@ -201,9 +216,18 @@ void EnginePump::submit(engine::GroupRequest request,
   const engine::Watch watch = stream ? engine::Watch::kStream : engine::Watch::kFirstToken;
   auto given = std::make_shared<engine::Submission>(engine::Submission{std::move(request), watch});
   Impl::Client client{std::move(executor), std::make_shared<const Listener>(std::move(listener)),
-                      given->request.samples};
+                      given->request.samples, given->request.owner};
   async::post(impl_->strand_scope.executor(),
               [impl = impl_.get(), given, client = std::move(client)] {
+                const std::uint32_t owner = client.owner;
+                if (owner != 0 && !impl->has_room(owner)) {
+                  GroupNews news;
+                  news.group = given->request.id;
+                  news.error = core::Error{core::ErrorCode::kOverloaded,
+                                           "the key's share of the queue is full; try again later"};
+                  return impl->tell(client, std::move(news));
+                }
+                if (owner != 0) ++impl->groups[owner];
                 impl->clients[given->request.id.value] = client;
                 impl->work.engine.submits.push_back(std::move(*given));
                 impl->changed.notify_all();
@@ -212,7 +236,7 @@ void EnginePump::submit(engine::GroupRequest request,
 
 void EnginePump::abort(core::GroupId group) {
   async::post(impl_->strand_scope.executor(), [impl = impl_.get(), group] {
-    if (impl->clients.erase(group.value) == 0) return;
+    if (!impl->forget(group.value)) return;
     impl->work.engine.aborts.push_back(group);
     // Drops the group if it has not been submitted to the engine yet.
     std::erase_if(impl->work.engine.submits,

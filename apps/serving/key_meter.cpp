@@ -35,8 +35,12 @@ int MinuteBudget::wait_s(core::TimePoint now) {
   return static_cast<int>(std::min<std::int64_t>((wait_ms + 999) / 1000, INT32_MAX));
 }
 
-KeyMeter::KeyMeter(const ApiKey& key, dialects::GenerationEvents& next, const core::Clock& clock)
+KeyMeter::KeyMeter(const ApiKey& key,
+                   RequestPlaces& places,
+                   dialects::GenerationEvents& next,
+                   const core::Clock& clock)
     : limits_(key.limits),
+      places_(places),
       next_(next),
       clock_(clock),
       requests_(key.limits.requests_per_minute, clock.now()),
@@ -59,6 +63,11 @@ std::variant<KeyMeter::Lease, ApiError> KeyMeter::begin() {
                       " requests under way, the most it may have at a time",
                   1);
   }
+  if (!places_.has_room(use_.running)) {
+    return refuse("has " + std::to_string(use_.running) +
+                      " requests under way, which is its share of this server",
+                  1);
+  }
   if (const int wait = requests_.wait_s(now); wait > 0) {
     return refuse("has used its " + std::to_string(limits_.requests_per_minute) +
                       " requests a minute; the next may come in " + std::to_string(wait) + " s",
@@ -73,7 +82,11 @@ std::variant<KeyMeter::Lease, ApiError> KeyMeter::begin() {
   requests_.charge(1, now);
   ++use_.requests;
   ++use_.running;
-  return Lease(this, [](KeyMeter* self) { --self->use_.running; });
+  ++places_.taken;
+  return Lease(this, [](KeyMeter* self) {
+    --self->use_.running;
+    --self->places_.taken;
+  });
 }
 
 void KeyMeter::prompt(std::size_t tokens) {
@@ -89,11 +102,12 @@ void KeyMeter::finished(std::size_t tokens, engine::FinishReason reason, double 
 }
 
 std::vector<std::unique_ptr<KeyMeter>> meters_of(const ApiKeys& keys,
+                                                 RequestPlaces& places,
                                                  dialects::GenerationEvents& next,
                                                  const core::Clock& clock) {
   std::vector<std::unique_ptr<KeyMeter>> meters;
   for (const ApiKey& key : keys.list())
-    meters.push_back(std::make_unique<KeyMeter>(key, next, clock));
+    meters.push_back(std::make_unique<KeyMeter>(key, places, next, clock));
   return meters;
 }
 

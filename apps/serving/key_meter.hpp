@@ -34,6 +34,17 @@ class MinuteBudget {
   core::TimePoint at_;  // when left_ was right
 };
 
+// The places for requests at a time, of which a stream holds one until its end. Where there are
+// several keys, none has more than are free, so each finds some: one key alone has half of them,
+// two have a third each.
+struct RequestPlaces {
+  std::int64_t all = 0;
+  bool shared = false;  // among several keys
+  std::int64_t taken = 0;
+
+  bool has_room(std::int64_t own) const { return !shared || own < all - taken; }
+};
+
 // What a key has used since the start of the server.
 struct KeyUse {
   std::string name;
@@ -44,8 +55,11 @@ struct KeyUse {
 
 class KeyMeter final : public dialects::GenerationEvents {
  public:
-  // `next` is told of the events, too. It and `clock` outlive the meter.
-  KeyMeter(const ApiKey& key, dialects::GenerationEvents& next, const core::Clock& clock);
+  // `next` is told of the events, too. It, `clock` and `places` outlive the meter.
+  KeyMeter(const ApiKey& key,
+           RequestPlaces& places,
+           dialects::GenerationEvents& next,
+           const core::Clock& clock);
 
   // A request begins; it goes on until the lease is destroyed, which the meter must outlive. The
   // error (429) says which limit refuses it, and when to come back.
@@ -63,6 +77,7 @@ class KeyMeter final : public dialects::GenerationEvents {
   dialects::ApiError refuse(const std::string& why, int wait_s);
 
   const KeyLimits limits_;
+  RequestPlaces& places_;
   dialects::GenerationEvents& next_;
   const core::Clock& clock_;
   MinuteBudget requests_, tokens_;
@@ -71,6 +86,7 @@ class KeyMeter final : public dialects::GenerationEvents {
 
 // The meters of all keys, by their place in ApiKeys.
 std::vector<std::unique_ptr<KeyMeter>> meters_of(const ApiKeys& keys,
+                                                 RequestPlaces& places,
                                                  dialects::GenerationEvents& next,
                                                  const core::Clock& clock);
 

@@ -17,14 +17,19 @@ class LearningSessions final : public sessions::SessionHost {
   LearningSessions(actors::EpisodeSessions& episodes, sessions::SessionBook& others)
       : episodes_(episodes), others_(others) {}
 
-  core::Result<sessions::OpenedSession> open(std::optional<std::size_t> owner) override {
-    auto opened = episodes_.open(owner);
+  core::Result<sessions::OpenedSession> open(std::optional<std::size_t> owner,
+                                             bool in_path) override {
+    auto opened = episodes_.open(owner, in_path);
     const bool none = !opened && opened.error().code == core::ErrorCode::kOverloaded;
-    return none ? others_.open(owner) : std::move(opened);
+    return none ? others_.open(owner, in_path) : std::move(opened);
   }
   std::optional<sessions::OpenedSession> find(std::string_view id) override {
     auto found = episodes_.find(id);
     return found ? std::move(found) : others_.find(id);
+  }
+  void used(std::string_view id) override {
+    episodes_.used(id);
+    others_.used(id);
   }
 
  private:

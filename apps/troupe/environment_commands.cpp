@@ -36,7 +36,7 @@ Result<void> run_attach_environment(Words words) {
   config::TrainConfig own = config::default_config();
   auto& env = own.env;
   std::string name;
-  bool unconfined = false;
+  bool unconfined = false, open = false;
   std::vector<Flag> flags = join.flags();
   const std::vector<Flag> more = {
       {"--name", &name, "its name in the run"},
@@ -48,7 +48,8 @@ Result<void> run_attach_environment(Words words) {
       {"--openenv", &env.openenv, "URL of an OpenEnv server, as env.openenv"},
       {"--action", &env.action, "action of --openenv as JSON, as env.action"},
       {"--listen", &env.listen, "HOST:PORT at which programs open sessions, as env.listen"},
-      {"--listen-key", &env.listen_key, "key that opening one wants: env:NAME or file:PATH"}};
+      {"--listen-key", &env.listen_key, "key that opening one wants: env:NAME or file:PATH"},
+      {"--open", &open, "whoever reaches --listen may open sessions, without a key"}};
   flags.insert(flags.end(), more.begin(), more.end());
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe attach environment: takes episodes of a run that goes on, "
@@ -65,6 +66,12 @@ Result<void> run_attach_environment(Words words) {
                       "HOST:PORT");
   }
   env.confined = !unconfined;
+  env.open = open;
+  if (!env.listen.empty() && env.open == !env.listen_key.empty()) {
+    return core::fail(ErrorCode::kConfig,
+                      "--listen wants --listen-key, the key with which programs open sessions, or "
+                      "--open, which lets in whoever reaches that address");
+  }
   if (!env.python.empty()) {
     std::error_code error;
     const auto file = std::filesystem::canonical(std::string(env.python), error);

@@ -44,7 +44,8 @@ def is_right(said, answer):
 
 def reward(value):
     url = os.environ["OPENAI_BASE_URL"].removesuffix("/v1") + "/reward"
-    urllib.request.urlopen(urllib.request.Request(url, json.dumps({"reward": value}).encode())).read()
+    key = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    urllib.request.urlopen(urllib.request.Request(url, json.dumps({"reward": value}).encode(), key)).read()
 
 
 if __name__ == "__main__":

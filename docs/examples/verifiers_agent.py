@@ -64,7 +64,8 @@ async def play(env, row):
 
 def reward(value):
     url = POLICY["base_url"].removesuffix("/v1") + "/reward"
-    urllib.request.urlopen(urllib.request.Request(url, json.dumps({"reward": value}).encode())).read()
+    key = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    urllib.request.urlopen(urllib.request.Request(url, json.dumps({"reward": value}).encode(), key)).read()
 
 
 def main():

@@ -114,6 +114,7 @@ void Generation::submit(async::Executor executor) {
     group.prompt = encoded_.prompts[i].tokens;
     group.samples = request_.n;
     group.priority = request_.priority;
+    group.owner = parts_.owner;
     group.cache_salt = salt_of(request_.cache_salt);
     group.seed = request_.seed ? seed : core::derive_seed(seed, i);
     group.sampling = request_.sampling;

@@ -31,6 +31,7 @@ struct GenerationParts {
   Sampler& sampler;
   GenerationEvents& events;
   async::Timers& timers;
+  std::uint32_t owner = 0;  // whose share of the engine its groups take
 };
 
 class Generation {

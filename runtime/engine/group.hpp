@@ -97,6 +97,7 @@ struct SampleState {
   BlockEntry entry;
   bool mixed = false;  // its blocks hold keys of several versions, so none may be indexed
   TokenCounts counts;  // of out.tokens, if a penalty needs them
+  std::int32_t seated_at = 0;          // how many tokens it had when it began to run, or went on
   std::shared_ptr<SampleGuide> guide;  // has taken out.tokens; null: any token may follow
 };
 

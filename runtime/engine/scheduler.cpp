@@ -2,8 +2,11 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/engine/limits.hpp"
+#include "runtime/engine/owner_shares.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <unordered_set>
 
 namespace troupe::engine {
 namespace {
@@ -32,6 +35,7 @@ Scheduler::Scheduler(std::int32_t blocks,
 
 void Scheduler::submit(std::unique_ptr<Group> group) {
   unfinished_ += group->request.samples;
+  shared_ = shared_ || group->request.owner != 0;
   const auto place =
       std::upper_bound(waiting_.begin(), waiting_.end(), group->request.priority, kGoesAfter);
   waiting_.insert(place, std::move(group));
@@ -46,9 +50,10 @@ std::span<const Slice> Scheduler::schedule() {
   for (const auto& group : active_)
     group->shared_planned = group->shared_computed;
   grow_tables();
+  if (shared_) enter_shared();
   std::int32_t rest = step_tokens_max_ - schedule_decode(step_tokens_max_);
   schedule_running(rest);
-  schedule_entering(rest);
+  if (!shared_) schedule_entering(rest);
   TROUPE_CHECK(!slices_.empty() || idle(), "unfinished groups and nothing to compute");
   return slices_;
 }
@@ -135,9 +140,10 @@ void Scheduler::grow_tables() {
 // Preempts the last running sample of the last group that has one. If the prompt of that group
 // is not computed yet, the whole group returns to the queue.
 void Scheduler::preempt_youngest() {
+  const Group* const heaviest = shared_ ? seat_of_heaviest(active_).group : nullptr;
   for (std::size_t g = active_.size(); g-- > 0;) {
     Group& group = *active_[g];
-    if (group.count(SampleStatus::kRunning) == 0) continue;
+    if (group.count(SampleStatus::kRunning) == 0 || (heaviest && &group != heaviest)) continue;
     if (!group.forked) {
       preempted_ += static_cast<std::uint64_t>(group.request.samples);
       requeue(g);
@@ -188,6 +194,7 @@ void Scheduler::release(SampleState& sample) {
 bool Scheduler::resume(Group& group, SampleState& sample) {
   if (running_ >= sequences_max_ || !tables_.resume(group, sample, spare_blocks())) return false;
   sample.status = SampleStatus::kRunning;
+  sample.seated_at = static_cast<std::int32_t>(sample.out.tokens.size());
   ++running_;
   return true;
 }
@@ -198,8 +205,11 @@ bool Scheduler::more_urgent_waits(const Group& than) const {
 
 // The group that it admits, or null.
 Group* Scheduler::admit_next() {
-  if (waiting_.empty()) return nullptr;
-  Group& group = *waiting_.front();
+  return waiting_.empty() ? nullptr : admit(waiting_.begin());
+}
+
+Group* Scheduler::admit(std::deque<std::unique_ptr<Group>>::iterator waiting) {
+  Group& group = **waiting;
   if (group.request.samples > sequences_max_ - running_) return nullptr;
   if (!tables_.admit(group, spare_blocks())) return nullptr;
   for (SampleState& sample : group.samples)
@@ -207,9 +217,57 @@ Group* Scheduler::admit_next() {
   running_ += group.request.samples;
   const auto place =
       std::upper_bound(active_.begin(), active_.end(), group.request.priority, kGoesAfter);
-  active_.insert(place, std::move(waiting_.front()));
-  waiting_.pop_front();
+  active_.insert(place, std::move(*waiting));
+  waiting_.erase(waiting);
   return &group;
+}
+
+// Lets samples and groups of several owners enter, the lightest owner's first. What does not fit,
+// though another owner has more, takes a seat of that one; else all behind it wait.
+void Scheduler::enter_shared() {
+  for (;;) {
+    const auto uses = uses_of(active_);
+    const auto rank = [&](const Group& group) {
+      const auto use = uses.find(group.request.owner);
+      const auto entered = entered_.find(group.request.owner);
+      return std::tuple(group.request.priority, use == uses.end() ? 0 : use->second.blocks,
+                        entered == entered_.end() ? 0 : entered->second);
+    };
+    Group* next = nullptr;
+    SampleState* sample = nullptr;  // of `next`, if it goes on
+    for (const auto& group : active_) {
+      for (SampleState& one : group->samples) {
+        if (one.status != SampleStatus::kPreempted) continue;
+        if (next != nullptr && rank(*group) >= rank(*next)) continue;
+        next = group.get();
+        sample = &one;
+      }
+    }
+    auto place = waiting_.end();
+    std::unordered_set<std::uint32_t> seen;  // the first of each owner goes before its others
+    for (auto waiting = waiting_.begin(); waiting != waiting_.end(); ++waiting) {
+      if (!seen.insert((*waiting)->request.owner).second) continue;
+      if (next != nullptr && rank(**waiting) >= rank(*next)) continue;
+      next = waiting->get();
+      sample = nullptr;
+      place = waiting;
+    }
+    if (next == nullptr) return;
+    const std::int32_t seats = sample != nullptr ? 1 : next->request.samples;
+    const bool enters = sample != nullptr ? resume(*next, *sample) : admit(place) != nullptr;
+    if (enters) {
+      entered_[next->request.owner] = ++turns_;
+      continue;
+    }
+    const bool seated = seats <= sequences_max_ - running_;
+    const std::int64_t blocks =
+        sample != nullptr ? blocks_for(next->length(*sample)) : next->shared_blocks() + seats;
+    const Seat seat =
+        seat_for(active_, *next, seated ? blocks : seats, seated ? Lack::kBlocks : Lack::kSeats);
+    if (seat.group == nullptr) return;
+    set_back(*seat.group, seat.group->at(seat.sample));
+    ++preempted_;
+  }
 }
 
 void Scheduler::finish(Group& group, std::int32_t sample) {

@@ -13,6 +13,10 @@
 // the most urgent groups is never preempted for another, so the engine always makes progress. A
 // group may wait for ever behind more urgent ones.
 //
+// Groups of several owners share the engine (owner_shares.hpp): of equally urgent ones, those enter
+// first whose owner has fewest blocks, or has let others go before it for longest; the owner with
+// most gives way to them, and also when blocks run out.
+//
 // Decisions depend only on the requests and their order. Owned by the engine, on its thread.
 // Bounds: `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting
 // groups.
@@ -23,6 +27,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -99,6 +104,8 @@ class Scheduler {
   bool resume(Group& group, SampleState& sample);
   bool more_urgent_waits(const Group& than) const;
   Group* admit_next();
+  Group* admit(std::deque<std::unique_ptr<Group>>::iterator waiting);
+  void enter_shared();
   // Blocks that running samples will need within about four steps; admission leaves them free.
   std::int32_t spare_blocks() const { return (running_ + 3) / 4; }
 
@@ -113,6 +120,9 @@ class Scheduler {
   std::size_t decode_turn_ = 0;  // where in `decode_` to start if not all of it fits into a step
   std::int32_t running_ = 0;
   std::int64_t unfinished_ = 0;  // samples
+  bool shared_ = false;          // groups have owners
+  std::map<std::uint32_t, std::uint64_t> entered_;  // when an owner's sample last did, in turns
+  std::uint64_t turns_ = 0;
   std::uint64_t preempted_ = 0;
 };
 

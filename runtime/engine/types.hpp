@@ -69,6 +69,9 @@ struct GroupRequest {
   // Of all its samples, at its beginning; null: any token may follow. Only its const functions are
   // called.
   std::shared_ptr<const TokenGuide> guide = nullptr;
+  // Whose it is. Where groups of several owners wait, the one whose owner computes least goes
+  // first, and takes from the owner that has most. 0: nobody's.
+  std::uint32_t owner = 0;
 };
 
 using experience::finish_name;

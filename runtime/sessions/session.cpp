@@ -114,6 +114,11 @@ void Session::close() {
   ended_ = closed_ = true;
 }
 
+std::uint64_t Session::tokens() const {
+  const std::lock_guard lock(mutex_);
+  return tree_.tokens();
+}
+
 std::size_t Session::calls() const {
   const std::lock_guard lock(mutex_);
   return tree_.size();

@@ -16,8 +16,6 @@
 
 namespace troupe::sessions {
 
-// Random bytes of an id, which nobody can guess: it is a key.
-inline constexpr std::size_t kSessionId_bytes = 16;
 // Answered requests that a retry may mean.
 inline constexpr std::size_t kSessionRequests_kept = 64;
 
@@ -66,6 +64,7 @@ class Session final : public PastCalls {
   void close();
 
   std::size_t calls() const;
+  std::uint64_t tokens() const;  // of all calls
   bool ended() const;
   std::optional<double> score() const;
   bool rewarded() const;  // the whole, or a call that counts

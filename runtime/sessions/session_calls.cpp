@@ -109,6 +109,7 @@ Prepared prepare(const SessionCallParts& parts,
 async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts,
                                                    std::shared_ptr<dialects::Sampler> sampler,
                                                    dialects::GenerationEvents* events,
+                                                   std::uint32_t owner,
                                                    std::shared_ptr<Session> session,
                                                    net::HttpRequest request,
                                                    std::string path) {
@@ -140,7 +141,7 @@ async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts
   }
   auto record = std::make_unique<CallRecord>(parts->model, session, sampler, ready.request,
                                              std::move(ready.prompt));
-  const dialects::GenerationParts shared{parts->model, *sampler, *events, parts->timers};
+  const dialects::GenerationParts shared{parts->model, *sampler, *events, parts->timers, owner};
   auto generation = std::make_shared<dialects::Generation>(
       shared, std::move(ready.request), std::move(ready.encoded), began, std::move(record));
   auto answering = dialects::Generation::respond(std::move(generation), std::move(client));

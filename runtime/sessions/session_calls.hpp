@@ -30,11 +30,12 @@ struct SessionCallParts {
   bool any_model = false;  // calls may name any model, and get this one
 };
 
-// `path`: of the API ("/v1/chat/completions"); `events` outlives the answer. Errors are in the form
-// of that API.
+// `path`: of the API ("/v1/chat/completions"); `events` outlives the answer; `owner`: whose share
+// of the engine the call takes. Errors are in the form of that API.
 async::task<net::HttpResponse> answer_session_call(const SessionCallParts* parts,
                                                    std::shared_ptr<dialects::Sampler> sampler,
                                                    dialects::GenerationEvents* events,
+                                                   std::uint32_t owner,
                                                    std::shared_ptr<Session> session,
                                                    net::HttpRequest request,
                                                    std::string path);

@@ -56,6 +56,7 @@ bool SessionRoutes::takes(std::string_view path) {
 std::optional<SessionRoutes::Place> SessionRoutes::place_of(std::string_view path,
                                                             std::string_view key) {
   Place out;
+  const SessionWords given = session_words(key);
   if (path == kSessions) {
     out.opens = true;
     return out;
@@ -63,16 +64,31 @@ std::optional<SessionRoutes::Place> SessionRoutes::place_of(std::string_view pat
   if (path.starts_with("/sessions/")) {
     const std::string_view rest = path.substr(kSessions.size() + 1);
     const std::size_t slash = std::min(rest.find('/'), rest.size());
-    out.id = rest.substr(0, slash);
+    const SessionWords named = session_words(rest.substr(0, slash));
+    out.id = named.id;
     out.path = rest.substr(slash);
-    out.session = host_.find(out.id);
+    out.session = host_.find(named.id);
+    if (!out.session) return out;
+    const SessionLock& lock = out.session->lock;
+    out.let_in = (given.id == named.id && lock.opens(given.secret)) ||
+                 (lock.in_path && lock.opens(named.secret));
     return out;
   }
-  if (key.empty()) return std::nullopt;
-  out.session = host_.find(key);
-  if (!out.session) return std::nullopt;
+  if (given.secret.empty()) return std::nullopt;
+  out.session = host_.find(given.id);
+  if (!out.session || !out.session->lock.opens(given.secret)) return std::nullopt;
+  out.let_in = true;
   out.path = path;
   return out;
+}
+
+HttpResponse SessionRoutes::refuse_stranger(const Place& place) {
+  return api_error_response(
+      {.status = 401,
+       .message = "session " + place.id +
+                  " wants the key that its opening gave, as \"Authorization: Bearer KEY\"",
+       .code = "invalid_api_key"},
+      dialects::error_form_of(place.path));
 }
 
 async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
@@ -91,13 +107,15 @@ async::task<HttpResponse> SessionRoutes::respond(SessionRoutes* self,
         dialects::error_form_of(place.path));
   }
   const OpenedSession& session = *place.session;
+  self->host_.used(session.session->id());
   if (dialects::reader_of(place.path) != nullptr) {
     if (request.method != "POST") {
       co_return api_error_response({.status = 405, .message = place.path + " takes POST"},
                                    dialects::error_form_of(place.path));
     }
-    auto answering = answer_session_call(&self->parts_, session.sampler, client.events,
-                                         session.session, std::move(request), place.path);
+    auto answering =
+        answer_session_call(&self->parts_, session.sampler, client.events, client.owner,
+                            session.session, std::move(request), place.path);
     HttpResponse response = co_await std::move(answering);
     co_return response;
   }
@@ -122,11 +140,16 @@ HttpResponse SessionRoutes::open(const net::HttpRequest& request, const SessionC
   const std::string body = request.body.empty() ? "{}" : request.body;
   const auto read = dialects::read_object(body, parts_.bounds);
   if (const auto* error = std::get_if<ApiError>(&read)) return api_error_response(*error);
-  const auto opened = host_.open(client.key);
+  dialects::JsonFields fields(std::get<Json>(read));
+  const bool in_path = fields.boolean("in_path", false);
+  if (fields.error()) return api_error_response(*fields.error());
+  const auto opened = host_.open(client.key, in_path);
   if (!opened) return api_error_response(dialects::api_error_of(opened.error()));
   const std::string& id = opened->session->id();
-  Json answer = {
-      {"id", id}, {"base_url", client.base + "/sessions/" + id + "/v1"}, {"api_key", id}};
+  const std::string key = opened->lock.key(id);
+  Json answer = {{"id", id},
+                 {"base_url", client.base + "/sessions/" + (in_path ? key : id) + "/v1"},
+                 {"api_key", key}};
   if (!opened->task.empty()) answer["task"] = Json::parse(opened->task, nullptr, false);
   return json_response(answer);
 }

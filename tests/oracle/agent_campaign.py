@@ -25,10 +25,11 @@ class Agent:
     """The client of one session."""
 
     def __init__(self, base_url, key, connections, seed, style="plain", kwargs=None, tools=False):
-        by_path = openai.OpenAI(base_url=base_url, api_key="none", max_retries=0, http_client=connections)
+        by_path = openai.OpenAI(base_url=base_url, api_key=key, max_retries=0, http_client=connections)
         root = base_url[:base_url.index("/sessions/")] + "/v1"
         self.clients = [by_path, by_path.with_options(base_url=root, api_key=key)]
         self.url, self.connections = base_url.removesuffix("/v1"), connections
+        self.headers = {"Authorization": f"Bearer {key}"}
         self.random = random.Random(seed)
         self.past = Past(style, tools)
         self.given = {"extra_body": {"return_token_ids": True, **(kwargs or {})}, **({"tools": TOOLS} if tools else {})}
@@ -109,7 +110,7 @@ class Agent:
 
     def reward(self, value, turn=None):
         body = {"reward": value} | ({} if turn is None else {"call": turn})
-        self.connections.post(self.url + "/reward", json=body).raise_for_status()
+        self.connections.post(self.url + "/reward", json=body, headers=self.headers).raise_for_status()
         self.rewards[turn] = value
 
     def whole(self, client, given):

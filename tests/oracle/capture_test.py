@@ -40,11 +40,11 @@ def address(folder):
 
 @pytest.fixture
 def opened(address):
-    return httpx.post(address + "/sessions", json={}).raise_for_status().json()
+    return httpx.post(address + "/sessions", json={"in_path": True}).raise_for_status().json()
 
 
 def traced(address, opened):
-    answer = httpx.get(f"{address}/sessions/{opened['id']}/traces").raise_for_status()
+    answer = httpx.get(opened["base_url"].removesuffix("/v1") + "/traces").raise_for_status()
     return TrainingTrace.model_validate(answer.json()).turns
 
 

@@ -10,7 +10,8 @@ import urllib.request
 
 def post(url, body):
     return json.loads(urllib.request.urlopen(urllib.request.Request(
-        url, json.dumps(body).encode(), {"Content-Type": "application/json"})).read())
+        url, json.dumps(body).encode(),
+        {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})).read())
 
 
 base = os.environ["OPENAI_BASE_URL"]

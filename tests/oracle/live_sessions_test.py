@@ -108,8 +108,9 @@ def client_of_sessions(http, run, logs, headers=None):
         reward = len(logs) / 8
         try:
             given = dialogue(opened, 1 + len(logs) % 3)
-            http.post(f"/sessions/{opened['id']}/end").raise_for_status()
-            http.post(f"/sessions/{opened['id']}/reward", json={"reward": reward}).raise_for_status()
+            own = {"Authorization": f"Bearer {opened['api_key']}"}
+            http.post(f"/sessions/{opened['id']}/end", headers=own).raise_for_status()
+            http.post(f"/sessions/{opened['id']}/reward", json={"reward": reward}, headers=own).raise_for_status()
         except (openai.APIError, httpx.HTTPError):
             continue  # the run ended meanwhile
         logs.append({"turns": given, "reward": reward})

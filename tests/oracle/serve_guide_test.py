@@ -3,9 +3,11 @@ comes back parses and validates by the package jsonschema, full-matches by Pytho
 format with arguments of the tool's schema, whole and streamed.
 """
 
+import concurrent.futures
 import json
 import random
 import re
+import urllib.request
 
 import jsonschema
 import openai
@@ -124,6 +126,33 @@ def test_answers_match_their_regexes_choices_and_grammars(client):
     for choice in nested.choices:
         depth = choice.text.count("(")
         assert re.fullmatch(r"\({%d}[a-c]\){%d}" % (depth, depth), choice.text)
+
+
+def guided_requests(rng, count):
+    """Requests of all kinds of guides, and some without, each with its own seed and temperature."""
+    for seed in range(count):
+        kind = rng.choice(["json", "regex", "choice", "grammar", "none"])
+        guide = {"json": {"guided_json": random_schema(rng)}, "regex": {"guided_regex": rng.choice(REGEXES)},
+                 "choice": {"guided_choice": ["yes", "no", "perhaps"]}, "none": {},
+                 "grammar": {"guided_grammar": 'start: "(" start ")" | /[a-c]/'}}[kind]
+        yield dict(model="tiny", prompt=rng.choice(["a", "bc" * 40, "d" * 90]), seed=seed, logprobs=1,
+                   max_tokens=rng.choice([30, 200, 400]), temperature=rng.choice([0, 0.7, 1]), extra_body=guide)
+
+
+def test_under_load_each_answer_is_that_of_the_request_alone(folder, client):
+    """Forty at a time, in so little memory that samples are set back again and again."""
+    asked = list(guided_requests(random.Random(5), 200))
+    alone = [client.completions.create(**one).choices for one in asked]
+    with serve(folder, "--kv-cache-memory-bytes", str(3 << 18), "--max-model-len", "500", "--max-num-seqs", "32") as url:
+        other = client_of(url)
+        with concurrent.futures.ThreadPoolExecutor(40) as crowd:
+            together = list(crowd.map(lambda one: other.completions.create(**one).choices, asked))
+        metrics = urllib.request.urlopen(url + "/metrics").read().decode()
+    for one, got, wanted in zip(asked, together, alone, strict=True):
+        assert got == wanted, one
+    number = {line.split("{")[0]: float(line.rsplit(" ", 1)[1]) for line in metrics.splitlines() if line[:1] != "#"}
+    assert number["vllm:num_preemptions_total"] > 0
+    assert number["vllm:num_requests_running"] == number["vllm:num_requests_waiting"] == 0
 
 
 TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {

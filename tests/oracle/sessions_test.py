@@ -28,8 +28,12 @@ def folder(tmp_path_factory):
     return path
 
 
-def traced(http, session):
-    trace = http.get(f"/sessions/{session}/traces").raise_for_status().json()
+def own(opened):
+    return {"Authorization": f"Bearer {opened['api_key']}"}
+
+
+def traced(http, opened):
+    trace = http.get(f"/sessions/{opened['id']}/traces", headers=own(opened)).raise_for_status().json()
     TrainingTrace.model_validate(trace)  # ids, masks and log-probs fit each other
     return trace["turns"]
 
@@ -45,8 +49,9 @@ def test_client_trace_and_a_fresh_process_agree(folder, tmp_path, template):
                   for i, one in enumerate(opened)]
         for i in range(TURNS // len(TEMPLATES)):
             agents[i % SESSIONS].step()
-        traces = [traced(http, one["id"]) for one in opened]
-        forked = sum(http.get(f"/sessions/{one['id']}").json()["forked_by_template"] for one in opened)
+        traces = [traced(http, one) for one in opened]
+        forked = sum(http.get(f"/sessions/{one['id']}", headers=own(one)).json()["forked_by_template"]
+                     for one in opened)
     assert sum(agent.lost for agent in agents) > 0
     for agent, turns in zip(agents, traces, strict=True):
         kept = [(turn["prompt_token_ids"], turn["completion_token_ids"], turn["per_token_logps"]) for turn in turns]
@@ -71,7 +76,7 @@ def test_a_retry_takes_the_place_of_the_lost_answer_alone(folder):
         endless = {**given, "extra_body": {**given["extra_body"], "ignore_eos": True}}
         agent.cut_stream(client, endless, 3500)
         answers.append(agent.whole(client, {**given, "extra_headers": {"x-stainless-retry-count": "1"}}))
-        kept = [turn["completion_token_ids"] for turn in traced(http, opened["id"])]
+        kept = [turn["completion_token_ids"] for turn in traced(http, opened)]
         assert kept == [drawn for _, drawn, *_ in answers]
 
 
@@ -80,17 +85,28 @@ def test_rewards_and_errors(folder):
         http = httpx.Client(base_url=address, timeout=PATIENCE_S)
         assert http.post("/sessions", json={}).status_code == 401
         opened = http.post("/sessions", json={}, headers={"Authorization": "Bearer sesame"}).json()
-        own = {"Authorization": f"Bearer {opened['api_key']}"}
+        other = http.post("/sessions", json={}, headers={"Authorization": "Bearer sesame"}).json()
         body = dict(model="tiny", prompt=[1, 2], max_tokens=2)
-        assert http.post("/v1/completions", json=body, headers=own).status_code == 200
-        assert http.get("/v1/models", headers=own).status_code == 200
+        assert http.post("/v1/completions", json=body, headers=own(opened)).status_code == 200
+        assert http.get("/v1/models", headers=own(opened)).status_code == 200
         assert http.post("/v1/completions", json=body).status_code == 401
         here = f"/sessions/{opened['id']}"
         for control in ("/pause", "/resume", "/sleep", "/wake_up"):
-            assert http.post(control, headers=own).status_code == 401, "a session's key, which is not the server's"
+            assert http.post(control, headers=own(opened)).status_code == 401, "a session's key, which is not the server's"
             assert http.post(here + control).status_code == 401
+            assert http.post(here + control, headers=own(opened)).status_code == 401
         assert http.post("/pause", headers={"Authorization": "Bearer sesame"}).status_code == 200
         assert http.post("/resume", headers={"Authorization": "Bearer sesame"}).status_code == 200
+        # The id, which stands in logs, opens nothing: neither does it as a key, nor the key in the path, nor another's.
+        assert opened["id"] in opened["base_url"] and opened["api_key"] not in opened["base_url"]
+        for wrong in ({}, {"Authorization": f"Bearer {opened['id']}"}, own(other)):
+            for path in ("", "/traces", "/v1/models"):
+                assert http.get(here + path, headers=wrong).status_code == 401, (path, wrong)
+            assert http.post(here + "/v1/completions", json=body, headers=wrong).status_code == 401
+            assert http.post(here + "/reward", json={"reward": 0}, headers=wrong).status_code == 401
+        assert http.get(f"/sessions/{opened['api_key']}").status_code == 401
+        assert http.get(here, headers={"Authorization": "Bearer sesame"}).json()["calls"] == 1, "who has opened it"
+        http.headers.update(own(opened))
         assert http.post(here + "/reward", json={"reward": 0.5}).json()["reward"] == 0.5
         assert http.post(here + "/reward", json={"reward": 1, "call": 0}).status_code == 200
         for wrong in ({"reward": "much"}, {}, {"reward": 1, "call": 9}, {"reward": 1, "turn": 0}, {"reward": True}):
@@ -104,3 +120,17 @@ def test_rewards_and_errors(folder):
         assert http.post(here + "/reward", json={"reward": 0.25}).json()["reward"] == 0.25, "it may come late"
         turn, = http.get(here + "/traces").json()["turns"]
         assert turn["metadata"]["reward"] == 1 and len(turn["completion_token_ids"]) <= 2
+
+
+def test_a_client_that_sends_no_key_has_it_in_its_path(folder):
+    with serve(folder) as address:
+        opened = httpx.post(address + "/sessions", json={"in_path": True}).raise_for_status().json()
+        assert opened["base_url"] == f"{address}/sessions/{opened['api_key']}/v1"
+        bare = httpx.Client(base_url=opened["base_url"].removesuffix("/v1"), timeout=PATIENCE_S)
+        assert bare.post("/v1/completions", json=dict(prompt=[1, 2], max_tokens=2)).status_code == 200
+        assert bare.post("/reward", json={"reward": 0.5}).json() == {
+            "id": opened["id"], "calls": 1, "reward": 0.5, "forked_by_template": 0, "ended": False}
+        assert httpx.get(f"{address}/sessions/{opened['id']}").status_code == 401
+        assert httpx.get(f"{address}/sessions/{opened['id']}.{'0' * 32}").status_code == 401
+        refused = httpx.get(f"{address}/sessions/nobody.{opened['api_key']}")
+        assert refused.status_code == 404 and opened["api_key"] not in refused.text

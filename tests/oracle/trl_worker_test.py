@@ -90,12 +90,12 @@ def test_its_samples_are_the_servers_tokens(folder, empty_vllm):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.response_template = RESPONSE
     with serve(folder) as address:
-        session = asked(address, "/sessions", {})["id"]
+        session = asked(address, "/sessions", {"in_path": True})["base_url"].removesuffix("/v1")
         worker = AsyncRolloutWorker(
             model_name="tiny", dataset=Dataset.from_list([{"prompt": QUESTION}]), reward_funcs=[length], tools=[add],
             processing_class=tokenizer, eos_token_ids=[END], num_generations=GROUP, max_inflight_tasks=6,
             queue_maxsize=SAMPLES, max_tokens=90, max_tool_calling_iterations=1,
-            vllm_server_url=f"{address}/sessions/{session}")
+            vllm_server_url=session)
         del sys.modules["vllm"]
         empty_vllm.undo()
         worker.start()
@@ -112,7 +112,7 @@ def test_its_samples_are_the_servers_tokens(folder, empty_vllm):
             worker.stop()
         assert control.get_dtype() == "torch.float32"
         assert control.get_max_model_len() == 1024 and control.get_world_size() == 1
-        turns = asked(address, f"/sessions/{session}/traces")["turns"]
+        turns = asked(session, "/traces")["turns"]
         served = collections.Counter(
             key(t["prompt_token_ids"], t["completion_token_ids"], t["per_token_logps"]) for t in turns)
         assert control.get_server_info()["model_config"]["max_model_len"] == 1024

@@ -9,6 +9,7 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/model/spec.hpp"
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
@@ -46,6 +47,28 @@ Result<std::shared_ptr<const dialects::ServedModel>> policy_model(
   return std::shared_ptr<const dialects::ServedModel>(std::move(made));
 }
 
+constexpr const char* kKeyOf = "the key of sessions";
+
+// The key that opening a session wants: the one that the configuration names, else one of the run,
+// in a file that only its user can read.
+Result<void> give_key(const config::TrainConfig& config, actors::SessionAddress& address) {
+  if (config.env.open) return {};
+  const std::string flag = "--env.listen_key";
+  if (!config.env.listen_key.empty()) {
+    TROUPE_TRY_SET(address.key, actors::read_key(config.env.listen_key, kKeyOf, flag));
+    return {};
+  }
+  std::error_code error;
+  const auto file = std::filesystem::absolute(config.run.path, error) / "listen_key";
+  if (!std::filesystem::exists(file, error)) {
+    auto made = net::create_token_file(file);
+    if (!made) return core::fail(made.error().within(flag + " is not set"));
+  }
+  address.key_file = file.string();
+  TROUPE_TRY_SET(address.key, actors::read_key("file:" + file.string(), kKeyOf, flag));
+  return {};
+}
+
 }  // namespace
 
 Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& config) {
@@ -65,9 +88,8 @@ Result<actors::EnvironmentParts> make_environment(const config::TrainConfig& con
     TROUPE_TRY_SET(parts.environment, actors::make_openenv_environment(std::move(options)));
   } else if (!config.env.listen.empty()) {
     TROUPE_TRY_ASSIGN(place, parse_address(config.env.listen, "--env.listen"));
-    TROUPE_TRY_ASSIGN(
-        key, actors::read_key(config.env.listen_key, "the key of sessions", "--env.listen_key"));
-    parts.address = actors::SessionAddress{place.first, place.second, std::move(key)};
+    parts.address = actors::SessionAddress{place.first, place.second, ""};
+    TROUPE_TRY(give_key(config, *parts.address));
   } else {
     actors::PythonEnvironmentOptions options;
     options.file = config.env.python;

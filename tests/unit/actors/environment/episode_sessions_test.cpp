@@ -87,16 +87,18 @@ class EpisodeSessionsTest : public ::testing::Test {
 };
 
 TEST_F(EpisodeSessionsTest, ASessionTakesTheEpisodeThatHasWaitedLongest) {
-  EXPECT_EQ(sessions_.open({}).error().code, core::ErrorCode::kOverloaded);
+  EXPECT_EQ(sessions_.open({}, false).error().code, core::ErrorCode::kOverloaded);
   const auto gone = sessions_.offer(order(7)), first = sessions_.offer(order(1)),
              second = sessions_.offer(order(2));
   sessions_.leave(*gone);
   EXPECT_FALSE(sessions_.session(*first));
-  const auto opened = sessions_.open(3);
+  const auto opened = sessions_.open(3, true);
   ASSERT_TRUE(opened);
   EXPECT_EQ(made_, (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(opened->task, "{\"n\":1}");
   EXPECT_EQ(opened->owner, 3u);
+  EXPECT_TRUE(opened->lock.in_path);
+  EXPECT_EQ(sessions_.key(*first), opened->session->id() + "." + opened->lock.secret);
   EXPECT_EQ(sessions_.session(*first), opened->session);
   EXPECT_FALSE(sessions_.session(*second));
   EXPECT_EQ(sessions_.find(opened->session->id())->session, opened->session);
@@ -105,9 +107,9 @@ TEST_F(EpisodeSessionsTest, ASessionTakesTheEpisodeThatHasWaitedLongest) {
 TEST_F(EpisodeSessionsTest, AnEpisodeWaitsOnWhereNothingCanAnswerItsCalls) {
   const auto visit = sessions_.offer(order(1));
   stale_ = true;
-  EXPECT_FALSE(sessions_.open({}));
+  EXPECT_FALSE(sessions_.open({}, false));
   stale_ = false;
-  EXPECT_TRUE(sessions_.open({}));
+  EXPECT_TRUE(sessions_.open({}, false));
 }
 
 TEST_F(EpisodeSessionsTest, LeavingClosesTheSession) {

@@ -72,6 +72,21 @@ TEST_F(KeyFile, LimitsStandBehindAKey) {
   EXPECT_EQ(two.limits.tokens_per_minute, 5);
 }
 
+TEST_F(KeyFile, WhereKeysAreTakenApartThoseWithTheWordControl) {
+  const auto may = [&](const std::string& text, std::vector<std::string> flags = {}) {
+    std::string out;
+    const auto keys = gather(text, std::move(flags));
+    EXPECT_TRUE(keys);
+    for (const ApiKey& key : keys->list())
+      out += key.control ? 'y' : 'n';
+    return out;
+  };
+  EXPECT_EQ(may("one\ntwo\n"), "yy") << "nothing is said of any";
+  EXPECT_EQ(may("one name=ci\ntwo\n"), "nn");
+  EXPECT_EQ(may("one name=ci\ntwo control\n"), "ny");
+  EXPECT_EQ(may("one control requests=2\ntwo\n", {"three"}), "yny") << "a flag's always may";
+}
+
 TEST_F(KeyFile, RefusesOtherLinesByTheirNumberWithoutTheKey) {
   struct Wrong {
     const char* text;

@@ -13,7 +13,9 @@ using std::chrono::seconds;
 
 class KeyMeters : public ::testing::Test {
  protected:
-  KeyMeter meter(KeyLimits limits) { return KeyMeter({"sesame", "ci", limits}, metrics_, clock_); }
+  KeyMeter meter(KeyLimits limits) {
+    return KeyMeter({"sesame", "ci", limits}, places_, metrics_, clock_);
+  }
   // How many of `count` requests, each over at once, are admitted.
   static int admitted(KeyMeter& meter, int count) {
     int some = 0;
@@ -26,6 +28,7 @@ class KeyMeters : public ::testing::Test {
     EXPECT_TRUE(std::holds_alternative<ApiError>(begun));
     return std::holds_alternative<ApiError>(begun) ? std::get<ApiError>(begun) : ApiError{};
   }
+  RequestPlaces places_{.all = 12};
   core::ManualClock clock_;
   ServeMetrics metrics_;
 };
@@ -56,6 +59,33 @@ TEST_F(KeyMeters, RequestsAtATime) {
   EXPECT_EQ(two.use().running, 1);
   EXPECT_EQ(admitted(two, 3), 3) << "each is over before the next";
   EXPECT_EQ(two.use().refused, 1u);
+}
+
+TEST_F(KeyMeters, NoKeyHasMorePlacesThanAreFree) {
+  KeyMeter one = meter({}), two = meter({});
+  std::vector<std::variant<KeyMeter::Lease, ApiError>> held;
+  const auto take = [&](KeyMeter& from) {
+    int some = 0;
+    for (; std::holds_alternative<KeyMeter::Lease>(held.emplace_back(from.begin())); ++some) {
+    }
+    held.pop_back();
+    return some;
+  };
+  places_.shared = true;
+  EXPECT_EQ(take(one), 6) << "half of 12";
+  EXPECT_EQ(take(two), 3) << "half of what is left";
+  EXPECT_NE(refusal(one).message.find("its share"), std::string::npos);
+  EXPECT_EQ(refusal(one).status, 429);
+  held.clear();
+  EXPECT_EQ(places_.taken, 0);
+  EXPECT_EQ(take(two), 6);
+  places_.shared = false;
+  held.clear();
+  places_.all = 1;
+  for (int i = 0; i < 20; ++i)
+    held.push_back(one.begin());
+  EXPECT_EQ(one.use().running, 20) << "a key alone shares with nobody";
+  held.clear();
 }
 
 TEST_F(KeyMeters, RequestsAMinuteComeBackEvenly) {

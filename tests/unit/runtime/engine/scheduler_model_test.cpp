@@ -66,7 +66,10 @@ Drawn naive(const std::vector<GroupRequest>& requests, double finish_chance) {
 
 // `windowed`: a model that looks back on 1 to 40 tokens, responses several times that long, and
 // pools that a whole one often does not fit into.
-Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = false) {
+Campaign campaign(std::uint64_t seed,
+                  bool prefix_cache = true,
+                  bool windowed = false,
+                  std::uint64_t owners = 0) {
   core::Rng rng(seed);
   core::Rng sizes(seed + (1u << 20)), urgency(seed + (1u << 21));
   const std::uint64_t priorities = 1 + urgency.next_below(2) * 2;  // 1: all are equal
@@ -91,12 +94,15 @@ Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = 
       if (most < 1) continue;
       const auto samples =
           static_cast<std::int32_t>(1 + rng.next_below(static_cast<std::uint64_t>(most)));
-      const auto max_new =
-          static_cast<std::int32_t>(1 + (windowed ? sizes.next_below(100) : rng.next_below(46)));
+      const auto max_new = static_cast<std::int32_t>(1 + (windowed     ? sizes.next_below(100)
+                                                          : owners > 0 ? sizes.next_below(300)
+                                                                       : rng.next_below(46)));
       if (blocks_wanted(size, samples, max_new, window) > blocks) continue;
       auto group = make_group(next_id, prompt, samples, max_new);
       group->request.cache_salt = rng.next_below(8) == 0 ? 1 : 0;
       group->request.priority = static_cast<std::int32_t>(urgency.next_below(priorities));
+      if (owners > 0)
+        group->request.owner = static_cast<std::uint32_t>(1 + sizes.next_below(owners));
       submitted.push_back(group->request);
       prompts.remember(next_id++, prompt);
       wanted += samples;
@@ -174,6 +180,16 @@ TEST(SchedulerModel, ThousandSeedsOfRandomEventsUnderAWindow) {
   EXPECT_GT(sum.hits, 20000u);
   EXPECT_GT(sum.evicted, 1000u);
   EXPECT_GT(sum.given_back, 10000);
+}
+
+TEST(SchedulerModel, HundredsOfSeedsOfOwnersThatShare) {
+  Campaign sum;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Campaign one = campaign(seed, seed % 4 != 0, seed % 3 == 0, 1 + seed % 4);
+    sum.preempted += one.preempted;
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+  EXPECT_GT(sum.preempted, 1000u);
 }
 
 TEST(SchedulerModel, TheSameEventsWithoutTheIndex) {

@@ -140,6 +140,53 @@ TEST(Scheduler, PreemptsTheLeastUrgentAndLetsMoreUrgentGroupsGoBeforeIt) {
   EXPECT_EQ(scheduler.tables().pool().free_count(), 4);
 }
 
+std::unique_ptr<Group> with_owner(std::unique_ptr<Group> group, std::uint32_t owner) {
+  group->request.owner = owner;
+  return group;
+}
+
+TEST(Scheduler, OwnersTakeTurns) {
+  Scheduler scheduler(64, 1, 64);
+  ShadowKv kv(scheduler, 64, 64);
+  for (std::uint64_t id = 1; id <= 4; ++id)
+    kv.submit(with_owner(make_group(id, 8, 1, 3), 1));
+  ASSERT_TRUE(kv.step(0.0));
+  kv.submit(with_owner(make_group(5, 8, 1, 3), 2));
+  kv.submit(with_owner(make_group(6, 8, 1, 3), 2));
+  while (kv.step(0.0)) {
+  }
+  std::vector<std::uint64_t> prompts;
+  for (const Event& event : kv.log()) {
+    if (std::get<2>(event) == 0) prompts.push_back(std::get<0>(event));
+  }
+  EXPECT_EQ(prompts, (std::vector<std::uint64_t>{1, 5, 2, 6, 3, 4}));
+}
+
+// All seats, or all blocks, are one owner's for as long as a response takes.
+TEST(Scheduler, TheOwnerWithMostGivesWay) {
+  for (const bool seats : {true, false}) {
+    const std::int32_t blocks = seats ? 128 : 40;
+    Scheduler scheduler(blocks, seats ? 3 : 16, 64);
+    ShadowKv kv(scheduler, blocks, 64);
+    for (std::uint64_t id = 1; id <= 3; ++id)
+      kv.submit(with_owner(make_group(id, 16, 1, 500), 1));
+    for (int i = 0; i < 150; ++i)
+      ASSERT_TRUE(kv.step(0.0));
+    ASSERT_EQ(scheduler.running(), 3);
+    kv.submit(with_owner(make_group(9, 200, 1, 90), 2));
+    ASSERT_TRUE(kv.step(0.0));
+    EXPECT_EQ(scheduler.find({9})->at(0).status, SampleStatus::kRunning) << seats;
+    EXPECT_EQ(scheduler.find({3})->at(0).status, SampleStatus::kPreempted) << "the youngest";
+    while (scheduler.find({9}) != nullptr)
+      ASSERT_TRUE(kv.step(0.0));
+    EXPECT_NE(scheduler.find({1}), nullptr) << "its owner is answered before any of the other's";
+    while (kv.step(0.0)) {
+    }
+    EXPECT_EQ(kv.finished(), 4);
+    EXPECT_EQ(scheduler.tables().pool().free_count(), blocks);
+  }
+}
+
 TEST(Scheduler, GivesEveryDecodeRowItsTurnWhenTheBudgetIsSmall) {
   Scheduler scheduler(64, 8, 3);
   ShadowKv kv(scheduler, 64, 3);
