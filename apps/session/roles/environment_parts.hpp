@@ -16,6 +16,7 @@ void take_form(const Env& from, Env& to) {
   to.openenv = from.openenv;
   to.listen = from.listen;
   to.listen_key = from.listen_key;
+  to.open = from.open;
   to.attached = from.attached;
   to.action = from.action;
   to.workers = from.workers;
