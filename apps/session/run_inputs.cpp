@@ -127,35 +127,38 @@ std::vector<std::uint32_t> text_ends_of(const text::Tokenizer& tokenizer,
   return ends;
 }
 
-// The columns without which the reward's Python function cannot be called; each file is loaded
-// once. One that cannot be loaded here is left to its role.
-class ColumnNeeds {
+// Checks that rows have the columns without which a Python reward cannot be called. Each file is
+// loaded once; one that cannot be loaded here is left to its role.
+class ColumnCheck {
  public:
-  const std::vector<std::string>& of(const config::TrainConfig& config) {
-    const auto [known, fresh] = needs_.try_emplace(config.reward.python);
-    if (!fresh || config.reward.python.empty()) return known->second;
-    if (const auto reward = make_reward(config)) known->second = (*reward)->needs();
-    return known->second;
+  core::Result<void> of(const config::TrainConfig& config,
+                        const std::string& key,
+                        const actors::DatasetPrompts& prompts) {
+    core::ErrorList wrong;
+    for (const RewardPart& part : reward_parts(config)) {
+      if (part.kind != RewardPart::Kind::kSource || !part.set.empty()) continue;
+      const config::TrainConfig own = config_of(config, part);
+      for (const std::string& name : needs_of(own)) {
+        if (prompts.has_column(name)) continue;
+        wrong.add(ErrorCode::kConfig,
+                  "reward.python: the function of " + own.reward.python + " takes '" + name +
+                      "', and " + key + " has no column '" + name + "'",
+                  "there are: " + prompts.columns());
+      }
+    }
+    return wrong.result();
   }
 
  private:
+  const std::vector<std::string>& needs_of(const config::TrainConfig& own) {
+    const auto [known, fresh] = needs_.try_emplace(own.reward.python);
+    if (!fresh || own.reward.python.empty()) return known->second;
+    if (const auto reward = make_reward(own)) known->second = (*reward)->needs();
+    return known->second;
+  }
+
   std::map<std::string, std::vector<std::string>> needs_;
 };
-
-core::Result<void> check_columns(const config::TrainConfig& config,
-                                 const std::vector<std::string>& needs,
-                                 const std::string& key,
-                                 const actors::DatasetPrompts& prompts) {
-  core::ErrorList wrong;
-  for (const std::string& name : needs) {
-    if (prompts.has_column(name)) continue;
-    wrong.add(ErrorCode::kConfig,
-              "reward.python: the function of " + config.reward.python + " takes '" + name +
-                  "', and " + key + " has no column '" + name + "'",
-              "there are: " + prompts.columns());
-  }
-  return wrong.result();
-}
 
 // Loads the prompts of a dataset and checks what depends on them: rows, cache, columns.
 core::Result<std::unique_ptr<actors::DatasetPrompts>> checked_prompts(
@@ -164,7 +167,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> checked_prompts(
     const model::ModelSpec& spec,
     const text::Tokenizer& tokenizer,
     const text::ChatTemplate* chat,
-    ColumnNeeds& needs) {
+    ColumnCheck& columns) {
   TROUPE_TRY_ASSIGN(prompts, load_prompts(config, training, tokenizer, chat));
   core::ErrorList wrong;
   if (training) wrong.take(check_rows(config, *prompts));
@@ -173,8 +176,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> checked_prompts(
                                        training ? config.rollout.n_samples_per_prompt
                                                 : config.eval.n_samples_per_prompt),
                          engines_on_host(config)));
-  wrong.take(check_columns(config, needs.of(config),
-                           training ? "data.prompt_dataset" : "eval.dataset", *prompts));
+  wrong.take(columns.of(config, training ? "data.prompt_dataset" : "eval.dataset", *prompts));
   TROUPE_TRY(wrong.result());
   return prompts;
 }
@@ -197,9 +199,9 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   inputs.text_ends = [tokenizer](const std::vector<std::int32_t>& tokens) {
     return text_ends_of(tokenizer, tokens);
   };
-  ColumnNeeds needs;
+  ColumnCheck columns;
   const auto load = [&](const config::TrainConfig& of, bool training, const std::string& set) {
-    auto prompts = checked_prompts(of, training, spec, tokenizer, chat_ptr, needs);
+    auto prompts = checked_prompts(of, training, spec, tokenizer, chat_ptr, columns);
     if (!prompts) wrong.add(set.empty() ? prompts.error() : prompts.error().within(set));
     return prompts ? std::move(*prompts) : nullptr;
   };

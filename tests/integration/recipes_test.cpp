@@ -1,5 +1,6 @@
 // Every recipe of configs/ through the real program: it is valid as it stands, names no key that
-// its method does not read, and takes two steps on a tiny model once its batches are small.
+// its method does not read, is valid with its own sizes once model and data are given, and takes
+// two steps on a tiny model once its batches are small.
 #include "processes.hpp"
 #include "runtime/model/process_reward.hpp"
 
@@ -96,6 +97,33 @@ class Recipes : public ::testing::TestWithParam<std::string> {
     return out;
   }
 
+  // The recipe as it stands: model and data are given, sizes are its own. A prompt is as long as
+  // they may be, the model has a context for all of a sample.
+  std::vector<std::string> own_sizes(const std::string& method, const std::string& text) {
+    const auto long_model = files_ / "long";
+    std::filesystem::copy(files_.model(), long_model);
+    auto config = nlohmann::json::parse(text_of(long_model / "config.json"));
+    config["max_position_embeddings"] = 8192;
+    std::ofstream(long_model / "config.json") << config.dump();
+    std::vector<std::string> out = words(method, text);
+    // Of the words that give sizes only the paths stay.
+    std::vector<std::string> kept = {"config", "validate", recipe()};
+    for (std::size_t i = 3; i + 1 < out.size(); i += 2) {
+      const bool names = out[i].ends_with("model_name_or_path") || out[i].ends_with("dataset") ||
+                         out[i].starts_with("--reward.rule") || out[i] == "--run.path";
+      if (!names) continue;
+      kept.push_back(out[i]);
+      kept.push_back(out[i + 1] == files_.model() ? long_model.string() : out[i + 1]);
+    }
+    const auto at = text.find("prompt_max_len: ");
+    if (at == text.npos) return kept;
+    const std::string prompt(std::stoul(text.substr(at + 16)), 'x');
+    std::ofstream(files_ / "longest.jsonl")
+        << nlohmann::json({{"prompt", prompt}, {"answer", "1"}, {"tests", {"assert 1 == 1"}}}) << '\n';
+    kept.insert(kept.end(), {"--data.prompt_dataset", path("longest.jsonl")});
+    return kept;
+  }
+
   std::string make_reward_model() {
     auto params = model::load_model(files_.model(), model::HeadKind::kScore, 1);
     EXPECT_TRUE(params) << (params ? "" : params.error().message);
@@ -148,6 +176,12 @@ TEST_P(Recipes, TakesTwoSteps) {
   }
   EXPECT_TRUE(learned) << text_of(files_ / "run/metrics.jsonl");
   EXPECT_TRUE(std::filesystem::exists(files_ / "run/ckpt/step_000002/model/config.json"));
+}
+
+TEST_P(Recipes, AreValidWithTheirOwnSizes) {
+  const std::string text = text_of(recipe());
+  const Ended ended = troupe_ends(own_sizes(method_of(text), text), files_ / "log.txt", 60);
+  EXPECT_EQ(ended.status, 0) << ended.text;
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::string>& recipe) {
