@@ -96,6 +96,15 @@ Result<void> check_lora(const ModelSpec& spec, const LoraSettings& lora, const s
     return core::fail(ErrorCode::kConfig, "--" + key + ".lora.target is empty",
                       "all-linear names every linear map");
   }
+  for (const std::string& word : lora.target) {
+    for (const std::string_view other : {"lm_head", "embed_tokens", "score"}) {
+      if (word != other && !word.ends_with("." + std::string(other))) continue;
+      return core::fail(ErrorCode::kConfig,
+                        "--" + key + ".lora.target '" + word +
+                            "': heads and embeddings have no adapters here",
+                        "name linear maps of the layers, or all-linear");
+    }
+  }
   Names modules = all_modules(spec);
   modules.emplace_back(kAllLinear);
   return check_words(lora.target, key + ".lora.target", "module", modules, ends_with_module);

@@ -177,6 +177,10 @@ TEST(TrainedLayout, LoraRefusesModulesThatAreNotThere) {
   EXPECT_NE(typo.find("--actor.lora.target 'k_prj' matches no module"), std::string::npos) << typo;
   EXPECT_NE(typo.find("model.layers.0.self_attn.k_proj"), std::string::npos) << typo;
   EXPECT_NE(refusal(qwen_spec(), target({"proj"})).find("'proj'"), std::string::npos);
+  for (const char* const other : {"lm_head", "model.embed_tokens"}) {
+    EXPECT_NE(refusal(qwen_spec(), target({other})).find("heads and embeddings have no adapters"),
+              std::string::npos);
+  }
   EXPECT_NE(refusal(qwen_spec(), target({})).find("all-linear"), std::string::npos);
   TrainedSet bad = target({"q_proj"});
   bad.lora.alpha = 0;

@@ -102,6 +102,14 @@ TEST(Envelope, EveryErrorCodeTravels) {
   EXPECT_FALSE(read_failure(ack_frame(some_header())).has_value());
 }
 
+TEST(Envelope, AdviceTravelsAsAFieldOfTheError) {
+  const auto told = core::advised(ErrorCode::kConfig, "\"a; b\" is no key", "did you mean c?");
+  const auto read = read_failure(failure_frame(some_header(), told));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->what(), "\"a; b\" is no key");
+  EXPECT_EQ(read->advice(), "did you mean c?");
+}
+
 TEST(Envelope, ALongErrorTextIsCutBetweenCharacters) {
   std::string text = "a";
   for (int i = 0; i < 4000; ++i)
