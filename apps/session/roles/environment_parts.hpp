@@ -20,6 +20,7 @@ void take_form(const Env& from, Env& to) {
   to.attached = from.attached;
   to.action = from.action;
   to.workers = from.workers;
+  to.interpreter = from.interpreter;
   to.confined = from.confined;
 }
 
