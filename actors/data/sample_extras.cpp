@@ -1,6 +1,7 @@
 #include "actors/data/sample_extras.hpp"
 
 #include "actors/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,10 +13,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::optional<double> number_in(const ordered_json& value) {
+std::optional<double> metric_of(const ordered_json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
-  return value.get<double>();
+  const auto number = parse::number_in(value);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 }  // namespace
@@ -27,15 +28,14 @@ bool SampleExtras::has(std::string_view name) const {
 
 void SampleExtras::add(std::string_view reward, const std::string& object) {
   if (object.empty()) return;
-  const ordered_json values = ordered_json::parse(object, nullptr, false);
+  const ordered_json values = parse::written_json<ordered_json>(object);
   if (!values.is_object()) return;
   for (const auto& [key, value] : values.items()) {
     if (value.is_structured() || value.is_null()) continue;
     if (extras_.size() >= limits::kRewardExtras_max) return;
     std::string name = has(key) ? std::string(reward) + "." + key : key;
     if (has(name)) continue;
-    extras_.push_back({std::move(name), number_in(value),
-                       value.dump(-1, ' ', false, ordered_json::error_handler_t::replace)});
+    extras_.push_back({std::move(name), metric_of(value), parse::written_text(value)});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "actors/limits.hpp"
 #include "runtime/core/foreign_text.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <cmath>
 
@@ -12,11 +13,11 @@ using core::ErrorCode;
 using Json = nlohmann::json;
 
 std::string one_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse::written_text(value);
 }
 
 Json parsed_or(const std::string& text, Json otherwise) {
-  Json value = Json::parse(text, nullptr, false);
+  Json value = parse::written_json<Json>(text);
   return value.type() == otherwise.type() ? value : otherwise;
 }
 
@@ -34,10 +35,9 @@ const Json& said_of(const Json& said, const char* name) {
 core::Result<std::optional<double>> number_of(const Json& said, const char* name) {
   const Json& value = said_of(said, name);
   if (value.is_null()) return std::optional<double>();
-  if (!value.is_number() || !std::isfinite(value.get<double>())) {
-    return wrong(name, "a finite number");
-  }
-  return std::optional<double>(value.get<double>());
+  const auto number = parse::number_in(value);
+  if (!number || !std::isfinite(*number)) return wrong(name, "a finite number");
+  return number;
 }
 
 core::Result<std::string> messages_of(const Json& said) {
@@ -58,7 +58,7 @@ core::Result<std::string> extras_of_turn(const Json& said) {
   if (value.is_null() || value.empty()) return std::string();
   if (!value.is_object()) return wrong("extras", "an object of numbers");
   for (const auto& [name, one] : value.items()) {
-    if (!one.is_number()) return wrong("extras", "an object of numbers");
+    if (!parse::number_in(one)) return wrong("extras", "an object of numbers");
   }
   std::string text = one_line(value);
   if (value.size() > limits::kRewardExtras_max || text.size() > limits::kRewardExtra_bytes_max) {
@@ -84,7 +84,7 @@ std::string open_request(std::uint64_t id, std::uint64_t episode, const EpisodeS
 
 std::string step_request(std::uint64_t id, std::uint64_t episode, const PolicyTurn& turn) {
   const Json plain = {{"role", "assistant"}, {"content", turn.text}};
-  Json message = Json::parse(turn.message, nullptr, false);
+  Json message = parse::written_json<Json>(turn.message);
   const Json given = {{"text", turn.text},
                       {"message", message.is_object() ? std::move(message) : plain},
                       {"cut", turn.cut}};
@@ -133,7 +133,7 @@ core::Result<EnvironmentTurn> read_turn_reply(const Json& reply, const std::stri
 }
 
 Json tool_calls_of(const PolicyTurn& turn) {
-  const Json message = Json::parse(turn.message, nullptr, false);
+  const Json message = parse::written_json<Json>(turn.message);
   Json calls = Json::array();
   if (!message.is_object()) return calls;
   for (const Json& call : said_of(message, "tool_calls")) {

@@ -4,6 +4,7 @@
 #include "actors/protocol/call_values.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/sessions/said.hpp"
 
 #include <algorithm>
@@ -105,7 +106,7 @@ void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {
       opening && turn.messages.empty() && turn.text.empty() ? order_.task->messages : turn.messages;
   if (!messages.empty()) {
     is_dialogue_ = true;
-    const OrderedJson list = OrderedJson::parse(messages, nullptr, false);
+    const OrderedJson list = parse::written_json<OrderedJson>(messages);
     if (!list.is_array()) return;
     for (const OrderedJson& message : list)
       messages_.push_back(message);
@@ -121,7 +122,7 @@ void EpisodeRun::offer_tools(const std::string& tools) {
   request_.template_variables_json = std::move(inputs.variables_json);
   request_.tools_json = own_tools_ ? tools : std::move(inputs.tools_json);
   request_.tools = !request_.tools_json.empty();
-  const OrderedJson list = OrderedJson::parse(request_.tools_json, nullptr, false);
+  const OrderedJson list = parse::written_json<OrderedJson>(request_.tools_json);
   if (!list.is_array()) return;
   for (const OrderedJson& tool : list) {
     const OrderedJson function = tool.value("function", OrderedJson::object());
@@ -157,7 +158,7 @@ core::Result<void> EpisodeRun::check_tools_written() const {
 core::Result<EpisodeRun::Asked> EpisodeRun::prepare() {
   Asked out;
   if (is_dialogue_) {
-    request_.messages_json = messages_.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+    request_.messages_json = parse::written_text(messages_);
     if (!last_ && own_tools_) TROUPE_TRY(check_tools_written());
     auto prompt = sessions::prompt_of_call(model_, sessions::TreeCalls(end_.tree), request_,
                                            settings_.history, settings_.now_unix_s);
@@ -228,7 +229,7 @@ core::Result<PolicyTurn> EpisodeRun::keep(Asked asked, Completed completed) {
                         sessions::call_of(asked.prompt, said, sample));
   PolicyTurn turn;
   turn.text = std::move(said.text);
-  turn.message = said.message.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  turn.message = parse::written_text(said.message);
   turn.cut = sample.finish == experience::FinishReason::kLength;
   return turn;
 }

@@ -6,6 +6,7 @@
 #include "runtime/net/http_client.hpp"
 #include "runtime/net/url.hpp"
 #include "runtime/net/websocket_client.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 
@@ -119,7 +120,7 @@ class OpenEnvEpisode final : public Episode {
                          observation_text(answer->observation, shared_->options.observation));
     Json messages = Json::array();
     messages.push_back({{"role", "user"}, {"content", shown}});
-    turn.messages = messages.dump(-1, ' ', false, Json::error_handler_t::replace);
+    turn.messages = parse::written_text(messages);
     co_return turn;
   }
 
@@ -140,7 +141,7 @@ class OpenEnvEpisode final : public Episode {
       if (turn.done) break;
     }
     if (!messages.empty()) {
-      turn.messages = messages.dump(-1, ' ', false, Json::error_handler_t::replace);
+      turn.messages = parse::written_text(messages);
     }
     co_return turn;
   }
@@ -220,7 +221,7 @@ class OpenEnvEnvironment final : public Environment {
     TROUPE_CO_TRY_ASSIGN(tool, action_tool(reply->body));
     Json tools = Json::array();
     tools.push_back(std::move(tool));
-    tools_ = tools.dump(-1, ' ', false, Json::error_handler_t::replace);
+    tools_ = parse::written_text(tools);
     co_return core::Result<void>();
   }
 
@@ -232,7 +233,7 @@ class OpenEnvEnvironment final : public Environment {
                                                     std::move(limits_of_client), deadline);
     if (!client) co_return client.failure();
     const OpenEnvClient shared_client = std::move(*client);
-    Json row = Json::parse(start.columns, nullptr, false);
+    Json row = parse::written_json<Json>(start.columns);
     if (!row.is_object()) row = Json::object();
     const std::uint64_t seed = start.seed % (std::uint64_t{1} << 31);
     const std::map<std::string, Json> values = {
@@ -246,8 +247,7 @@ class OpenEnvEnvironment final : public Environment {
     TROUPE_CO_TRY_ASSIGN(shown,
                          observation_text(answer->observation, shared_->options.observation));
     OpenedEpisode opened;
-    opened.opening.messages =
-        openenv_prompt(start, shown).dump(-1, ' ', false, Json::error_handler_t::replace);
+    opened.opening.messages = parse::written_text(openenv_prompt(start, shown));
     opened.opening.tools = tools_;
     opened.episode = std::make_unique<OpenEnvEpisode>(shared_, shared_client);
     co_return opened;

@@ -2,6 +2,7 @@
 
 #include "runtime/core/foreign_text.hpp"
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -88,11 +89,11 @@ Json filled(const Json& form, const std::map<std::string, Json>& values) {
 std::string openenv_message(std::string_view type, const Json& data) {
   Json message = {{"type", type}};
   if (!data.is_null()) message["data"] = data;
-  return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse::written_text(message);
 }
 
 core::Result<OpenEnvAnswer> read_openenv_answer(const std::string& text) {
-  auto parsed = parse::bounded_json<Json>(text, {});
+  auto parsed = parse::bounded_json<Json>(text, {.numbers = parse::Numbers::kWholeIntegers});
   if (!parsed) return no_answer("it " + parsed.error().message);
   const Json& data = field_of(*parsed, "data");
   const std::string type = text_in(*parsed, "type");
@@ -105,8 +106,8 @@ core::Result<OpenEnvAnswer> read_openenv_answer(const std::string& text) {
   const Json& reward = field_of(data, "reward");
   if (reward.is_boolean()) {
     answer.reward = reward.get<bool>() ? 1.0 : 0.0;
-  } else if (reward.is_number() && std::isfinite(reward.get<double>())) {
-    answer.reward = reward.get<double>();
+  } else if (const auto number = parse::number_in(reward); number && std::isfinite(*number)) {
+    answer.reward = *number;
   } else if (!reward.is_null()) {
     return no_answer("its `reward` is not a finite number");
   }
@@ -118,8 +119,7 @@ core::Result<OpenEnvAnswer> read_openenv_answer(const std::string& text) {
 
 core::Result<std::string> observation_text(const Json& observation, const std::string& field) {
   const auto shown = [](const Json& value) {
-    return value.is_string() ? value.get<std::string>()
-                             : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return value.is_string() ? value.get<std::string>() : parse::written_text(value);
   };
   if (!field.empty()) {
     const auto found = observation.find(field);
@@ -157,7 +157,8 @@ core::Result<Json> action_of_call(const Json& call) {
   }
   Json arguments = field_of(function, "arguments");
   if (arguments.is_string()) {
-    auto parsed = parse::bounded_json<Json>(arguments.get_ref<const std::string&>(), {});
+    auto parsed = parse::bounded_json<Json>(
+        arguments.get_ref<const std::string&>(), {.numbers = parse::Numbers::kAsWritten});
     arguments = parsed ? std::move(*parsed) : Json();
   }
   if (arguments.is_object()) return arguments;
@@ -165,7 +166,7 @@ core::Result<Json> action_of_call(const Json& call) {
 }
 
 Json openenv_prompt(const EpisodeStart& start, const std::string& observation) {
-  Json messages = Json::parse(start.messages, nullptr, false);
+  Json messages = parse::written_json<Json>(start.messages);
   if (!messages.is_array()) messages = Json::array();
   if (messages.empty() && !start.prompt.empty()) {
     messages.push_back({{"role", "user"}, {"content", start.prompt}});

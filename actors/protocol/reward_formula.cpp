@@ -1,6 +1,7 @@
 #include "actors/protocol/reward_formula.hpp"
 
 #include "actors/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -307,12 +308,12 @@ class FormulaValue {
 
 core::Result<const RewardFormula::Term*> RewardFormula::chosen(const Term& domain,
                                                                const std::string& row) {
-  const nlohmann::json columns = nlohmann::json::parse(row.empty() ? "{}" : row, nullptr, false);
+  const auto columns = parse::written_json<nlohmann::json>(row.empty() ? "{}" : row);
   const nlohmann::json value =
       columns.is_object() ? columns.value(domain.name, nlohmann::json()) : nlohmann::json();
   const std::string text = value.is_string() ? value.get<std::string>()
                            : value.is_null() ? std::string()
-                                             : value.dump();
+                                             : parse::written_text(value);
   for (std::size_t i = 0; i < domain.terms.size(); ++i) {
     const bool other = domain.has_other && i + 1 == domain.terms.size();
     if (other || (domain.values[i] == text && !value.is_null())) return &domain.terms[i];

@@ -1,5 +1,7 @@
 #include "actors/protocol/reward_group.hpp"
 
+#include "runtime/parse/written_numbers.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -31,13 +33,13 @@ std::string row_with(const std::string& row, const RewardReads& reads) {
   if (reads.all_columns) return row;
   ordered_json kept = ordered_json::object();
   if (reads.columns.empty()) return kept.dump();
-  const ordered_json whole = ordered_json::parse(row, nullptr, false);
+  const ordered_json whole = parse::written_json<ordered_json>(row);
   if (!whole.is_object()) return kept.dump();
   for (const auto& [name, value] : whole.items()) {
     const auto wanted = std::find(reads.columns.begin(), reads.columns.end(), name);
     if (wanted != reads.columns.end()) kept[name] = value;
   }
-  return kept.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return parse::written_text(kept);
 }
 
 }  // namespace troupe::actors

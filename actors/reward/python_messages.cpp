@@ -3,6 +3,7 @@
 #include "actors/reward/reward_json.hpp"
 #include "actors/reward/worker_words.hpp"
 #include "runtime/core/foreign_text.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -11,7 +12,7 @@ using core::ErrorCode;
 using nlohmann::json;
 
 std::string dump_line(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return parse::written_text(value);
 }
 
 std::vector<std::string> extras_of(const json& reply) {
@@ -45,8 +46,8 @@ std::string python_request(std::uint64_t id, const std::vector<RewardGroup>& gro
                   {"groups", json::array()},
                   {"update", groups.empty() ? 0 : groups.front().update}};
   for (const RewardGroup& group : groups) {
-    json columns = json::parse(group.columns.empty() ? "{}" : group.columns, nullptr, false);
-    json messages = json::parse(group.messages.empty() ? "null" : group.messages, nullptr, false);
+    json columns = parse::written_json<json>(group.columns.empty() ? "{}" : group.columns);
+    json messages = parse::written_json<json>(group.messages.empty() ? "null" : group.messages);
     json one = {{"prompt", group.prompt},
                 {"label", group.label},
                 {"columns", columns.is_object() ? std::move(columns) : json::object()},
@@ -92,8 +93,8 @@ core::Result<std::vector<RewardScore>> read_python_reply(const json& reply,
   };
   std::vector<RewardScore> scores;
   for (const json& value : rewards) {
-    if (value.is_number()) {
-      scores.push_back({value.get<double>(), ""});
+    if (const auto number = parse::number_in(value)) {
+      scores.push_back({*number, ""});
     } else {
       scores.push_back({std::nullopt, cause_of(scores.size())});
     }

@@ -3,6 +3,7 @@
 #include "actors/environment/limits.hpp"
 #include "actors/reward/worker_words.hpp"
 #include "runtime/data/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 
@@ -114,7 +115,7 @@ void PythonWorker::take(const std::string& line) {
     greeting_->set(first_words(line));
     return;
   }
-  Json reply = Json::parse(line, nullptr, false);
+  Json reply = parse::written_json<Json>(line);
   if (!reply.is_object() || !reply.contains("id") || !reply["id"].is_number_unsigned()) {
     return lose({ErrorCode::kClosed, "the " + name_ + "'s reply is not a JSON object"}, false);
   }

@@ -3,6 +3,7 @@
 #include "actors/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -32,15 +33,15 @@ std::string both_ends(const std::string& text) {
          shown(text.substr(text.size() - kEnd_bytes));
 }
 
-core::Result<json> parsed(const std::string& text) {
+core::Result<json> parsed(const std::string& text, parse::Numbers numbers) {
   auto value = parse::bounded_json<json>(
-      text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max)});
+      text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max), .numbers = numbers});
   if (value) return value;
   return core::fail(ErrorCode::kData, "'" + shown(text) + "' " + value.error().message);
 }
 
 std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return parse::written_text(value);
 }
 
 // One reward; OpenRLHF's own servers wrap single values in a list ([[0.5]]).
@@ -70,10 +71,11 @@ std::vector<std::string> extras_in(const json& reply, std::size_t count) {
 json extra_logs(const std::vector<RewardScore>& scores) {
   std::map<std::string, json> logs;
   for (const RewardScore& score : scores) {
-    const json extra = json::parse(score.extra.empty() ? "{}" : score.extra, nullptr, false);
+    const json extra = parse::written_json<json>(score.extra.empty() ? "{}" : score.extra);
     if (!extra.is_object()) continue;
     for (const auto& [name, value] : extra.items()) {
-      if (value.is_number()) logs.try_emplace(name, json::array()).first->second.push_back(value);
+      if (parse::number_in(value))
+        logs.try_emplace(name, json::array()).first->second.push_back(value);
     }
   }
   json whole = json::object();
@@ -168,7 +170,7 @@ std::string reward_request(const std::vector<RewardGroup>& groups) {
 
 core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
                                                          std::size_t count) {
-  TROUPE_TRY_ASSIGN(reply, parsed(text));
+  TROUPE_TRY_ASSIGN(reply, parsed(text, parse::Numbers::kNearest));
   const json* list = list_in(reply);
   if (list == nullptr) {
     return core::fail(ErrorCode::kData,
@@ -200,7 +202,7 @@ std::string sample_request(const RewardGroup& group, const RewardSample& sample)
 }
 
 core::Result<std::vector<RewardScore>> read_sample_reply(const std::string& text) {
-  TROUPE_TRY_ASSIGN(reply, parsed(text));
+  TROUPE_TRY_ASSIGN(reply, parsed(text, parse::Numbers::kNearest));
   json extra = json::object();
   json value = reply;
   if (reply.is_object()) {
@@ -224,7 +226,7 @@ core::Result<std::vector<RewardScore>> read_sample_reply(const std::string& text
 
 core::Result<RewardRequest> read_reward_request(const std::string& text,
                                                 const std::vector<std::string>& endings) {
-  TROUPE_TRY_ASSIGN(request, parsed(text));
+  TROUPE_TRY_ASSIGN(request, parsed(text, parse::Numbers::kAsWritten));
   if (request.is_object() && !request.contains("query") && request.contains("response")) {
     return sample_groups(request, endings);
   }

@@ -2,6 +2,7 @@
 
 #include "runtime/config/flat_yaml.hpp"
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
@@ -253,13 +254,15 @@ Result<Rubric> read_rubric(const std::string& file) {
 
 std::string plain_prompt(const RewardGroup& group) {
   if (group.messages.empty()) return group.prompt;
-  const auto messages = parse::bounded_json<nlohmann::json>(group.messages, {});
+  const auto messages =
+      parse::bounded_json<nlohmann::json>(group.messages, {.numbers = parse::Numbers::kAsWritten});
   if (!messages || !messages->is_array()) return group.prompt;
   std::string out;
   for (const nlohmann::json& message : *messages) {
     if (!message.is_object() || !message.contains("content")) return group.prompt;
     const nlohmann::json& content = message["content"];
-    const std::string text = content.is_string() ? content.get<std::string>() : content.dump();
+    const std::string text =
+        content.is_string() ? content.get<std::string>() : parse::written_text(content);
     if (messages->size() == 1) return text;
     const auto role = message.find("role");
     const bool named = role != message.end() && role->is_string();

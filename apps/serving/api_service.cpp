@@ -3,6 +3,7 @@
 #include "apps/cli/build_facts.hpp"
 #include "runtime/dialects/client_key.hpp"
 #include "runtime/dialects/generation.hpp"
+#include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/messages_request.hpp"
 #include "runtime/dialects/readers.hpp"
 
@@ -53,7 +54,7 @@ ApiError no_tokenizer() {
 
 HttpResponse json_response(const Json& value) {
   HttpResponse response;
-  response.body = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  response.body = dialects::json_text(value);
   return response;
 }
 

@@ -1,6 +1,7 @@
 #include "apps/session/ledger_check.hpp"
 
 #include "actors/protocol/reward_formula.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/ledger.hpp"
 #include "runtime/store/run_folder.hpp"
 
@@ -106,7 +107,8 @@ bool by_formula(const json& line, const GroupRecord& group) {
     members.push_back({name, "", weight.get<double>()});
     scores.push_back(score.is_number() ? std::optional(score.get<double>()) : std::nullopt);
   }
-  const auto value = formula->value(members, scores, line.value("row", json::object()).dump());
+  const auto value =
+      formula->value(members, scores, parse::written_text(line.value("row", json::object())));
   const double total = line["reward"].get<double>();
   // Names are sorted here, so the order of `rest` may differ from the run's.
   return value && std::abs(*value - total) <= 1e-9 * std::max(1.0, std::abs(total));
@@ -148,7 +150,7 @@ core::Result<void> check_rollouts(const std::filesystem::path& file,
   std::uint64_t number = 0;
   for (std::string text; std::getline(in, text);) {
     ++number;
-    const json line = json::parse(text, nullptr, false);
+    const json line = parse::written_json<json>(text);
     if (!line.is_object() || !line.value("slot", json()).is_number_unsigned() ||
         !line.value("sample", json()).is_number_unsigned()) {
       return core::fail(core::ErrorCode::kData,

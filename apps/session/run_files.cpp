@@ -2,6 +2,7 @@
 
 #include "actors/data/data_role.hpp"
 #include "runtime/experience/episodes.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
@@ -16,7 +17,7 @@ using nlohmann::ordered_json;
 
 // Bytes that are no UTF-8 become U+FFFD.
 std::string text_of(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return parse::written_text(value);
 }
 
 std::string line_of(const ordered_json& object) {
@@ -71,7 +72,7 @@ std::string scores_text(const actors::SampleScores& sample, const GroupTexts& te
 std::string extras_text(const actors::SampleScores& sample) {
   ordered_json extras = ordered_json::object();
   for (const actors::SampleExtra& extra : sample.extras.all())
-    extras[extra.name] = ordered_json::parse(extra.json, nullptr, false);
+    extras[extra.name] = parse::written_json<ordered_json>(extra.json);
   return text_of(extras);
 }
 
@@ -212,10 +213,10 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
                          {"finish_reasons", std::move(reasons)},
                          {"tokens", std::move(tokens)}};
     if (!committed.prompt->set.empty()) line["set"] = committed.prompt->set;
-    const auto columns = ordered_json::parse(committed.prompt->columns, nullptr, false);
+    const auto columns = parse::written_json<ordered_json>(committed.prompt->columns);
     if (columns.is_object() && columns.contains(source_key_)) {
       const auto& source = columns[source_key_];
-      line["datasource"] = source.is_string() ? source.get<std::string>() : source.dump();
+      line["datasource"] = source.is_string() ? source.get<std::string>() : text_of(source);
     }
     lines += line_of(line);
   }

@@ -12,6 +12,7 @@
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>
@@ -87,8 +88,8 @@ class Evaluating {
   std::vector<std::string> prompts() const {
     std::vector<std::string> out;
     for (const actors::RewardGroup& group : groups_) {
-      const Json columns = Json::parse(group.columns);
-      out.push_back(columns.value(options_.prompts.input_key, Json()).dump());
+      const Json columns = parse::written_json<Json>(group.columns);
+      out.push_back(parse::written_text(columns.value(options_.prompts.input_key, Json())));
     }
     return out;
   }
@@ -116,7 +117,7 @@ class Evaluating {
   Result<void> take(std::size_t index, const std::vector<engine::Sample>& samples) {
     TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
     EvalProblem& problem = problems_[index];
-    problem.source = source_of(Json::parse(prompt.columns), options_.source_key);
+    problem.source = source_of(parse::written_json<Json>(prompt.columns), options_.source_key);
     actors::RewardGroup group{prompt.text, prompt.label, prompt.columns, prompt.messages};
     for (const engine::Sample& sample : samples) {
       TROUPE_TRY_ASSIGN(text, host_.tokenizer().decode(sample.tokens, true));
@@ -165,7 +166,7 @@ class Evaluating {
     const auto samples = static_cast<std::size_t>(options_.samples);
     for (std::size_t i = 0; i < finishes_.size(); ++i) {
       const actors::RewardGroup& group = groups_[i / samples];
-      Json row = Json::parse(group.columns);
+      Json row = parse::written_json<Json>(group.columns);
       const EvalProblem& problem = problems_[i / samples];
       row["prompt_id"] = i / samples;
       row["sample"] = i % samples;

@@ -14,6 +14,7 @@
 #include "runtime/core/split.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/observe/terminal_text.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -209,7 +210,7 @@ Result<void> check_prompts(const GenerateOptions& job,
                       " tokens, more than the model's context of " + std::to_string(context),
                   "lower --max-new-tokens or shorten it");
     }
-    if (Json::parse(prompt.columns).contains(job.output_key)) {
+    if (parse::written_json<Json>(prompt.columns).contains(job.output_key)) {
       return fail(ErrorCode::kConfig, row + " has a column '" + job.output_key + "' already",
                   "name another with --output-key");
     }
@@ -252,7 +253,7 @@ class Batch {
 
   Result<void> write(std::size_t index, const std::vector<engine::Sample>& samples) {
     TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
-    Json row = Json::parse(prompt.columns);
+    Json row = parse::written_json<Json>(prompt.columns);
     const auto column = row.find(job_.dataset.input_key);
     const bool as_column = column != row.end() && column->is_string() &&
                            column->get_ref<const std::string&>() == prompt.text;

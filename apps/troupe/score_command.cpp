@@ -12,6 +12,7 @@
 #include "apps/troupe/commands.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -116,7 +117,7 @@ class Scoring {
 
   Result<void> check_rows() const {
     for (const data::PromptRow& row : rows_) {
-      const Json columns = Json::parse(row.columns_json);
+      const Json columns = parse::written_json<Json>(row.columns_json);
       const auto response = columns.find(options_.keys.response);
       if (response == columns.end() || !response->is_string()) {
         return fail(ErrorCode::kData,
@@ -158,7 +159,7 @@ class Scoring {
   }
 
   actors::RewardGroup group_of(const data::PromptRow& row) const {
-    const Json columns = Json::parse(row.columns_json);
+    const Json columns = parse::written_json<Json>(row.columns_json);
     const auto rendered = columns.find("rendered_prompt");
     const bool seen = rendered != columns.end() && rendered->is_string();
     actors::RewardGroup group{seen ? rendered->get<std::string>() : row.prompt, row.label,
@@ -176,7 +177,7 @@ class Scoring {
       if (!source_) {
         std::string same;
         for (std::size_t i = next; i < end; ++i)
-          same += json_line(Json::parse(rows_[i].columns_json));
+          same += json_line(parse::written_json<Json>(rows_[i].columns_json));
         TROUPE_TRY(part.append(same, 1));
         next = end;
         continue;
@@ -202,7 +203,7 @@ class Scoring {
   }
 
   std::string scored_line(const data::PromptRow& row, const actors::RewardScore& score) const {
-    Json columns = Json::parse(row.columns_json);
+    Json columns = parse::written_json<Json>(row.columns_json);
     columns[options_.keys.reward] = score.value ? Json(*score.value) : Json(nullptr);
     if (!score.value) columns["reward_error"] = score.cause;
     for (const actors::StepScore& step : score.steps)
@@ -241,7 +242,7 @@ class Scoring {
     std::string_view rest = lines;
     while (!rest.empty()) {
       const auto end = std::min(rest.find('\n'), rest.size());
-      const Json row = Json::parse(rest.substr(0, end), nullptr, false);
+      const Json row = parse::written_json<Json>(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
       if (row.is_object() && row[options_.keys.reward].is_number()) {
         sum += row[options_.keys.reward].get<double>();

@@ -1,6 +1,7 @@
 #include "runtime/data/chat_rows.hpp"
 
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/messages.hpp"
 
 #include <utility>
@@ -30,7 +31,7 @@ std::string role_of_speaker(std::string_view from) {
 
 // The calls of a turn from function_call, whose value is one {"name", "arguments"} or a list.
 Result<Json> calls_of(const std::string& value) {
-  const auto parsed = parse::bounded_json<Json>(value, {});
+  const auto parsed = parse::bounded_json<Json>(value, {.numbers = parse::Numbers::kWholeIntegers});
   const auto wrong = [] {
     return bad_row("is from 'function_call' and must hold {\"name\", \"arguments\"}, or a list");
   };
@@ -84,13 +85,13 @@ core::Failure in_column(const char* key, const core::Error& error) {
 // LLaMA-Factory lists functions without the object around them, which templates read.
 std::string in_objects(const std::string& tools) {
   Json list = Json::array();
-  const auto given = parse::bounded_json<Json>(tools, {});
+  const auto given = parse::bounded_json<Json>(tools, {.numbers = parse::Numbers::kWholeIntegers});
   if (!given) return tools;
   for (const Json& tool : *given) {
     const bool bare = tool.contains("name") && !tool.contains("function");
     list.push_back(bare ? Json{{"type", "function"}, {"function", tool}} : tool);
   }
-  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse::written_text(list);
 }
 
 }  // namespace

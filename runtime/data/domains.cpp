@@ -1,6 +1,7 @@
 #include "runtime/data/domains.hpp"
 
 #include "runtime/data/supervised_rows.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 
@@ -13,9 +14,8 @@ core::Result<std::uint32_t> teacher_of_row(const Domains& domains, const Json& r
   if (found == row.end() || found->is_null()) {
     return bad_row("no column '" + key + "', which has a row's domain (--teacher.domain_key)");
   }
-  const std::string value = found->is_string()
-                                ? found->get<std::string>()
-                                : found->dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string value =
+      found->is_string() ? found->get<std::string>() : parse::written_text(*found);
   const auto place = std::find(names.begin(), names.end(), value);
   if (place != names.end()) return static_cast<std::uint32_t>(place - names.begin());
   if (!names.empty() && names.back() == "other") {
@@ -27,7 +27,7 @@ core::Result<std::uint32_t> teacher_of_row(const Domains& domains, const Json& r
 
 core::Result<std::uint32_t> Domains::teacher_of(const std::string& row) const {
   if (key.empty()) return 0u;
-  return teacher_of_row(*this, Json::parse(row, nullptr, false));
+  return teacher_of_row(*this, parse::written_json<Json>(row));
 }
 
 }  // namespace troupe::data

@@ -3,7 +3,7 @@
 #include "runtime/data/chat_rows.hpp"
 #include "runtime/data/row_format.hpp"
 #include "runtime/data/table_reader.hpp"
-#include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <set>
 #include <utility>
@@ -16,7 +16,7 @@ using core::Result;
 Result<std::string> label_of(const Json& row, const std::string& key) {
   TROUPE_TRY_ASSIGN(found, column(row, key, "data.label_key"));
   if (found->is_string()) return found->get<std::string>();
-  if (!found->is_null()) return found->dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!found->is_null()) return parse::written_text(*found);
   return bad_row("column '" + key + "' is null", "give a label, or leave the row out");
 }
 
@@ -88,13 +88,13 @@ Result<std::vector<PromptRow>> load_prompts(const std::string& files,
     if (!columns.label_key.empty()) {
       TROUPE_TRY_SET(row.label, label_of(json, columns.label_key));
     }
-    row.columns_json = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    row.columns_json = parse::written_text(json);
     rows.push_back(std::move(row));
     return !full();
   };
   for (const std::string& file : split_files(files)) {
     if (full()) break;
-    TROUPE_TRY(read_table(file, "data.prompt_dataset", take));
+    TROUPE_TRY(read_table(file, "data.prompt_dataset", parse::Numbers::kAsWritten, take));
   }
   if (rows.empty()) {
     return bad_row("dataset " + files + ": holds no rows", "add prompts or choose another");
@@ -127,18 +127,18 @@ std::vector<std::string> prompt_columns(const DatasetColumns& columns) {
 }
 
 Result<ChatPrompt> chat_of_row(const std::string& columns_json, const DatasetColumns& columns) {
-  const auto row = parse::bounded_json<Json>(columns_json, {});
-  if (!row || !row->is_object()) return bad_row("the row: is no JSON object");
+  const Json row = parse::written_json<Json>(columns_json);
+  if (!row.is_object()) return bad_row("the row: is no JSON object");
   PromptRow out;
-  const auto read = read_prompt(*row, columns, out);
+  const auto read = read_prompt(row, columns, out);
   if (!read) return core::fail(read.error().within("the row"));
   return ChatPrompt{std::move(out.messages), std::move(out.inputs)};
 }
 
 text::ChatInputs inputs_of_row(const std::string& columns_json) {
-  const auto row = parse::bounded_json<Json>(columns_json, {});
-  if (!row || !row->is_object()) return {};
-  auto inputs = chat_inputs(*row);
+  const Json row = parse::written_json<Json>(columns_json);
+  if (!row.is_object()) return {};
+  auto inputs = chat_inputs(row);
   return inputs ? std::move(*inputs) : text::ChatInputs{};
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/data/limits.hpp"
 #include "runtime/data/supervised_rows.hpp"
 #include "runtime/data/table_reader.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 #include <set>
@@ -23,14 +24,17 @@ class SupervisedLoader {
     out_.files_.push_back(file);
     out_.file_rows_.push_back(0);
     if (full()) return {};
-    return read_table(file, key, [this](const Json& row, const std::string& where) -> Result<bool> {
+    // Templates print whole integers; all other numbers are read as numbers.
+    constexpr auto kNumbers = parse::Numbers::kWholeIntegers;
+    const TakeRow take = [this](const Json& row, const std::string& where) -> Result<bool> {
       TROUPE_TRY_ASSIGN(coded, coded_row(row, columns_, coder_));
       note(coded, where);
       const std::uint64_t before = out_.rows_.size();
       TROUPE_TRY(add(coded, where));
       if (out_.rows_.size() > before) TROUPE_TRY(add_category(row, where));
       return !full();
-    });
+    };
+    return read_table(file, key, kNumbers, take);
   }
 
   Result<SupervisedDataset> finish(const std::string& files) {
@@ -117,7 +121,8 @@ class SupervisedLoader {
   Result<void> add_category(const Json& row, const std::string& where) {
     const auto found = columns_.category_key.empty() ? row.end() : row.find(columns_.category_key);
     if (found == row.end() || found->is_null()) return {};
-    const std::string name = found->is_string() ? found->get<std::string>() : found->dump();
+    const std::string name =
+        found->is_string() ? found->get<std::string>() : parse::written_text(*found);
     auto& all = out_.categories_;
     auto place = std::find(all.begin(), all.end(), name);
     if (place == all.end()) {

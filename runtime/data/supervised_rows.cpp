@@ -2,6 +2,7 @@
 
 #include "runtime/data/chat_rows.hpp"
 #include "runtime/data/step_rows.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/messages.hpp"
 
 #include <algorithm>
@@ -23,12 +24,11 @@ Result<bool> desirable_of(const Json& value, const std::string& key) {
     if (word == "false" || word == "False" || word == "0") return false;
   }
   return bad_row("column '" + key + "' must be true or false (or 1 or 0), it is " +
-                 value.dump(-1, ' ', false, Json::error_handler_t::replace));
+                 parse::written_text(value));
 }
 
 Result<double> margin_of(const Json& value, const std::string& key) {
-  double margin = std::nan("");
-  if (value.is_number()) margin = value.get<double>();
+  double margin = parse::number_in(value).value_or(std::nan(""));
   if (value.is_string()) {
     const auto& word = value.get_ref<const std::string&>();
     const char* end = word.data() + word.size();

@@ -22,9 +22,11 @@ constexpr std::uint64_t kRow_bytes_max = limits::kJsonLine_bytes_max;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-Result<Json> parse_json(std::string_view text, const std::string& where) {
-  auto value =
-      parse::bounded_json<Json>(text, {.depth_max = kDepth_max, .names_max = kColumns_max});
+Result<Json> parse_json(std::string_view text, const std::string& where, parse::Numbers numbers) {
+  auto value = parse::bounded_json<Json>(text, {.depth_max = kDepth_max,
+                                                .names_max = kColumns_max,
+                                                .repeats = parse::Repeats::kRefused,
+                                                .numbers = numbers});
   if (!value) return fail(ErrorCode::kData, where + " " + value.error().message);
   return value;
 }
@@ -60,7 +62,10 @@ Result<bool> give(const Json& row, const std::string& where, const TakeRow& take
   return more;
 }
 
-Result<void> read_lines(std::istream& in, const fs::path& file, const TakeRow& take) {
+Result<void> read_lines(std::istream& in,
+                        const fs::path& file,
+                        parse::Numbers numbers,
+                        const TakeRow& take) {
   std::string line;
   for (std::uint64_t number = 1; next_line(in, line, kRow_bytes_max); ++number) {
     const std::string where = file.string() + ":" + std::to_string(number);
@@ -68,16 +73,19 @@ Result<void> read_lines(std::istream& in, const fs::path& file, const TakeRow& t
       return bad_place(where, "line longer than " + std::to_string(kRow_bytes_max >> 20) + " MiB");
     }
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    TROUPE_TRY_ASSIGN(json, parse_json(number == 1 ? without_mark(line) : line, where));
+    TROUPE_TRY_ASSIGN(json, parse_json(number == 1 ? without_mark(line) : line, where, numbers));
     TROUPE_TRY_ASSIGN(more, give(json, where, take));
     if (!more) break;
   }
   return {};
 }
 
-Result<void> read_array(std::istream& in, const fs::path& file, const TakeRow& take) {
+Result<void> read_array(std::istream& in,
+                        const fs::path& file,
+                        parse::Numbers numbers,
+                        const TakeRow& take) {
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  TROUPE_TRY_ASSIGN(json, parse_json(without_mark(text), file.string()));
+  TROUPE_TRY_ASSIGN(json, parse_json(without_mark(text), file.string(), numbers));
   if (!json.is_array()) {
     return bad_place(file.string(), "expected a list of objects",
                      "a file with one object a line must be called .jsonl");
@@ -123,7 +131,10 @@ core::Failure bad_row(std::string why, std::string_view advice) {
   return fail(ErrorCode::kData, std::move(why), advice);
 }
 
-Result<void> read_table(const fs::path& file, std::string_view key, const TakeRow& take) {
+Result<void> read_table(const fs::path& file,
+                        std::string_view key,
+                        parse::Numbers numbers,
+                        const TakeRow& take) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) {
     return fail(ErrorCode::kNotFound, "dataset " + file.string() + ": no such file",
@@ -135,7 +146,8 @@ Result<void> read_table(const fs::path& file, std::string_view key, const TakeRo
   std::ifstream in(file, std::ios::binary);
   if (!in) return bad_place(file.string(), "cannot be read", "check its permissions");
   if (file.extension() == ".csv") return read_csv(in, file, take);
-  return file.extension() == ".json" ? read_array(in, file, take) : read_lines(in, file, take);
+  return file.extension() == ".json" ? read_array(in, file, numbers, take)
+                                     : read_lines(in, file, numbers, take);
 }
 
 std::vector<std::string> split_files(std::string_view files) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/parse/bounded_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -23,9 +24,11 @@ using Json = nlohmann::ordered_json;
 using TakeRow = std::function<core::Result<bool>(const Json& row, const std::string& where)>;
 
 // Calls `take` for each row of `file` until it returns false. `key` is the setting that named the
-// file. Errors: kNotFound (no such file), kData (naming file and line), and those of `take`.
+// file, `numbers` what becomes of numbers that have other spellings. Errors: kNotFound (no such
+// file), kData (naming file and line), and those of `take`.
 core::Result<void> read_table(const std::filesystem::path& file,
                               std::string_view key,
+                              parse::Numbers numbers,
                               const TakeRow& take);
 
 // Splits "a.jsonl,b.csv" at its commas; leaves out empty names.

@@ -1,5 +1,6 @@
 #include "runtime/dialects/guide_fields.hpp"
 
+#include "runtime/dialects/json_text.hpp"
 #include "runtime/guide/limits.hpp"
 
 #include <nlohmann/json.hpp>
@@ -16,15 +17,11 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-std::string text_of_json(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 // A schema as an object, or as a text that holds one.
 std::optional<Grammar> schema_of(JsonFields& fields, std::string_view name, const json& given) {
   if (given.is_string()) return Grammar{GrammarKind::kJsonSchema, given.get<std::string>()};
   if (given.is_object() || given.is_boolean())
-    return Grammar{GrammarKind::kJsonSchema, text_of_json(given)};
+    return Grammar{GrammarKind::kJsonSchema, json_text(given)};
   fields.complain(name, "must be a JSON schema");
   return std::nullopt;
 }
@@ -56,7 +53,7 @@ std::optional<Grammar> choice_of(JsonFields& fields, std::string_view name, cons
       fields.complain(name, "must be a list of texts");
       return std::nullopt;
     }
-    rule += (rule.empty() ? "start: " : " | ") + text_of_json(one);
+    rule += (rule.empty() ? "start: " : " | ") + json_text(one);
   }
   return Grammar{GrammarKind::kLark, rule};
 }

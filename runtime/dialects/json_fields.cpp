@@ -1,9 +1,11 @@
 #include "runtime/dialects/json_fields.hpp"
 
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/dialects/json_text.hpp"
 #include "runtime/engine/request_check.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <array>
 #include <cmath>
@@ -96,7 +98,8 @@ std::variant<json, ApiError> read_object(const std::string& body, const ServeBou
   auto value =
       parse::bounded_json<json>(body, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max),
                                        .watch = &watch,
-                                       .names_max = kNames_max});
+                                       .names_max = kNames_max,
+                                       .numbers = parse::Numbers::kWholeIntegers});
   if (watch.error()) return *watch.error();
   if (value && value->is_object()) return std::move(*value);
   return ApiError{.message =
@@ -123,16 +126,17 @@ std::int64_t JsonFields::integer(std::string_view name,
                                  std::int64_t max) {
   const json* value = find(name);
   if (value == nullptr) return fallback;
-  const bool huge = value->is_number_unsigned() &&
-                    value->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
-  if (!value->is_number_integer()) {
+  const bool huge = (value->is_number_unsigned() &&
+                     value->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) ||
+                    (!value->is_number() && parse::number_in(*value));
+  if (!value->is_number_integer() && !huge) {
     complain(name, "must be a whole number");
     return fallback;
   }
   const std::int64_t given = huge ? INT64_MAX : value->get<std::int64_t>();
   if (given >= min && given <= max && !huge) return given;
-  complain(name, "is " + value->dump() + "; it must be between " + std::to_string(min) + " and " +
-                     std::to_string(max));
+  complain(name, "is " + json_text(*value) + "; it must be between " + std::to_string(min) +
+                     " and " + std::to_string(max));
   return fallback;
 }
 
@@ -140,11 +144,12 @@ float JsonFields::number(std::string_view name, double fallback, double min, dou
   const auto otherwise = static_cast<float>(fallback);
   const json* value = find(name);
   if (value == nullptr) return otherwise;
-  if (!value->is_number()) {
+  const auto read = parse::number_in(*value);
+  if (!read) {
     complain(name, "must be a number");
     return otherwise;
   }
-  const double given = value->get<double>();
+  const double given = *read;
   if (std::isfinite(given) && given >= min && given <= max) return static_cast<float>(given);
   complain(name, "is " + number_text(given) + "; it must be between " + number_text(min) + " and " +
                      number_text(max));

@@ -1,6 +1,8 @@
-// The text of JSON as clients get it: on one line, with bytes that are no UTF-8 replaced. A pure
-// function; any thread.
+// The text of JSON as clients and templates get it: on one line, with numbers as they were written
+// and bytes that are no UTF-8 replaced. A pure function; any thread.
 #pragma once
+
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -9,7 +11,7 @@
 namespace troupe::dialects {
 
 inline std::string json_text(const nlohmann::ordered_json& value) {
-  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return parse::written_text(value);
 }
 
 }  // namespace troupe::dialects

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace troupe::dialects {
@@ -23,49 +24,81 @@ std::size_t characters(const std::string& text) {
       text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0u) != 0x80u; }));
 }
 
+bool is_text(const std::string& bytes) {
+  // nlohmann throws for what is no UTF-8.
+  try {
+    static_cast<void>(Json(bytes).dump());
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+// OpenAI's name of a token that is a part of a character: bytes:\xf0\x9f.
+std::string name_of_bytes(const std::string& bytes) {
+  std::string name = "bytes:";
+  char one[8];
+  for (const char c : bytes) {
+    std::snprintf(one, sizeof one, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    name += one;
+  }
+  return name;
+}
+
+std::string name_of_id(std::int32_t token) {
+  return "token_id:" + std::to_string(token);
+}
+
 }  // namespace
 
-std::string LogprobJson::text_of(std::int32_t token) const {
-  auto text = tokenizer_->decode(std::span(&token, 1), false);
-  return text ? std::move(*text) : std::string();
+std::optional<std::string> LogprobJson::bytes_of(std::int32_t token) const {
+  return tokenizer_ ? tokenizer_->bytes_of(token) : std::nullopt;
 }
 
 std::string LogprobJson::name_of(std::int32_t token) const {
-  return as_ids_ ? "token_id:" + std::to_string(token) : text_of(token);
+  if (as_ids_) return name_of_id(token);
+  const auto bytes = bytes_of(token);
+  if (!bytes) return name_of_id(token);
+  return is_text(*bytes) ? *bytes : name_of_bytes(*bytes);
 }
 
 // A token as a chat shows it: {"token", "logprob", "bytes"}.
 Json LogprobJson::entry(std::int32_t token, float logprob) const {
-  const std::string name = name_of(token);
-  Json bytes = Json::array();
-  for (const char c : name)
-    bytes.push_back(static_cast<unsigned char>(c));
-  return {{"token", name}, {"logprob", shown(logprob)}, {"bytes", std::move(bytes)}};
+  Json bytes;  // null where nothing says what they are
+  if (const auto own = bytes_of(token)) {
+    bytes = Json::array();
+    for (const char c : *own)
+      bytes.push_back(static_cast<unsigned char>(c));
+  }
+  return {{"token", name_of(token)}, {"logprob", shown(logprob)}, {"bytes", std::move(bytes)}};
+}
+
+// {NAME: log-prob} of all tokens of a place, none under the name of another.
+Json LogprobJson::alternatives(const ScoredToken& one) const {
+  Json out = Json::object();
+  const std::string drawn = name_of(one.token);
+  bool listed = false;
+  for (const engine::TokenLogprob& other : one.top) {
+    const bool own = other.token == one.token;
+    std::string name = own ? drawn : name_of(other.token);
+    if (!own && (name == drawn || out.contains(name))) name = name_of_id(other.token);
+    out[name] = shown(own ? *one.logprob : other.logprob);
+    listed = listed || own;
+  }
+  if (!listed) out[drawn] = shown(*one.logprob);
+  return out;
 }
 
 Json LogprobJson::completion(std::span<const ScoredToken> tokens, std::size_t& offset) const {
   Json names = Json::array(), values = Json::array(), tops = Json::array(), offsets = Json::array();
   for (const ScoredToken& one : tokens) {
-    const std::string name = name_of(one.token);
     offsets.push_back(offset);
-    offset += characters(as_ids_ && tokenizer_ ? text_of(one.token) : name);
-    names.push_back(name);
+    names.push_back(name_of(one.token));
+    const auto bytes = bytes_of(one.token);
+    offset +=
+        characters(bytes || tokenizer_ ? bytes.value_or("") : names.back().get<std::string>());
     values.push_back(one.logprob ? Json(shown(*one.logprob)) : Json());
-    if (one.top.empty()) {
-      tops.push_back(nullptr);
-      continue;
-    }
-    // Tokens with the same text share a key; it shows the most likely of them.
-    Json best = Json::object();
-    const auto put = [&best](const std::string& key, double value) {
-      if (!best.contains(key) || best[key].get<double>() < value) best[key] = value;
-    };
-    for (const engine::TokenLogprob& other : one.top) {
-      if (other.token != one.token) put(name_of(other.token), shown(other.logprob));
-      if (other.token == one.token) put(name, shown(*one.logprob));
-    }
-    put(name, shown(*one.logprob));
-    tops.push_back(std::move(best));
+    tops.push_back(one.top.empty() ? Json() : alternatives(one));
   }
   return {{"text_offset", std::move(offsets)},
           {"token_logprobs", std::move(values)},

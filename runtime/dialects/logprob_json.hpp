@@ -30,7 +30,9 @@ void process_logprobs(engine::Sample& sample, const engine::SamplingParams& samp
 
 class LogprobJson {
  public:
-  // `tokenizer` outlives this object. Without one, or `as_ids`, a token is called "token_id:5".
+  // `tokenizer` outlives this object. A token is called by its text, one that is a part of a
+  // character by its bytes, as OpenAI does ("bytes:\\xf0\\x9f"); "token_id:5" without a tokenizer,
+  // `as_ids`, for an id that the tokenizer does not know, and beside another token of that text.
   LogprobJson(const std::optional<text::Tokenizer>& tokenizer, bool as_ids)
       : tokenizer_(tokenizer), as_ids_(as_ids || !tokenizer) {}
 
@@ -40,12 +42,14 @@ class LogprobJson {
   nlohmann::ordered_json completion(std::span<const ScoredToken> tokens, std::size_t& offset) const;
 
   // Of a chat:
-  // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}.
+  // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}. "bytes"
+  // are those that the token adds to the text; null where no tokenizer knows them.
   nlohmann::ordered_json chat(std::span<const ScoredToken> tokens) const;
 
  private:
-  std::string text_of(std::int32_t token) const;
+  std::optional<std::string> bytes_of(std::int32_t token) const;
   std::string name_of(std::int32_t token) const;
+  nlohmann::ordered_json alternatives(const ScoredToken& one) const;
   nlohmann::ordered_json entry(std::int32_t token, float logprob) const;
 
   const std::optional<text::Tokenizer>& tokenizer_;

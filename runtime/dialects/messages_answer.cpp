@@ -2,6 +2,7 @@
 
 #include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/logprob_json.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -81,7 +82,7 @@ std::string MessagesAnswer::Blocks::call(const ToolCall& call, std::string id) {
       {"type", "tool_use"}, {"id", std::move(id)}, {"name", call.name}, {"input", Json::object()}});
   out += open(block);
   out += grow({{"type", "input_json_delta"}, {"partial_json", call.arguments}});
-  block["input"] = Json::parse(call.arguments, nullptr, false);  // the reader has parsed it once
+  block["input"] = parse::written_json<Json>(call.arguments);  // the reader has parsed it once
   return out + close();
 }
 

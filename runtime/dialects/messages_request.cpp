@@ -55,8 +55,17 @@ class DialogueReader {
  public:
   explicit DialogueReader(JsonFields& fields) : fields_(fields) {}
 
-  void system(const json& content) {
-    out_.push_back({{"role", "system"}, {"content", read_texts(fields_, "system", content)}});
+  // Joins the leading system text, wherever in the dialogue it was said: templates have one place
+  // for it.
+  void system(const std::string& where, const json& content) {
+    std::string text = read_texts(fields_, where, content);
+    if (out_.empty() || out_[0]["role"] != "system") {
+      json made = {{"role", "system"}, {"content", std::move(text)}};
+      out_.insert(out_.begin(), std::move(made));
+      return;
+    }
+    auto& before = out_[0]["content"].get_ref<std::string&>();
+    before += (before.empty() || text.empty() ? "" : "\n\n") + text;
   }
   void messages(const json& messages);
   std::string text() const { return json_text(out_); }
@@ -97,7 +106,8 @@ void DialogueReader::message(const std::string& where, const json& message) {
   if (content == message.end() || content->is_null()) {
     return fields_.complain(inside, "is missing");
   }
-  if (content->is_string() || role == "system") {
+  if (role == "system") return system(inside, *content);
+  if (content->is_string()) {
     std::string text = read_texts(fields_, inside, *content);
     out_.push_back({{"role", role}, {"content", std::move(text)}});
     return;
@@ -245,7 +255,7 @@ void read_thinking(JsonFields& fields) {
 // What both paths read: the dialogue, its tools, and fields without effect here.
 void read_dialogue(JsonFields& fields, Dialogue& out) {
   DialogueReader reader(fields);
-  if (const json* system = fields.find("system")) reader.system(*system);
+  if (const json* system = fields.find("system")) reader.system("system", *system);
   if (const json* messages = fields.find("messages")) {
     reader.messages(*messages);
   } else {

@@ -1,6 +1,7 @@
 #include "runtime/guide/grammar.hpp"
 
 #include "runtime/guide/limits.hpp"
+#include "runtime/guide/schema_check.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -82,6 +83,7 @@ core::Result<void> check_grammar(const Grammar& grammar) {
   if (grammar.kind == GrammarKind::kJsonSchema && extent.colons > limits::kGuideMembers_max) {
     return too_much(grammar, "members", extent.colons, limits::kGuideMembers_max);
   }
+  if (grammar.kind == GrammarKind::kJsonSchema) return check_schema(grammar.text);
   return {};
 }
 

@@ -32,7 +32,8 @@ std::string text_of(const Grammar& grammar);
 // The grammar of such a text. Error kInvalidArgument: of no kind.
 core::Result<Grammar> grammar_of(std::string_view text);
 
-// Whether bytes, nesting and members are within limits.def. Errors: kResources, naming the limit.
+// Whether bytes, nesting and members are within limits.def, and a schema can be kept. Errors:
+// kResources, naming the limit; kInvalidArgument, naming the key word.
 core::Result<void> check_grammar(const Grammar& grammar);
 
 }  // namespace troupe::guide

@@ -1,5 +1,8 @@
 #include "runtime/parse/bounded_json.hpp"
 
+#include "runtime/parse/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +22,18 @@ class Builder {
   // The SAX events, with the names and signatures that nlohmann's parser expects.
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
-  bool number_integer(typename Json::number_integer_t value) { return put(value, true); }
-  bool number_unsigned(typename Json::number_unsigned_t value) { return put(value, true); }
-  bool number_float(typename Json::number_float_t value, const std::string&) {
+  bool number_integer(typename Json::number_integer_t value) {
+    // The one integer of 64 bits with two spellings.
+    if (value == 0 && bounds_.numbers == Numbers::kAsWritten) return put_written("-0");
     return put(value, true);
+  }
+  bool number_unsigned(typename Json::number_unsigned_t value) { return put(value, true); }
+  bool number_float(typename Json::number_float_t value, const std::string& spelling) {
+    const bool whole = spelling.find_first_of(".eE") == spelling.npos;
+    const bool kept = bounds_.numbers == Numbers::kAsWritten
+                          ? Json(value).dump() != spelling
+                          : whole && bounds_.numbers == Numbers::kWholeIntegers;
+    return kept ? put_written(spelling) : put(value, true);
   }
   bool string(std::string& value) { return put(std::move(value)); }
   bool binary(typename Json::binary_t&) { return fail("is not valid JSON: it holds binary data"); }
@@ -82,6 +93,14 @@ class Builder {
     if (!seen(is_number)) return false;
     place() = Json(std::forward<Value>(value));
     return true;
+  }
+
+  bool put_written(const std::string& spelling) {
+    if (spelling.size() > limits::kJsonNumber_bytes_max) {
+      return fail("has a number of more than " + std::to_string(limits::kJsonNumber_bytes_max) +
+                  " characters");
+    }
+    return put(written_number<Json>(spelling), true);
   }
 
   bool open(Json&& empty) {

@@ -18,6 +18,12 @@ namespace troupe::parse {
 // refuse the text.
 enum class Repeats { kLastCounts, kRefused };
 
+// What becomes of a number that nlohmann's types cannot write as it was written: the nearest
+// double; or a written number (written_numbers.hpp), if it is an integer beyond 64 bits, or
+// whatever it is. What a chat template prints needs the integers, what is written out again needs
+// all.
+enum class Numbers { kNearest, kWholeIntegers, kAsWritten };
+
 // Lets a caller add bounds of its own: it sees every name and value during parsing. `depth` is the
 // number of lists and objects that enclose the name or value; 0 for the root.
 class JsonWatch {
@@ -33,12 +39,14 @@ struct JsonBounds {
   JsonWatch* watch = nullptr;
   std::size_t names_max = std::numeric_limits<std::size_t>::max();  // per object
   Repeats repeats = Repeats::kLastCounts;
+  Numbers numbers = Numbers::kNearest;
 };
 
 // Parses `text` as one JSON value. Error messages (kData) begin with a verb; the caller puts the
 // subject in front: "is not valid JSON: ...", "is nested deeper than 64 levels", "has the name `w`
 // twice", "has more than 100 names in one object", "holds more than is read" (the watch returned
-// false). Instantiated for nlohmann::json and nlohmann::ordered_json.
+// false), "has a number of more than 4096 characters" (of those that are kept as written).
+// Instantiated for nlohmann::json and nlohmann::ordered_json.
 template <class Json>
 core::Result<Json> bounded_json(std::string_view text, const JsonBounds& bounds);
 

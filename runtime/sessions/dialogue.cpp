@@ -1,5 +1,6 @@
 #include "runtime/sessions/dialogue.hpp"
 
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/sha256.hpp"
 #include "runtime/text/messages.hpp"
 
@@ -45,7 +46,7 @@ std::string canonical(const Json& message) {
   }
   if (text::has_text_parts(message)) out["content"] = text::text_of_content(message);
   if (!out.contains("content")) out["content"] = "";
-  return out.dump(-1, ' ', false, Sorted::error_handler_t::replace);
+  return parse::written_text(out);
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ Digest digest_with(const Digest& before, const Json& message) {
 
 core::Result<Dialogue> dialogue_of(const dialects::GenerateRequest& request) {
   Dialogue out;
-  out.messages = Json::parse(request.messages_json, nullptr, false);
+  out.messages = parse::written_json<Json>(request.messages_json);
   if (!out.messages.is_array()) {
     return core::fail(core::ErrorCode::kInvalidArgument, "messages must be a list of objects");
   }

@@ -1,5 +1,6 @@
 #include "runtime/sessions/history.hpp"
 
+#include "runtime/dialects/json_text.hpp"
 #include "runtime/store/sha256.hpp"
 
 #include <algorithm>
@@ -16,10 +17,6 @@ namespace {
 
 // Stands for an answer in a rendering that is made to see what a template writes behind one.
 constexpr const char* kAnswerMark = "\x01troupe-answer\x01";
-
-std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 PastText past_of(std::string_view text) {
   return {text.size(), store::sha256_text(text)};
@@ -85,7 +82,7 @@ class CallRenderer {
 
   std::variant<std::string, ApiError> render(const Json& messages, bool opens) {
     options_.add_generation_prompt = opens;
-    return dialects::render_chat(model_, dumped(messages), options_);
+    return dialects::render_chat(model_, dialects::json_text(messages), options_);
   }
 
   // The last mark at `from` or behind it with which an answer may end.

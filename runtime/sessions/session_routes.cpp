@@ -1,7 +1,9 @@
 #include "runtime/sessions/session_routes.hpp"
 
 #include "runtime/dialects/json_fields.hpp"
+#include "runtime/dialects/json_text.hpp"
 #include "runtime/dialects/readers.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/sessions/episode_rows.hpp"
 #include "runtime/sessions/trace.hpp"
 
@@ -22,7 +24,7 @@ constexpr std::string_view kSessions = "/sessions";
 
 HttpResponse json_response(const Json& value) {
   HttpResponse response;
-  response.body = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  response.body = dialects::json_text(value);
   return response;
 }
 
@@ -150,7 +152,7 @@ HttpResponse SessionRoutes::open(const net::HttpRequest& request, const SessionC
   Json answer = {{"id", id},
                  {"base_url", client.base + "/sessions/" + (in_path ? key : id) + "/v1"},
                  {"api_key", key}};
-  if (!opened->task.empty()) answer["task"] = Json::parse(opened->task, nullptr, false);
+  if (!opened->task.empty()) answer["task"] = parse::written_json<Json>(opened->task);
   return json_response(answer);
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/text/chat_template.hpp"
 
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/message_forms.hpp"
 #include "runtime/text/rust_edge.hpp"
 
@@ -49,14 +50,15 @@ core::Result<std::string> variables_text(const ordered_json& special, const std:
     return fail(ErrorCode::kInvalidArgument, "the variables of the chat template have more than " +
                                                  std::to_string(kVariables_bytes_max) + " bytes");
   }
-  const auto parsed = parse::bounded_json<ordered_json>(given, {});
+  const auto parsed =
+      parse::bounded_json<ordered_json>(given, {.numbers = parse::Numbers::kWholeIntegers});
   if (!parsed || !parsed->is_object()) {
     return fail(ErrorCode::kInvalidArgument,
                 "the variables of the chat template must be a JSON object");
   }
   ordered_json all = special;
   all.update(*parsed);
-  return all.dump();
+  return parse::written_text(all);
 }
 
 }  // namespace

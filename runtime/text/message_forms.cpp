@@ -2,6 +2,7 @@
 
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/messages.hpp"
 
 #include <nlohmann/json.hpp>
@@ -27,10 +28,6 @@ struct Form {
   bool marked = false;          // with the marks
 };
 
-std::string dumped_plain(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // As Python's json.dumps writes it, but for its escapes.
 std::string spaced(const Json& value) {
   std::string out;
@@ -43,11 +40,11 @@ std::string spaced(const Json& value) {
     out = "{";
     for (const auto& [name, inner] : value.items()) {
       item(first);
-      out += dumped_plain(Json(name)) + ": " + spaced(inner);
+      out += parse::written_text(Json(name)) + ": " + spaced(inner);
     }
     return out + "}";
   }
-  if (!value.is_array()) return dumped_plain(value);
+  if (!value.is_array()) return parse::written_text(value);
   out = "[";
   for (const Json& inner : value) {
     item(first);
@@ -95,7 +92,7 @@ std::string in_form(Json messages, const Form& form) {
         part[kPartMark] = "";
     }
   }
-  return dumped_plain(messages);
+  return parse::written_text(messages);
 }
 
 // How Python prints the name of a member of a dict.
@@ -113,7 +110,8 @@ Result<std::string> render_in_form(
   if (plain) return render(std::string(messages_json));
   // Deeper than the bound of what is read: calls and parts are nested in messages.
   const auto messages = parse::bounded_json<Json>(
-      messages_json, {.depth_max = 2 * static_cast<int>(parse::limits::kJsonDepth_max)});
+      messages_json, {.depth_max = 2 * static_cast<int>(parse::limits::kJsonDepth_max),
+                      .numbers = parse::Numbers::kWholeIntegers});
   if (!messages || !messages->is_array()) return render(std::string(messages_json));
   bool parts = false, calls = false;
   for (Json message : *messages) {

@@ -2,6 +2,7 @@
 
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -80,8 +81,9 @@ std::optional<MessageFault> check_calls(const Json& message) {
 }
 
 Result<Json> parsed(const std::string& text) {
-  return parse::bounded_json<Json>(
-      text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max)});
+  return parse::bounded_json<Json>(text,
+                                   {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max),
+                                    .numbers = parse::Numbers::kWholeIntegers});
 }
 
 // A value, or the one that a text holds; null for an empty text.
@@ -93,10 +95,6 @@ Json held_by(const Json& given) {
   return value ? std::move(*value) : given;
 }
 
-std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 core::Failure bad(std::string why) {
   return core::fail(ErrorCode::kData, std::move(why));
 }
@@ -106,7 +104,8 @@ Result<std::optional<bool>> weight_of(const Json& message) {
   const Json* weight = member(message, "weight");
   if (weight == nullptr) return std::optional<bool>();
   if (weight->is_boolean()) return std::optional<bool>(weight->get<bool>());
-  if (weight->is_number() && (*weight == 0 || *weight == 1)) return std::optional(*weight == 1);
+  const auto number = parse::number_in(*weight);
+  if (number && (*number == 0 || *number == 1)) return std::optional(*number == 1);
   return bad(".weight must be 0 (not learned) or 1");
 }
 
@@ -155,7 +154,7 @@ Result<ChatMessage> message_of(const Json& message) {
   ChatMessage out{message["role"].get<std::string>(), text_of_content(message)};
   const Json* content = member(message, "content");
   const bool plain = message.size() == 2 && content != nullptr && content->is_string();
-  if (!plain) out.json = dumped(message);
+  if (!plain) out.json = parse::written_text(message);
   out.weight = weight;
   return out;
 }
@@ -176,7 +175,7 @@ ChatMessage with_words(const ChatMessage& message, const std::string& words) {
   for (const char* name : kReasoning)
     whole->erase(name);
   (*whole)["content"] = words;
-  out.json = dumped(*whole);
+  out.json = parse::written_text(*whole);
   return out;
 }
 
@@ -188,7 +187,7 @@ Result<std::string> tools_of(const Json& tools) {
         return tool.is_object() && !tool.empty();
       });
   if (!objects) return bad("must be a list of tools, each an object, or the text of one");
-  return list.empty() ? std::string() : dumped(list);
+  return list.empty() ? std::string() : parse::written_text(list);
 }
 
 Result<std::string> variables_of(const Json& variables) {
@@ -199,7 +198,7 @@ Result<std::string> variables_of(const Json& variables) {
     if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
     return bad("may not set '" + name + "'");
   }
-  return object.empty() ? std::string() : dumped(object);
+  return object.empty() ? std::string() : parse::written_text(object);
 }
 
 }  // namespace troupe::text

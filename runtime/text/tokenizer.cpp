@@ -164,6 +164,15 @@ std::optional<std::string> Tokenizer::id_to_token(TokenId id) const {
   return token.str();
 }
 
+std::optional<std::string> Tokenizer::bytes_of(TokenId id) const {
+  RustString bytes;
+  const auto* handle = state_->handle.get();
+  if (troupe_text_token_bytes(handle, static_cast<std::uint32_t>(id), bytes.out()) == 0) {
+    return std::nullopt;
+  }
+  return bytes.str();
+}
+
 bool Tokenizer::is_special(TokenId id) const {
   return troupe_text_is_special(state_->handle.get(), static_cast<std::uint32_t>(id)) != 0;
 }

@@ -53,6 +53,9 @@ class Tokenizer {
 
   // The spelling in the vocabulary; nullopt for an unknown id.
   std::optional<std::string> id_to_token(TokenId id) const;
+  // The bytes that the token adds to a text, which may be a part of a character; nullopt for an
+  // unknown id.
+  std::optional<std::string> bytes_of(TokenId id) const;
   bool is_special(TokenId id) const;
 
   std::size_t vocab_size() const;  // tokens, added ones included

@@ -95,6 +95,13 @@ troupe_text_status troupe_text_decode(const troupe_text_tokenizer* tokenizer, co
 int troupe_text_id_to_token(const troupe_text_tokenizer* tokenizer, uint32_t id,
                             troupe_text_string* out);
 
+/* The bytes that the token adds to a text: of an added token its text, else what the piece spells,
+ * which may be a part of a character. Returns 1 if the id exists, else 0 and leaves *out untouched.
+ */
+int troupe_text_token_bytes(const troupe_text_tokenizer* tokenizer,
+                            uint32_t id,
+                            troupe_text_string* out);
+
 /* Returns 1 and sets *id if the token exists, else 0. */
 int troupe_text_token_to_id(const troupe_text_tokenizer* tokenizer, troupe_text_view token,
                             uint32_t* id);

@@ -7,7 +7,9 @@
 //   {"op": "decode" | "stream", "folder": F, "ids": [...], "skip_special": B} -> text
 //   {"op": "tokens", "folder": F} -> {"size", "limit", "special": [ids]}
 //   {"op": "render", "template": T | "folder": F, "messages": [...], "tools": [...],
-//    "variables": {...}, "add_generation_prompt": B, "now": seconds} -> text
+//    "variables": {...}, "add_generation_prompt": B, "now": seconds} -> text; messages, tools and
+//    variables may be texts of JSON
+//   {"op": "bytes", "folder": F, "ids": [...]} -> [[bytes of an id] or null, ...]
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/stream_decoder.hpp"
 #include "runtime/text/tokenizer.hpp"
@@ -81,6 +83,11 @@ Result<ordered_json> tokens(const ordered_json& request) {
                       {"special", std::move(special)}};
 }
 
+// JSON, or the text of JSON, whose numbers keep their spelling.
+std::string json_text_of(const ordered_json& given) {
+  return given.is_string() ? given.get<std::string>() : given.dump();
+}
+
 Result<ordered_json> render(const ordered_json& request) {
   auto chat =
       request.contains("folder")
@@ -90,10 +97,25 @@ Result<ordered_json> render(const ordered_json& request) {
   text::RenderOptions options;
   options.add_generation_prompt = request.value("add_generation_prompt", false);
   options.now_unix_s = request.value("now", std::int64_t{0});
-  if (request.contains("tools")) options.tools_json = request.at("tools").dump();
-  if (request.contains("variables")) options.variables_json = request.at("variables").dump();
-  TROUPE_TRY_ASSIGN(rendered, chat->render_json(request.at("messages").dump(), options));
+  if (request.contains("tools")) options.tools_json = json_text_of(request.at("tools"));
+  if (request.contains("variables")) options.variables_json = json_text_of(request.at("variables"));
+  TROUPE_TRY_ASSIGN(rendered, chat->render_json(json_text_of(request.at("messages")), options));
   return ordered_json(rendered);
+}
+
+Result<ordered_json> bytes(const ordered_json& request) {
+  TROUPE_TRY_ASSIGN(tokenizer, tokenizer_of(request));
+  ordered_json all = ordered_json::array();
+  for (const text::TokenId id : request.at("ids").get<std::vector<text::TokenId>>()) {
+    ordered_json own;
+    if (const auto bytes = tokenizer.bytes_of(id)) {
+      own = ordered_json::array();
+      for (const char c : *bytes)
+        own.push_back(static_cast<unsigned char>(c));
+    }
+    all.push_back(std::move(own));
+  }
+  return all;
 }
 
 Result<ordered_json> answer(const ordered_json& request) {
@@ -103,6 +125,7 @@ Result<ordered_json> answer(const ordered_json& request) {
   if (op == "stream") return stream(request);
   if (op == "tokens") return tokens(request);
   if (op == "render") return render(request);
+  if (op == "bytes") return bytes(request);
   return troupe::core::fail(troupe::core::ErrorCode::kInvalidArgument, "unknown op " + op);
 }
 

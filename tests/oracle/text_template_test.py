@@ -121,6 +121,33 @@ def test_style_of_a_published_model(driver, tokenizer, style, dialogue):
             assert str(expected) in str(got)
 
 
+NUMBERS = ["0", "-0", "0.0", "-0.0", "0e0", "0E+0", "1", "-1", "1.0", "1.00", "1e0", "1E5", "1e5", "1e+5", "1e-5",
+           "1.5e-05", "0.10", "0.1", "0.1234567890123456789", "100000.0", "1e22", "1e+22", "1e23",
+           "123456789012345678901234567890", "-123456789012345678901234567890", "9007199254740993",
+           "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+           "18446744073709551615", "18446744073709551616", "340282366920938463463374607431768211456", "1e308",
+           "1.7976931348623157e308", "4.9e-324", "1e-400", "3.141592653589793238462643383279", "2.50",
+           "1234567.8900"]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_spelling_of_a_number(driver, tokenizer, number):
+    """In tools, arguments and variables, as transformers renders what Python's json reads."""
+    tools = json.dumps(TOOLS[:1])[:-2] + f', "maximum": {number}, "all": [{number}, "{number}"]}}]'
+    call = '{"type": "function", "function": {"name": "f", "arguments": {"a": %s, "b": {"c": [%s]}}}}'
+    messages = ('[{"role": "user", "content": "q %s"}, {"role": "assistant", "content": "", "tool_calls": [%s]}, '
+                '{"role": "tool", "content": "1"}]') % (number, call % (number, number))
+    variables = '{"bos_token": "<s>", "eos_token": "</s>", "n": %s}' % number
+    own = ("{{ n }} {{ n | tojson }} {{ tools | tojson }} {% for m in messages %}{{ m }}"
+           "{{ m.tool_calls | tojson if m.tool_calls }}{% endfor %}")
+    for template in [own] + [(TEMPLATES / f"{style}.jinja").read_text() for style in STYLES]:
+        expected = theirs(tokenizer, template, json.loads(messages), tools=json.loads(tools), n=json.loads(number))
+        got = ours(driver, template, messages, tools=tools, variables=variables)
+        check(expected, got, number)
+        if template is own:
+            assert isinstance(expected, str), expected
+
+
 PUBLISHED = sorted(pathlib.Path(trl.__file__).parent.glob("chat_templates/*.jinja"))
 
 

@@ -199,3 +199,19 @@ def test_missing_folder_is_an_error(driver, tmp_path):
     with pytest.raises(Refused) as refused:
         driver.ask(op="encode", folder=str(tmp_path), text="x")
     assert refused.value.code == "not found" and "tokenizer.json" in str(refused.value)
+
+
+def test_bytes_of_tokens_join_to_the_text(pair, driver):
+    """Of byte-level vocabularies; of others the single bytes, which they spell as <0xF0>."""
+    folder, reference = pair
+    whole = json.loads(reference.to_str())["decoder"]["type"] == "ByteLevel"
+    for text in STRINGS[:150] + ["a😊é", "日本語 🙂"]:
+        ids = reference.encode(text, add_special_tokens=False).ids
+        own = driver.ask(op="bytes", folder=folder, ids=ids)
+        if whole:
+            assert b"".join(map(bytes, own)).decode() == reference.decode(ids, skip_special_tokens=False), text
+        for token, mine in zip(ids, own):
+            piece = reference.id_to_token(token)
+            if piece.startswith("<0x"):
+                assert mine == [int(piece[3:5], 16)], piece
+    assert driver.ask(op="bytes", folder=folder, ids=[10 ** 8, -1]) == [None, None]

@@ -2,6 +2,7 @@
 
 #include "runtime/data/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -32,7 +33,7 @@ Result<Baseline> read_baseline(const std::filesystem::path& file, const std::str
   std::size_t number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
-    const auto row = parse::bounded_json<Json>(line, {});
+    const auto row = parse::bounded_json<Json>(line, {.numbers = parse::Numbers::kAsWritten});
     const auto usable = [&](const char* key) {
       return row && row->is_object() && row->contains(key) && (*row)[key].is_number();
     };
@@ -42,7 +43,7 @@ Result<Baseline> read_baseline(const std::filesystem::path& file, const std::str
                       ": no row with prompt_id, reward and '" + input_key + "'",
                   "give a file that `eval --out` has written from the same data");
     }
-    const std::string prompt = (*row)[input_key].dump();
+    const std::string prompt = parse::written_text((*row)[input_key]);
     const auto id = (*row)["prompt_id"].get<std::uint64_t>();
     if (id == sums.size()) {
       sums.emplace_back();

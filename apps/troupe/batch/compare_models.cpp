@@ -5,6 +5,7 @@
 #include "apps/troupe/batch/comparison.hpp"
 #include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/responses.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 
@@ -170,7 +171,7 @@ class Comparing {
       pair.score_b = scores[2 * i + 1].value;
       pair.length_a = in_tokens_ ? a.tokens : a.characters;
       pair.length_b = in_tokens_ ? b.tokens : b.characters;
-      pair.source = source_of(Json::parse(groups_[i].columns), options_.source_key);
+      pair.source = source_of(parse::written_json<Json>(groups_[i].columns), options_.source_key);
       for (const std::size_t side : {2 * i, 2 * i + 1})
         if (!scores[side].value && cause_.empty()) cause_ = scores[side].cause;
       pairs_.push_back(std::move(pair));
@@ -183,7 +184,7 @@ class Comparing {
     std::string lines;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       const auto [row, sample] = places_[i];
-      Json line = Json::parse(groups_[i].columns);
+      Json line = parse::written_json<Json>(groups_[i].columns);
       line["prompt_id"] = row;
       line["sample"] = sample;
       line["response_a"] = groups_[i].samples[0].response;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/session/eval_figures.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -11,16 +12,17 @@
 
 namespace troupe::app {
 
-// The row as one line of JSON with its newline; bytes that are not UTF-8 become U+FFFD.
+// The row as one line of JSON with its newline, its numbers as they were written; bytes that are
+// not UTF-8 become U+FFFD.
 inline std::string json_line(const nlohmann::ordered_json& row) {
-  return row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return parse::written_text(row) + "\n";
 }
 
 // The name of the set that a row belongs to: its column `key`. Empty without that column.
 inline std::string source_of(const nlohmann::ordered_json& columns, const std::string& key) {
   const auto found = columns.find(key);
   if (found == columns.end()) return {};
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return found->is_string() ? found->get<std::string>() : parse::written_text(*found);
 }
 
 // The set as {"problems": 40, "pass@1": {"mean": m, "low": l, "high": h}, ...}. `counted`: the key

@@ -5,6 +5,7 @@
 #include "apps/troupe/batch/output.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/evaluation.hpp"
+#include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 core::Result<void> add_pair(const data::PromptRow& row,
                             const PairFlags& pairs,
                             std::vector<actors::RewardGroup>& groups) {
-  const Json columns = Json::parse(row.columns_json);
+  const Json columns = parse::written_json<Json>(row.columns_json);
   actors::RewardGroup group{row.prompt, row.label, row.columns_json, actors::chat_json(row)};
   for (const std::string& key : {pairs.chosen, pairs.rejected}) {
     const auto answer = columns.find(key);
@@ -113,7 +114,7 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
       if (learned || lost == prompts.size()) return core::fail(core::ErrorCode::kData, cause);
       continue;
     }
-    Json row = Json::parse(prompts[i].columns_json);
+    Json row = parse::written_json<Json>(prompts[i].columns_json);
     const Judged& one = judged.emplace_back(
         Judged{*scores[2 * i].value, *scores[2 * i + 1].value, source_of(row, report.source_key)});
     row["chosen_reward"] = one.chosen;

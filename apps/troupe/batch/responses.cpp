@@ -1,5 +1,7 @@
 #include "apps/troupe/batch/responses.hpp"
 
+#include "runtime/parse/written_numbers.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -20,7 +22,7 @@ std::string text_of(const data::PromptRow& row) {
 
 std::string id_of(const Json& columns) {
   const auto id = columns.find("prompt_id");
-  return id == columns.end() ? std::string() : id->dump();
+  return id == columns.end() ? std::string() : parse::written_text(*id);
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ Result<ComparedPrompts> ComparedPrompts::load(const PromptFlags& flags, const st
   }
   TROUPE_TRY_ASSIGN(rows, data::load_prompts(file, options.columns));
   for (data::PromptRow& row : rows) {
-    const std::string id = id_of(Json::parse(row.columns_json));
+    const std::string id = id_of(parse::written_json<Json>(row.columns_json));
     const bool known =
         id.empty() ? prompts.by_text_.contains(text_of(row)) : prompts.by_id_.contains(id);
     if (!known) prompts.add(std::move(row), id);
@@ -69,7 +71,7 @@ Result<Responses> ComparedPrompts::responses(const PromptFlags& flags,
     const auto bad = [&](const std::string& why, std::string_view advice = {}) {
       return core::fail(ErrorCode::kData, row.where + ": " + why, advice);
     };
-    const Json columns = Json::parse(row.columns_json);
+    const Json columns = parse::written_json<Json>(row.columns_json);
     const auto text = columns.find(response_key);
     if (text == columns.end() || !text->is_string()) {
       return bad("no text in column '" + response_key + "'", "set --response-key");
@@ -85,9 +87,8 @@ Result<Responses> ComparedPrompts::responses(const PromptFlags& flags,
       return bad("prompt_id " + id + " is another prompt in " + rows_[found->second].where);
     }
     const auto tokens = columns.find("response_tokens");
-    const bool known = tokens != columns.end() && tokens->is_number();
-    all[found->second].push_back(
-        response_of(text->get<std::string>(), known ? tokens->get<double>() : -1));
+    const auto known = tokens == columns.end() ? std::nullopt : parse::number_in(*tokens);
+    all[found->second].push_back(response_of(text->get<std::string>(), known.value_or(-1)));
   }
   return all;
 }

@@ -1,6 +1,7 @@
 #include "apps/troupe/batch/selection.hpp"
 
 #include "apps/troupe/batch/output.hpp"
+#include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -30,14 +31,13 @@ Result<std::vector<Row>> parse(std::string_view lines, const SelectionKeys& keys
   std::vector<Row> rows;
   for (std::size_t number = 1; !lines.empty(); ++number) {
     const auto end = std::min(lines.find('\n'), lines.size());
-    Row row{Json::parse(lines.substr(0, end), nullptr, false), std::nullopt};
+    Row row{parse::written_json<Json>(lines.substr(0, end)), std::nullopt};
     lines.remove_prefix(std::min(end + 1, lines.size()));
     if (!row.columns.is_object() || !row.columns.contains(keys.reward)) {
       return fail(ErrorCode::kData,
                   "scored row " + std::to_string(number) + " has no column '" + keys.reward + "'");
     }
-    const Json& reward = row.columns[keys.reward];
-    if (reward.is_number()) row.reward = reward.get<double>();
+    row.reward = parse::number_in(row.columns[keys.reward]);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -54,9 +54,9 @@ std::vector<std::vector<const Row*>> by_prompt(const std::vector<Row>& rows,
     const auto prompt = row.columns.find(keys.input);
     std::string key = "row";
     if (id != row.columns.end()) {
-      key = "id " + id->dump();
+      key = "id " + parse::written_text(*id);
     } else if (prompt != row.columns.end()) {
-      key = "prompt " + prompt->dump(-1, ' ', false, Json::error_handler_t::replace);
+      key = "prompt " + parse::written_text(*prompt);
     }
     const auto [place, fresh] = places.emplace(std::move(key), groups.size());
     if (fresh) groups.emplace_back();
@@ -123,19 +123,20 @@ bool has_attributes(const Json& columns, const Template& form) {
     const auto found = columns.find(place.column);
     return place.column.empty() ||
            (found != columns.end() &&
-            (found->is_number() || found->is_string() || found->is_boolean()));
+            (parse::number_in(*found) || found->is_string() || found->is_boolean()));
   });
 }
 
 void measure(const std::vector<Json>& rows, Attribute& place) {
   double sum = 0, squares = 0, count = 0;
   for (const Json& row : rows) {
-    if (row[place.column].is_number()) sum += row[place.column].get<double>(), ++count;
+    if (const auto number = parse::number_in(row[place.column])) sum += *number, ++count;
   }
   place.mean = sum / std::max(count, 1.0);
   for (const Json& row : rows) {
-    if (!row[place.column].is_number()) continue;
-    const double distance = row[place.column].get<double>() - place.mean;
+    const auto number = parse::number_in(row[place.column]);
+    if (!number) continue;
+    const double distance = *number - place.mean;
     squares += distance * distance;
   }
   place.deviation = count > 1 ? std::sqrt(squares / (count - 1)) : 0;
@@ -143,8 +144,9 @@ void measure(const std::vector<Json>& rows, Attribute& place) {
 
 std::string attribute_text(const Json& value, const Attribute& place, bool normalise) {
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_number()) return value.dump();
-  double number = value.get<double>();
+  const auto given = parse::number_in(value);
+  if (!given) return value.dump();
+  double number = *given;
   if (normalise) number = place.deviation > 0 ? (number - place.mean) / place.deviation : 0;
   return fixed(number, place.decimals);
 }
@@ -168,7 +170,7 @@ std::string with_response(std::string_view lines, const SelectionKeys& keys) {
   std::string out;
   while (!lines.empty()) {
     const auto end = std::min(lines.find('\n'), lines.size());
-    const Json row = Json::parse(lines.substr(0, end), nullptr, false);
+    const Json row = parse::written_json<Json>(lines.substr(0, end));
     if (!row.is_object() || row.value(keys.response, Json()) != "")
       out += std::string(lines.substr(0, end)) + "\n";
     lines.remove_prefix(std::min(end + 1, lines.size()));
@@ -227,7 +229,7 @@ Result<Selected> conditional_rows(std::string_view lines,
   std::vector<Row> all;
   for (std::size_t number = 1; !lines.empty(); ++number) {
     const auto end = std::min(lines.find('\n'), lines.size());
-    Json row = Json::parse(lines.substr(0, end), nullptr, false);
+    Json row = parse::written_json<Json>(lines.substr(0, end));
     lines.remove_prefix(std::min(end + 1, lines.size()));
     if (!row.is_object()) {
       return fail(ErrorCode::kData, "scored row " + std::to_string(number) + " is no object");

@@ -1,5 +1,9 @@
 #include "runtime/dialects/tools/forced_call.hpp"
 
+#include "runtime/dialects/json_text.hpp"
+#include "runtime/guide/schema_check.hpp"
+#include "runtime/parse/written_numbers.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -12,7 +16,7 @@ namespace {
 using Schema = nlohmann::ordered_json;
 
 std::string lark_text(std::string_view text) {
-  return Schema(text).dump(-1, ' ', false, Schema::error_handler_t::replace);
+  return json_text(text);
 }
 
 // The special token of this text in a grammar; none if there is no such token.
@@ -68,7 +72,7 @@ std::variant<Schema, ApiError> arguments_schema(const Schema& function, std::siz
 std::variant<guide::Grammar, ApiError> forced_call(const GenerateRequest& request,
                                                    ToolFormat format,
                                                    const text::Tokenizer& tokenizer) {
-  const Schema tools = Schema::parse(request.tools_json, nullptr, false);
+  const Schema tools = parse::written_json<Schema>(request.tools_json);
   const Writing writing = writing_of(format, tokenizer);
   // Newer templates of Mistral write NAME[ARGS]{...} behind a mark of each call.
   const auto args_mark =
@@ -82,6 +86,10 @@ std::variant<guide::Grammar, ApiError> forced_call(const GenerateRequest& reques
     if (!request.called_tool.empty() && name != request.called_tool) continue;
     auto schema = arguments_schema(function, i);
     if (auto* bad = std::get_if<ApiError>(&schema)) return *bad;
+    if (auto kept = guide::check_schema(json_text(std::get<Schema>(schema))); !kept) {
+      return ApiError{.message = "the parameters of '" + name + "': " + kept.error().message,
+                      .param = "tools[" + std::to_string(i) + "].function.parameters"};
+    }
     const std::string rule = "args_" + std::to_string(i);
     std::string call;
     if (named) {
@@ -92,8 +100,7 @@ std::variant<guide::Grammar, ApiError> forced_call(const GenerateRequest& reques
              " " + rule + " " + lark_text("}" + writing.call_close);
     }
     calls += (calls.empty() ? "\ncall: " : "\n  | ") + call;
-    arguments += "\n" + rule + ": %json " +
-                 std::get<Schema>(schema).dump(-1, ' ', false, Schema::error_handler_t::replace);
+    arguments += "\n" + rule + ": %json " + json_text(std::get<Schema>(schema));
   }
   if (calls.empty()) {
     return ApiError{.message = "there is no tool to call", .param = "tools"};

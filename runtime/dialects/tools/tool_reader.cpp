@@ -215,8 +215,9 @@ bool ToolReader::close(bool at_end) {
 }
 
 bool ToolReader::add_calls(std::string_view text) {
-  const auto value = parse::bounded_json<Json>(
-      text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max)});
+  const auto value =
+      parse::bounded_json<Json>(text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max),
+                                       .numbers = parse::Numbers::kAsWritten});
   if (!value) return false;
   std::vector<ToolCall> calls;
   if (!name_.empty()) {

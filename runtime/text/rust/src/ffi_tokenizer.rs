@@ -91,6 +91,18 @@ pub unsafe extern "C" fn troupe_text_id_to_token(
 }
 
 #[no_mangle]
+pub unsafe extern "C" fn troupe_text_token_bytes(
+    tokenizer: *const Tokenizer,
+    id: u32,
+    out: *mut OwnedString,
+) -> i32 {
+    tell("looking up an id", out, || {
+        let bytes = (*tokenizer).token_bytes(id)?;
+        Ok(bytes.map(|all| OwnedString { size: all.len(), data: leak_array(all) }))
+    })
+}
+
+#[no_mangle]
 pub unsafe extern "C" fn troupe_text_token_to_id(
     tokenizer: *const Tokenizer,
     token: View,

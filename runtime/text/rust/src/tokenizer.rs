@@ -9,6 +9,44 @@ pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     growth: Growth,
     id_limit: usize,
+    spelling: Spelling,
+}
+
+/// How pieces of the vocabulary spell bytes.
+#[derive(Clone, Copy)]
+struct Spelling {
+    byte_level: bool, // every byte as one printable character
+    fallback: bool,   // single bytes as `<0xF0>`
+}
+
+impl Spelling {
+    fn of(inner: &tokenizers::Tokenizer) -> Spelling {
+        let decoder = serde_json::to_value(inner.get_decoder()).unwrap_or_default();
+        let has = |kind: &str| {
+            let is = |one: &serde_json::Value| one["type"] == kind;
+            is(&decoder) || decoder["decoders"].as_array().is_some_and(|all| all.iter().any(is))
+        };
+        Spelling { byte_level: has("ByteLevel"), fallback: has("ByteFallback") }
+    }
+}
+
+/// The byte that a character of the byte-level alphabet stands for: printable characters of Latin-1
+/// for themselves, the others by their order from U+0100 on.
+fn byte_of(c: char) -> Option<u8> {
+    let plain = |n: u32| matches!(n, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+    match c as u32 {
+        n if plain(n) => u8::try_from(n).ok(),
+        n if n >= 0x100 => {
+            (0..=0xffu32).filter(|b| !plain(*b)).nth(n as usize - 0x100).map(|b| b as u8)
+        }
+        _ => None,
+    }
+}
+
+/// The byte of a piece like `<0xF0>`.
+fn fallback_byte(piece: &str) -> Option<u8> {
+    let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
+    (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
 pub struct Encoding {
@@ -36,7 +74,8 @@ impl Tokenizer {
             .map_err(|e| Error::invalid(format!("tokenizer.json: {e}")))?;
         inner.with_padding(None::<PaddingParams>);
         let id_limit = inner.get_vocab(true).values().max().map_or(0, |id| *id as usize + 1);
-        Ok(Tokenizer { inner, growth, id_limit })
+        let spelling = Spelling::of(&inner);
+        Ok(Tokenizer { inner, growth, id_limit, spelling })
     }
 
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding, Error> {
@@ -61,6 +100,26 @@ impl Tokenizer {
         // The added token's text, not the byte-level spelling that decoding uses.
         let added = self.added().get(&id).map(|token| token.content.clone());
         added.or_else(|| self.inner.id_to_token(id))
+    }
+
+    /// The bytes that the token adds to a text, which may be a part of a character. None for an
+    /// unknown id.
+    pub fn token_bytes(&self, id: u32) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(token) = self.added().get(&id) {
+            return Ok(Some(token.content.clone().into_bytes()));
+        }
+        let Some(piece) = self.inner.id_to_token(id) else { return Ok(None) };
+        if self.spelling.byte_level {
+            if let Some(bytes) = piece.chars().map(byte_of).collect::<Option<Vec<u8>>>() {
+                return Ok(Some(bytes));
+            }
+        }
+        if self.spelling.fallback {
+            if let Some(byte) = fallback_byte(&piece) {
+                return Ok(Some(vec![byte]));
+            }
+        }
+        Ok(Some(self.decode(&[id], false)?.into_bytes()))
     }
 
     pub fn token_to_id(&self, token: &str) -> Option<u32> {

@@ -1,6 +1,8 @@
 // Prompt files: columns, bounds, and errors that name file and line.
 #include "runtime/data/prompt_dataset.hpp"
 
+#include "tests/unit/runtime/parse/number_spellings.hpp"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -55,6 +57,27 @@ TEST_F(PromptDataset, ReadsLinesWithTheirColumns) {
   EXPECT_EQ((*rows)[1].label, "2");
   EXPECT_EQ((*rows)[1].where, path + ":3") << "empty lines count";
   EXPECT_EQ((*rows)[2].label, "true");
+}
+
+TEST_F(PromptDataset, LabelsAndColumnsKeepTheSpellingOfEveryNumber) {
+  for (const std::string number : test::kNumberSpellings) {
+    const std::string row =
+        R"({"input":"q","answer":)" + number + R"(,"x":{"y":[)" + number + "]}}";
+    auto rows = data::load_prompts(file("n.jsonl", row), {.label_key = "answer"});
+    ASSERT_TRUE(rows) << rows.error().message;
+    EXPECT_EQ((*rows)[0].label, number);
+    EXPECT_EQ((*rows)[0].columns_json, row);
+    rows = data::load_prompts(file("n.json", "[" + row + "]"), {.label_key = "x"});
+    ASSERT_TRUE(rows) << rows.error().message;
+    EXPECT_EQ((*rows)[0].label, R"({"y":[)" + number + "]}");
+  }
+}
+
+TEST_F(PromptDataset, ARowWithAColumnTwiceIsRefused) {
+  EXPECT_EQ(refusal("a.jsonl", "{\"input\": \"q\"}\n{\"input\": \"a\", \"input\": \"b\"}"),
+            "a.jsonl:2 has the name `input` twice");
+  EXPECT_EQ(refusal("a.json", R"([{"input": "q", "x": {"k": 1, "k": 1}}])"),
+            "a.json has the name `k` twice");
 }
 
 TEST_F(PromptDataset, ALabelThatIsNotTextIsJson) {

@@ -240,9 +240,8 @@ TEST_F(Answers, TokensAlone) {
   EXPECT_EQ(json::parse(made->body()), json::parse(R"({"request_id":"cmpl-1",
       "system_fingerprint":"v12","choices":[{"index":0,"token_ids":[104,256],"logprobs":{
       "refusal":null,"content":[
-      {"token":"token_id:104","logprob":-0.5,"bytes":[116,111,107,101,110,95,105,100,58,49,48,52],
-       "top_logprobs":[]},
-      {"token":"token_id:256","logprob":-1.0,"bytes":[116,111,107,101,110,95,105,100,58,50,53,54],
+      {"token":"token_id:104","logprob":-0.5,"bytes":[104],"top_logprobs":[]},
+      {"token":"token_id:256","logprob":-1.0,"bytes":[60,124,101,110,100,124,62],
        "top_logprobs":[]}]},
       "finish_reason":"stop","stop_reason":null}],"prompt_token_ids":[97,98],
       "usage":{"prompt_tokens":2,"completion_tokens":2,"total_tokens":4}})"));

@@ -1,6 +1,9 @@
 #include "runtime/dialects/logprob_json.hpp"
 
+#include "apps/bench/byte_tokenizer.hpp"
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -38,6 +41,59 @@ TEST(ProcessedLogprobs, AtTemperatureOneOfAllTokensAreTheRawOnes) {
     process_logprobs(sample, sampling);
     EXPECT_EQ(sample.raw_logprobs, (std::vector<float>{-1.5f, -0.25f}));
   }
+}
+
+// A tokenizer of bytes, so that each token of a smile is a part of it.
+std::optional<text::Tokenizer> of_bytes() {
+  auto tokenizer = text::Tokenizer::parse(app::byte_tokenizer().dump(), {}, "bytes");
+  EXPECT_TRUE(tokenizer);
+  return tokenizer ? std::optional(*tokenizer) : std::nullopt;
+}
+
+TEST(LogprobJson, TheBytesOfAPartAreItsOwnAndJoinToTheText) {
+  const auto tokenizer = of_bytes();
+  const LogprobJson writer(tokenizer, false);
+  const std::string text = "a\xF0\x9F\x98\x8A\xC3\xA9";
+  std::vector<ScoredToken> tokens;
+  for (const char c : text)
+    tokens.push_back({static_cast<unsigned char>(c), -1.0f});
+  std::string joined;
+  const auto chat = writer.chat(tokens);
+  for (const auto& one : chat["content"])
+    for (const auto& byte : one["bytes"])
+      joined += static_cast<char>(byte.get<int>());
+  EXPECT_EQ(joined, text);
+  EXPECT_EQ(chat["content"][0]["token"], "a");
+  EXPECT_EQ(chat["content"][1]["token"], "bytes:\\xf0");
+  EXPECT_EQ(chat["content"][6]["token"], "bytes:\\xa9");
+  std::size_t offset = 0;
+  const auto completion = writer.completion(tokens, offset);
+  EXPECT_EQ(offset, 3u) << "characters";
+  EXPECT_EQ(completion["text_offset"], nlohmann::ordered_json({0, 1, 2, 2, 2, 2, 3}));
+}
+
+TEST(LogprobJson, NoAlternativeTakesTheNameOfAnother) {
+  const auto tokenizer = of_bytes();
+  const std::vector<engine::TokenLogprob> top = {
+      {0x9F, -0.5f}, {0x98, -0.75f}, {'a', -1.0f}, {300, -2.0f}, {301, -3.0f}};
+  const std::vector<ScoredToken> tokens = {{0xF0, -1.5f, top}};
+  for (const bool ids : {false, true}) {
+    std::size_t offset = 0;
+    const auto alternatives =
+        LogprobJson(tokenizer, ids).completion(tokens, offset)["top_logprobs"][0];
+    EXPECT_EQ(alternatives.size(), 6u) << alternatives.dump();
+    EXPECT_EQ(alternatives[ids ? "token_id:159" : "bytes:\\x9f"], -0.5);
+    EXPECT_EQ(alternatives[ids ? "token_id:240" : "bytes:\\xf0"], -1.5);
+    EXPECT_EQ(alternatives["token_id:301"], -3.0) << "no token of the vocabulary";
+  }
+}
+
+TEST(LogprobJson, WithoutATokenizerBytesAreNotKnown) {
+  const std::optional<text::Tokenizer> none;
+  const std::vector<ScoredToken> tokens = {{104, -0.5f}};
+  const auto chat = LogprobJson(none, false).chat(tokens);
+  EXPECT_EQ(chat["content"][0]["token"], "token_id:104");
+  EXPECT_TRUE(chat["content"][0]["bytes"].is_null());
 }
 
 }  // namespace

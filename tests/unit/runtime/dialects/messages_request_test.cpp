@@ -36,12 +36,11 @@ TEST(MessagesRequest, ADialogueInTheFormOfChats) {
                                           tools + "}");
   EXPECT_EQ(request.dialect, Dialect::kMessages);
   EXPECT_EQ(request.messages_json,
-            R"([{"role":"system","content":"be brief"},{"role":"user","content":"1+1?"},)"
+            R"([{"role":"system","content":"be brief\n\nhurry"},{"role":"user","content":"1+1?"},)"
             R"({"role":"assistant","content":"Let me.","tool_calls":[{"id":"t1","type":"function",)"
             R"("function":{"name":"add","arguments":{"b":1,"a":1}}}]},)"
             R"({"role":"tool","tool_call_id":"t1","content":"2"},)"
-            R"({"role":"tool","tool_call_id":"t2","content":""},{"role":"user","content":"So?"},)"
-            R"({"role":"system","content":"hurry"}])");
+            R"({"role":"tool","tool_call_id":"t2","content":""},{"role":"user","content":"So?"}])");
   EXPECT_EQ(request.tools_json,
             R"([{"type":"function","function":{"name":"add","description":"a sum",)"
             R"("parameters":{"type":"object"}}},)"
@@ -49,6 +48,28 @@ TEST(MessagesRequest, ADialogueInTheFormOfChats) {
   EXPECT_EQ(request.tool_names, (std::set<std::string>{"add", "b"}));
   EXPECT_TRUE(request.tools);
   EXPECT_FALSE(request.one_call || request.add_special_tokens);
+}
+
+// Wherever a system text is said, it joins the leading one, which is what strict templates take.
+TEST(MessagesRequest, SystemTextsAreOneAndLead) {
+  const std::string user = R"({"role":"user","content":"a"})";
+  const std::string answer = R"({"role":"assistant","content":"b"})";
+  const auto said = [](const std::string& text) {
+    return R"({"role":"system","content":")" + text + R"("})";
+  };
+  const auto read = [](const std::string& messages, const std::string& more = "") {
+    return message(R"({"max_tokens":5,"messages":[)" + messages + "]" + more + "}").messages_json;
+  };
+  EXPECT_EQ(read(user + "," + said("x")), "[" + said("x") + "," + user + "]");
+  EXPECT_EQ(read(user + "," + answer + "," + said("x") + "," + user),
+            "[" + said("x") + "," + user + "," + answer + "," + user + "]");
+  EXPECT_EQ(read(said("x") + "," + user, R"(,"system":"s")"),
+            "[" + said(R"(s\n\nx)") + "," + user + "]");
+  EXPECT_EQ(read(user + R"(,{"role":"system","content":[{"type":"text","text":"x"}]},)" + answer +
+                     "," + user + "," + said("y"),
+                 R"(,"system":[{"type":"text","text":"s"}])"),
+            "[" + said(R"(s\n\nx\n\ny)") + "," + user + "," + answer + "," + user + "]");
+  EXPECT_EQ(read(said("x")), "[" + said("x") + "]");
 }
 
 TEST(MessagesRequest, SamplingAndExtensions) {

@@ -33,6 +33,43 @@ core::Error error_of(std::string_view source, const RenderOptions& options = {})
   return text ? core::Error{} : text.error();
 }
 
+// What Python's json and str print for the numbers that its json reads.
+TEST(ChatTemplate, NumbersAreThoseOfPython) {
+  const auto printed = [](const std::string& number) {
+    RenderOptions options;
+    options.tools_json = "[\"a 7\\\" 8\"," + number + "]";
+    return rendered("{{ tools[1] }} {{ tools[1:] | tojson }}", options);
+  };
+  for (const auto& [number, python] : std::vector<std::pair<std::string, std::string>>{
+           {"123456789012345678901234567890", "123456789012345678901234567890"},
+           {"-9223372036854775809", "-9223372036854775809"},
+           {"340282366920938463463374607431768211456123",
+            "340282366920938463463374607431768211456123"},
+           {"18446744073709551615", "18446744073709551615"},
+           {"-0", "0"},
+           {"-0.0", "-0.0"},
+           {"1e5", "100000.0"},
+           {"1e22", "1e+22"},
+           {"0.10", "0.1"},
+           {"1.0", "1.0"},
+           {"123456789012345678901234567890.0", "1.2345678901234568e+29"}}) {
+    EXPECT_EQ(printed(number), python + " [" + python + "]") << number;
+  }
+}
+
+TEST(ChatTemplate, AnIntegerBeyond128BitsIsComparedAndHasItsKind) {
+  RenderOptions options;
+  options.variables_json =
+      R"({"big": 1)" + std::string(60, '0') + R"(, "less": -1)" + std::string(60, '0') + "}";
+  EXPECT_EQ(rendered("{{ big > 5 }} {{ less < 5 }} {{ big == big }} {{ big > less }} "
+                     "{{ big is integer }} {{ big is number }} {% if big %}yes{% endif %} "
+                     "{{ big < 1e70 }} {{ 5 > big }}",
+                     options),
+            "True True True True True True yes True False");
+  EXPECT_NE(error_of("{{ big + 1 }}", options).message.find("unsupported operand"),
+            std::string::npos);
+}
+
 TEST(ChatTemplate, FileGoesBeforeTheConfig) {
   TempFolder folder;
   folder.write("tokenizer_config.json", R"({"chat_template": "config", "eos_token": "</s>"})");

@@ -48,6 +48,32 @@ TEST(Tokenizer, DecodingSkipsUnknownIdsAndMarksBadBytes) {
   EXPECT_EQ(*tokenizer.decode({}), "");
 }
 
+TEST(Tokenizer, TheBytesOfATokenMayBeAPartOfACharacter) {
+  const auto tokenizer = byte_level_tokenizer();
+  for (int byte = 0; byte < 256; ++byte)
+    EXPECT_EQ(tokenizer.bytes_of(byte), std::string(1, static_cast<char>(byte))) << byte;
+  EXPECT_EQ(tokenizer.bytes_of(kEnd), "<|end|>");
+  EXPECT_EQ(tokenizer.bytes_of(257), std::nullopt);
+  EXPECT_EQ(tokenizer.bytes_of(-1), std::nullopt);
+}
+
+// As SentencePiece vocabularies spell single bytes.
+TEST(Tokenizer, AByteOfAFallbackIsThatByte) {
+  auto json = byte_level_json();
+  json["pre_tokenizer"] = nullptr;
+  json["decoder"] = nlohmann::json::parse(
+      R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})");
+  json["model"]["byte_fallback"] = true;
+  json["model"]["vocab"] = {
+      {"<0xF0>", 0}, {"<0x9F>", 1}, {"a", 2}, {"<0xFG>", 3}, {"<|end|>", 256}};
+  const auto tokenizer = Tokenizer::parse(json.dump(), {}, "fallback");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->bytes_of(0), "\xF0");
+  EXPECT_EQ(tokenizer->bytes_of(1), "\x9F");
+  EXPECT_EQ(tokenizer->bytes_of(2), "a");
+  EXPECT_EQ(tokenizer->bytes_of(3), "<0xFG>");
+}
+
 TEST(Tokenizer, VocabularyLookups) {
   const auto tokenizer = byte_level_tokenizer();
   EXPECT_EQ(tokenizer.vocab_size(), 257u);

@@ -10,11 +10,12 @@ use super::pystr::{float_repr, write_str};
 use super::value::{Key, Value};
 use crate::ffi::{Error, Status};
 
-/// Reads one JSON document. `what` names it in errors.
+/// Reads one JSON document, its integers at any size, as Python does. `what` names it in errors.
 pub fn parse(text: &str, what: &str, meter: &Meter) -> R<Value> {
     let limit = std::cell::RefCell::new(None);
+    let numbers = std::cell::Cell::new(text);
     let mut reader = serde_json::Deserializer::from_str(text);
-    let parsed = Seed { meter, limit: &limit }
+    let parsed = Seed { meter, limit: &limit, numbers: &numbers }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value));
     parsed.map_err(|e| {
@@ -28,9 +29,44 @@ pub fn parse(text: &str, what: &str, meter: &Meter) -> R<Value> {
 struct Seed<'m> {
     meter: &'m Meter,
     limit: &'m std::cell::RefCell<Option<Error>>, // the meter's own error, which serde would lose
+    numbers: &'m std::cell::Cell<&'m str>,        // the text behind the last number visited
+}
+
+/// The next number of a JSON text as it is written, and the text behind it.
+fn next_number(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            b'-' | b'0'..=b'9' => {
+                let in_number = |b: &u8| b"+-.eE0123456789".contains(b);
+                let size = bytes[at..].iter().take_while(|b| in_number(b)).count();
+                return (&text[at..at + size], &text[at + size..]);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    ("", "")
 }
 
 impl Seed<'_> {
+    // serde visits numbers in the order of the text, and gives an integer beyond 64 bits as a float.
+    fn number(self, value: Value) -> Value {
+        let (written, rest) = next_number(self.numbers.get());
+        self.numbers.set(rest);
+        match value {
+            Value::Float(_) if !written.contains(['.', 'e', 'E']) => Value::whole(written),
+            other => other,
+        }
+    }
+
     fn metered<T, E: serde::de::Error>(self, result: R<T>) -> Result<T, E> {
         result.map_err(|e| {
             let message = e.message.clone();
@@ -60,15 +96,15 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Int(value.into()))
+        Ok(self.number(Value::Int(value.into())))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Int(value.into()))
+        Ok(self.number(Value::Int(value.into())))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Float(value))
+        Ok(self.number(Value::Float(value)))
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
@@ -121,6 +157,7 @@ fn write(out: &mut Text, value: &Value, style: &Dump, level: usize) -> R<()> {
         Value::None => out.push("null"),
         Value::Bool(b) => out.push(if *b { "true" } else { "false" }),
         Value::Int(i) => out.push(&i.to_string()),
+        Value::Big(digits) => out.push(digits),
         Value::Float(f) => out.push(&number(*f)),
         Value::Str(text) => write_text(out, text, style.ensure_ascii),
         Value::List(seq) | Value::Tuple(seq) => {

@@ -208,6 +208,7 @@ pub fn equal(a: &Value, b: &Value, meter: &Meter) -> R<bool> {
             }
             true
         }
+        (Value::Big(x), Value::Big(y)) => x == y,
         (Value::Namespace(x), Value::Namespace(y)) => Rc::ptr_eq(x, y),
         (Value::Loop(x), Value::Loop(y)) => Rc::ptr_eq(x, y),
         (Value::Macro(x), Value::Macro(y)) => x == y,
@@ -217,6 +218,15 @@ pub fn equal(a: &Value, b: &Value, meter: &Meter) -> R<bool> {
             _ => matches!((a.as_float(), b.as_float()), (Some(x), Some(y)) if x == y),
         },
     })
+}
+
+fn order_of_bigs(a: &str, b: &str) -> Ordering {
+    let negative = a.starts_with('-');
+    if negative != b.starts_with('-') {
+        return if negative { Ordering::Less } else { Ordering::Greater };
+    }
+    let sizes = (a.len(), a).cmp(&(b.len(), b));
+    if negative { sizes.reverse() } else { sizes }
 }
 
 /// The order of two values; None if a NaN is involved.
@@ -234,6 +244,14 @@ pub fn order(a: &Value, b: &Value, op: &str, meter: &Meter) -> R<Option<Ordering
                 }
             }
             Ok(Some(x.items.len().cmp(&y.items.len())))
+        }
+        (Value::Big(x), Value::Big(y)) => Ok(Some(order_of_bigs(x, y))),
+        // No other number but a float is as far from zero.
+        (Value::Big(x), _) if b.as_float().is_some() => {
+            Ok(x.parse().unwrap_or(f64::NAN).partial_cmp(&b.as_float().unwrap_or(f64::NAN)))
+        }
+        (_, Value::Big(_)) if a.as_float().is_some() => {
+            Ok(order(b, a, op, meter)?.map(Ordering::reverse))
         }
         _ => match (a.as_int(), b.as_int()) {
             (Some(x), Some(y)) => Ok(Some(x.cmp(&y))),

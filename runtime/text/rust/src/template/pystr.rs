@@ -29,6 +29,7 @@ pub fn write_repr(out: &mut Text, value: &Value) -> R<()> {
         Value::Bool(true) => out.push("True"),
         Value::Bool(false) => out.push("False"),
         Value::Int(i) => out.push(&i.to_string()),
+        Value::Big(digits) => out.push(digits),
         Value::Float(f) => out.push(&float_repr(*f)),
         Value::Str(text) => write_quoted(out, text),
         Value::List(seq) => {

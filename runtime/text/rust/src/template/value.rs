@@ -14,6 +14,7 @@ pub enum Value {
     None,
     Bool(bool),
     Int(i128),
+    Big(Rc<str>), // an integer beyond 128 bits, as written: printed and compared, nothing else
     Float(f64),
     Str(Rc<str>),
     List(Rc<Seq>),
@@ -75,7 +76,7 @@ impl Key {
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
         match (&self.0, &other.0) {
-            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) | (Value::Big(a), Value::Big(b)) => a == b,
             (Value::None, Value::None) => true,
             (Value::Float(a), Value::Float(b)) => a == b,
             _ => self.whole().is_some() && self.whole() == other.whole(),
@@ -89,6 +90,7 @@ impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match &self.0 {
             Value::Str(text) => text.hash(state), // as `str`, for lookups without a copy
+            Value::Big(digits) => (1u8, digits).hash(state),
             Value::None => 0u8.hash(state),
             Value::Float(f) if self.whole().is_none() => f.to_bits().hash(state),
             _ => self.whole().hash(state),
@@ -105,6 +107,11 @@ impl Equivalent<Key> for str {
 impl Value {
     pub fn text(text: &str) -> Value {
         Value::Str(Rc::from(text))
+    }
+
+    /// The integer of a JSON text.
+    pub fn whole(written: &str) -> Value {
+        written.parse().map_or_else(|_| Value::Big(Rc::from(written)), Value::Int)
     }
 
     pub fn undefined(name: &str) -> Value {
@@ -156,7 +163,7 @@ impl Value {
             Value::Undefined(_) => "undefined value",
             Value::None => "None",
             Value::Bool(_) => "bool",
-            Value::Int(_) => "int",
+            Value::Int(_) | Value::Big(_) => "int",
             Value::Float(_) => "float",
             Value::Str(_) => "str",
             Value::List(_) => "list",
@@ -200,7 +207,7 @@ impl Value {
     }
 
     pub fn to_key(&self) -> Option<Key> {
-        use Value::{Bool, Float, Int, None, Str};
-        matches!(self, None | Bool(_) | Int(_) | Float(_) | Str(_)).then(|| Key(self.clone()))
+        use Value::{Big, Bool, Float, Int, None, Str};
+        matches!(self, None | Bool(_) | Int(_) | Big(_) | Float(_) | Str(_)).then(|| Key(self.clone()))
     }
 }
