@@ -82,7 +82,14 @@ core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::st
     return turn_away(hello.name + " comes from a process that has not joined");
   const std::uint64_t* const expected = core::find_value(guest->second.expected, hello.name);
   if (expected != nullptr && *expected == hello.epoch) return {};
-  if (guest->second.kinds.contains(hello.name.substr(0, hello.name.find('/')))) return {};
+  if (guest->second.kinds.contains(hello.name.substr(0, hello.name.find('/')))) {
+    // A guest chooses the name; it takes no role's of the run.
+    const bool is_ours = std::any_of(guests_.begin(), guests_.end(), [&](const auto& one) {
+      return one.second.expected.contains(hello.name);
+    });
+    if (!is_ours) return {};
+    return turn_away(hello.name + " is a role of the run", "choose another --name");
+  }
   return turn_away(hello.name + " was not started on " + guest->first);
 }
 

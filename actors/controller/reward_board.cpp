@@ -1,6 +1,7 @@
 #include "actors/controller/reward_board.hpp"
 
 #include "actors/protocol/reward_formula.hpp"
+#include "runtime/config/reward_names.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -77,6 +78,9 @@ core::Result<std::string> RewardBoard::formula_for(const std::vector<RewardMembe
 core::Result<void> RewardBoard::attach(const AttachReward& request) {
   if (request.name.empty() || request.peer.empty()) {
     return refuse("a reward is attached with a name and the role that gives it");
+  }
+  if (const std::string why = config::attached_name_fault(request.name); !why.empty()) {
+    return refuse(why, "choose another --name");
   }
   if (named(members_, request.name) != nullptr) {
     return refuse("a reward '" + request.name + "' is attached already",

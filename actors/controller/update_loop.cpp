@@ -5,6 +5,7 @@
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/containment.hpp"
+#include "runtime/config/reward_names.hpp"
 
 #include <algorithm>
 
@@ -122,7 +123,8 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   const auto add = [&report](const char* name, double value) {
     report.metrics.emplace_back(name, value);
   };
-  if (run_.plan.filters) add("reward/filtered_groups", static_cast<double>(filtered));
+  if (run_.plan.filters)
+    add(config::reward_figure("filtered_groups").c_str(), static_cast<double>(filtered));
   const double step_s = seconds_between(begin, end);
   add("async/version", static_cast<double>(trained->version));
   add("time/generate", seconds_between(begin, generated));

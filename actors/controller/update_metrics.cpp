@@ -1,9 +1,13 @@
 #include "actors/controller/update_metrics.hpp"
 
+#include "runtime/config/reward_names.hpp"
+#include "runtime/core/moments.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+#include <string_view>
+#include <vector>
 
 namespace troupe::actors {
 namespace {
@@ -30,32 +34,30 @@ std::uint64_t missing_scores(const GroupStatuses& statuses) {
 }
 
 void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics) {
-  double sum = 0, squares = 0;
-  double low = std::numeric_limits<double>::infinity(), high = -low;
+  std::vector<double> means;
   std::uint64_t tokens = 0, samples = 0;
   for (const GroupStatus& group : statuses.groups) {
-    sum += group.mean_score;
-    squares += group.mean_score * group.mean_score;
-    low = std::min(low, group.mean_score);
-    high = std::max(high, group.mean_score);
+    means.push_back(group.mean_score);
     tokens += group.tokens;
     samples += group.samples;
   }
-  const double count = static_cast<double>(statuses.groups.size());
-  const double mean = sum / count;
-  metrics.emplace_back("reward/mean", mean);
-  metrics.emplace_back("reward/group_std", std::sqrt(std::max(0.0, squares / count - mean * mean)));
-  metrics.emplace_back("reward/group_min", low);
-  metrics.emplace_back("reward/group_max", high);
-  metrics.emplace_back("reward/missing", static_cast<double>(missing_scores(statuses)));
+  const auto add = [&metrics](std::string_view figure, double value) {
+    metrics.emplace_back(config::reward_figure(figure), value);
+  };
+  const core::Moments moments = core::moments_of(means);
+  add("mean", moments.mean);
+  add("group_std", moments.deviation);
+  add("group_min", moments.low);
+  add("group_max", moments.high);
+  add("missing", static_cast<double>(missing_scores(statuses)));
   if (statuses.rewards.size() > 1) {
     for (const auto& [name, value] : statuses.rewards)
       metrics.emplace_back("reward/" + name, value);
   }
   for (const auto& [name, value] : statuses.extras)
-    metrics.emplace_back("reward/extra/" + name, value);
+    metrics.emplace_back(config::reward_figure("extra") + "/" + name, value);
   for (const auto& [name, value] : statuses.lengths)
-    metrics.emplace_back("reward/" + name, value);
+    add(name, value);
   metrics.emplace_back(
       "response/length_mean",
       static_cast<double>(tokens) / static_cast<double>(std::max<std::uint64_t>(samples, 1)));

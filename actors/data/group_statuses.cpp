@@ -1,6 +1,7 @@
 #include "actors/data/group_statuses.hpp"
 
 #include "actors/data/sample_scores.hpp"
+#include "runtime/core/moments.hpp"
 #include "runtime/learn/correlation.hpp"
 
 #include <algorithm>
@@ -13,25 +14,22 @@ std::size_t age_of(core::Version version, const std::vector<core::Version>& star
       starts.begin(), starts.end(), [version](core::Version start) { return start > version; }));
 }
 
-// The sum and count of the values of one name.
-struct Sum {
+struct Named {
   std::string name;
-  double total = 0;
-  std::uint64_t count = 0;
+  std::vector<double> values;
 };
 
-void add(std::vector<Sum>& sums, const std::string& name, double value) {
-  auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& s) { return s.name == name; });
-  if (sum == sums.end()) sum = sums.insert(sum, Sum{name});
-  sum->total += value;
-  ++sum->count;
+void add(std::vector<Named>& all, const std::string& name, double value) {
+  auto own = std::find_if(all.begin(), all.end(), [&](const Named& n) { return n.name == name; });
+  if (own == all.end()) own = all.insert(own, Named{name, {}});
+  own->values.push_back(value);
 }
 
 // Mean by name, in the order in which the names appeared.
-std::vector<std::pair<std::string, double>> means_of(const std::vector<Sum>& sums) {
+std::vector<std::pair<std::string, double>> means_of(const std::vector<Named>& all) {
   std::vector<std::pair<std::string, double>> means;
-  for (const Sum& sum : sums)
-    means.emplace_back(sum.name, sum.total / static_cast<double>(sum.count));
+  for (const Named& own : all)
+    means.emplace_back(own.name, core::stable_mean(own.values));
   return means;
 }
 
@@ -51,8 +49,8 @@ GroupStatus status_of(const BookGroup& group) {
 
 void add_scores(const RewardSet& set,
                 const SampleScores& sample,
-                std::vector<Sum>& rewards,
-                std::vector<Sum>& extras) {
+                std::vector<Named>& rewards,
+                std::vector<Named>& extras) {
   for (std::size_t m = 0; m < set.members.size(); ++m) {
     // A component that the formula of the set does not need may be missing.
     if (sample.components[m]) add(rewards, set.members[m].name, *sample.components[m]);
@@ -78,7 +76,7 @@ void add_ages(const experience::Trajectory& sample,
 GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
                           const std::vector<core::Version>& starts) {
   GroupStatuses statuses;
-  std::vector<Sum> rewards, extras;
+  std::vector<Named> rewards, extras;
   std::vector<double> of_samples, lengths;
   for (const BookGroup* group : groups) {
     statuses.groups.push_back(status_of(*group));

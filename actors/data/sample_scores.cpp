@@ -2,6 +2,7 @@
 
 #include "actors/data/step_places.hpp"
 #include "actors/protocol/reward_formula.hpp"
+#include "runtime/core/moments.hpp"
 #include "runtime/experience/episodes.hpp"
 
 #include <algorithm>
@@ -122,13 +123,15 @@ void add_scores(BookGroup& group, const GroupScored& given) {
 ScoredEpisodes scored_episodes(const BookGroup& group) {
   const std::vector<bool> without = unscored(group);
   ScoredEpisodes result;
-  double sum = 0;
+  std::vector<double> totals;
   for (const experience::Episode& episode : experience::episodes_of(group.samples)) {
     if (without[episode.begin]) continue;
-    sum += experience::episode_total(group.samples, episode);
-    ++result.count;
+    // Finite rewards of one episode may add up to more than a double holds.
+    constexpr double kMost = std::numeric_limits<double>::max();
+    totals.push_back(std::clamp(experience::episode_total(group.samples, episode), -kMost, kMost));
   }
-  result.mean_score = sum / static_cast<double>(result.count);
+  result.count = totals.size();
+  result.mean_score = core::stable_mean(totals);
   return result;
 }
 

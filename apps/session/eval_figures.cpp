@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 namespace troupe::app {
@@ -100,10 +101,26 @@ Result<std::vector<nlohmann::json>> lines_of(const std::filesystem::path& file) 
   return lines;
 }
 
-// The metrics of the problems of one set, whose names begin with `prefix`.
+// Beginnings of metrics' names, of which each belongs to one set or one source of a set.
+class Prefixes {
+ public:
+  // "eval/NAME/", or "eval/NAME-2/" where another has that; "eval/" for no name.
+  std::string claim(const std::string& name) {
+    std::string own = name;
+    for (int i = 2; !taken_.insert(own).second; ++i)
+      own = name + "-" + std::to_string(i);
+    return own.empty() ? "eval/" : "eval/" + own + "/";
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+// The metrics of the problems of a set, which has claimed `prefix`.
 Result<void> add_metrics(const std::vector<EvalProblem>& problems,
                          double pass_score,
                          const std::string& prefix,
+                         Prefixes& prefixes,
                          actors::Metrics& metrics) {
   std::int64_t fewest = std::ssize(problems.front().scores);
   for (const EvalProblem& problem : problems)
@@ -112,7 +129,9 @@ Result<void> add_metrics(const std::vector<EvalProblem>& problems,
   if (fewest > 1) ks.push_back(fewest);
   TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, pass_score, 100));
   for (const EvalSet& set : sets) {
-    const std::string own = prefix + (set.name.empty() ? "" : set.name + "/");
+    const std::string& name = problems.front().set;
+    const std::string own =
+        set.name.empty() ? prefix : prefixes.claim(name.empty() ? set.name : name + "/" + set.name);
     for (const EvalFigure& figure : set.figures)
       metrics.emplace_back(own + figure.name, figure.value.mean);
   }
@@ -160,10 +179,13 @@ Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& probl
     if (own.empty()) names.push_back(problem.set);
     own.push_back(problem);
   }
-  for (const std::string& name : names) {
-    TROUPE_TRY(add_metrics(of_set[name], pass_score, name.empty() ? "eval/" : "eval/" + name + "/",
-                           metrics));
-  }
+  // Sets first: their names are the configuration's, those of sources come with the rows.
+  Prefixes prefixes;
+  std::map<std::string, std::string> prefix_of;
+  for (const std::string& name : names)
+    prefix_of[name] = prefixes.claim(name);
+  for (const std::string& name : names)
+    TROUPE_TRY(add_metrics(of_set[name], pass_score, prefix_of[name], prefixes, metrics));
   return metrics;
 }
 

@@ -15,6 +15,7 @@
 #include "kernels/ops.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/limits.hpp"
+#include "runtime/config/reward_names.hpp"
 
 #include <unistd.h>
 
@@ -75,6 +76,13 @@ Result<bool> read_flags(const char* command,
 Result<void> check_name(const AttachOptions& options) {
   if (!options.name.empty()) return {};
   return core::fail(ErrorCode::kConfig, "--name is not set", "give the reward a name");
+}
+
+Result<void> check_new_name(const AttachOptions& options) {
+  TROUPE_TRY(check_name(options));
+  const std::string why = config::attached_name_fault(options.name);
+  if (why.empty()) return {};
+  return core::fail(ErrorCode::kConfig, "--name '" + options.name + "': " + why);
 }
 
 // Refuses a malformed formula before the run is asked, which knows whether it fits its rewards.
@@ -211,8 +219,7 @@ Result<void> attach_here(const AttachOptions& options) {
 // run folder, else in the current folder.
 std::filesystem::path log_of(const AttachOptions& options) {
   if (!options.log.empty()) return options.log;
-  std::string name = "attach-" + options.name + ".log";
-  std::replace(name.begin(), name.end(), '/', '_');
+  const std::string name = "attach-" + options.name + ".log";
   const std::filesystem::path nodes = std::filesystem::path(options.join.join) / "nodes";
   std::error_code error;
   return std::filesystem::is_directory(nodes, error) ? nodes / name : std::filesystem::path(name);
@@ -265,7 +272,7 @@ Result<void> run_attach(Words words) {
                                "Ctrl-C, or behind it with --background",
                                own, options, words));
   if (!runs) return {};
-  TROUPE_TRY(check_name(options));
+  TROUPE_TRY(check_new_name(options));
   TROUPE_TRY(check_formula(options));
   if (!std::isfinite(options.weight) || options.weight == 0) {
     return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");

@@ -3,9 +3,9 @@
 #include "runtime/config/builder.hpp"
 #include "runtime/config/entries.hpp"
 #include "runtime/config/refuse.hpp"
+#include "runtime/config/reward_names.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 namespace troupe::config {
 namespace {
@@ -109,6 +109,9 @@ Result<ListedReward> parse_reward(const TrainConfig& run, const std::string& tex
                     "' is no name of a reward: letters, digits, dots, dashes and underscores", kThen,
                     "write NAME: {...}");
     }
+    if (const std::string why = own_word_fault(reward->name); !why.empty()) {
+      return refuse(why, kThen, "write NAME: {...} with another name");
+    }
     return reward;
   } catch (const YAML::Exception& error) {
     return not_yaml(text, error);
@@ -119,16 +122,12 @@ Result<ListedReward> parse_reward(const TrainConfig& run, const std::string& tex
 
 Text name_of_reward(const TrainConfig& config) {
   const auto& reward = config.reward;
-  const auto last = [](const std::string& path) {
-    const std::filesystem::path whole(path);
-    return (whole.has_filename() ? whole : whole.parent_path()).filename();
-  };
-  if (!reward.python.empty()) return last(reward.python).stem().string();
+  if (!reward.python.empty()) return name_of_file(reward.python);
   if (!reward.http.empty()) return "http";
   if (!reward.rule.empty()) return reward.rule;
   if (!reward.judge.empty()) return "judge";
   const auto& models = reward.model_name_or_path;
-  return last(models.empty() ? reward.process.model_name_or_path : models.front()).string();
+  return name_of_folder(models.empty() ? reward.process.model_name_or_path : models.front());
 }
 
 Result<std::vector<ListedReward>> listed_rewards(const TrainConfig& config) {

@@ -4,6 +4,7 @@
 #include "runtime/config/eval_sets.hpp"
 #include "runtime/config/reward_list.hpp"
 #include "runtime/config/refuse.hpp"
+#include "runtime/config/reward_names.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
@@ -74,6 +75,19 @@ std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + c.reward.list.size() + (sources_of(c) > 0 ? 1 : 0) +
          (c.reward.process.model_name_or_path.empty() ? 0 : 1) + (c.reward.judge.empty() ? 0 : 1) +
          (c.reward.feedback || environments_of(c) > 0 ? 1 : 0);
+}
+// Why a file or a folder may not name a reward, and what to do; empty if it may.
+Saying misnamed_file(const Text& file) {
+  const std::string why = file.empty() ? std::string() : own_word_fault(name_of_file(file));
+  return why.empty() ? Saying() : said(why, kThen, "rename the file ", file);
+}
+Saying misnamed_folder(const Texts& folders) {
+  for (const Text& folder : folders) {
+    const std::string why = folder.empty() ? std::string() : own_word_fault(name_of_folder(folder));
+    if (!why.empty())
+      return said(why, kThen, "rename the folder ", folder, ", or give a link to it");
+  }
+  return {};
 }
 bool names_secret(const Text& place) {
   return (place.starts_with("env:") && place.size() > 4) ||

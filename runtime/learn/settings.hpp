@@ -112,6 +112,7 @@ struct OptimSettings {
   bool checkpointing = false;  // of activations: less memory, more time, the same bits
   double aux_loss_coef = 0;    // of the load-balancing loss of experts
   model::TrainedSet trained;   // all weights, all but some, or adapters
+  bool freeze_pad_embedding = false;  // the input embedding of config.json's pad token
   // Type of the forward pass's packed weights: kF32, kBf16 or, on a device, kBf16Compute. The
   // forward pass then uses weights rounded to bf16; the backward pass uses the f32 weights, which
   // also get the gradient (straight-through).

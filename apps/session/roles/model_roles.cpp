@@ -6,6 +6,7 @@
 #include "kernels/ops.hpp"
 #include "runtime/config/eval_sets.hpp"
 #include "runtime/config/reward_list.hpp"
+#include "runtime/config/reward_names.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
@@ -96,12 +97,6 @@ core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
   return std::shared_ptr<const learn::PtxTexts>(std::move(texts));
 }
 
-std::string stem_of(const std::string& folder) {
-  std::filesystem::path path = folder;
-  if (!path.has_filename()) path = path.parent_path();
-  return path.filename().string();
-}
-
 // The sets of a configuration that has passed its rules.
 std::vector<config::HeldOutSet> held_out_sets(const config::TrainConfig& config) {
   auto sets = config::eval_sets(config);
@@ -136,11 +131,17 @@ class PartNames {
     using Kind = RewardPart::Kind;
     std::set<std::string> names;
     std::vector<RewardPart> parts;
+    // What we name ourselves: no file or folder takes such a name from it.
+    const bool feedback = config.reward.feedback || has_environment(config);
+    const std::set<std::string> ours = {config.reward.judge.empty() ? "" : "judge",
+                                        feedback ? "feedback" : ""};
+    names.insert(ours.begin(), ours.end());
     const auto add = [&](Kind kind, const std::string& name, const std::string& folder,
                          const config::ListedReward* item = nullptr) {
       RewardPart part;
       part.kind = kind;
-      part.name = unique(name, names);
+      const bool is_ours = item == nullptr && (kind == Kind::kJudge || kind == Kind::kFeedback);
+      part.name = is_ours ? name : unique(name, names);
       part.folder = folder;
       part.set = set;
       part.listed = item != nullptr;
@@ -160,13 +161,13 @@ class PartNames {
     }
     if (!reward.judge.empty()) add(Kind::kJudge, "judge", "");
     for (const std::string& folder : reward.model_name_or_path)
-      add(Kind::kModel, stem_of(folder), folder);
+      add(Kind::kModel, config::name_of_folder(folder), folder);
     const std::string& process = reward.process.model_name_or_path;
-    if (!process.empty()) add(Kind::kProcess, stem_of(process), process);
+    if (!process.empty()) add(Kind::kProcess, config::name_of_folder(process), process);
     for (const config::ListedReward& item : listed(config)) {
       add(kind_of(item.config), item.name, folder_of(item.config), &item);
     }
-    if (reward.feedback || has_environment(config)) add(Kind::kFeedback, "feedback", "");
+    if (feedback) add(Kind::kFeedback, "feedback", "");
     return parts;
   }
 
@@ -261,6 +262,7 @@ learn::CriticSettings critic_settings(const config::TrainConfig& config,
   settings.save_dtype = save_dtype(config);
   settings.optim = optim_of(config.critic, config);
   settings.optim.checkpointing = config.actor.gradient_checkpointing_enable;
+  settings.optim.freeze_pad_embedding = config.actor.freeze_pad_embedding;
   if (config.reward.normalize == config::Normalize::kStored) {
     settings.scale = 1 / spec.score_std;
     settings.shift = -spec.score_mean / spec.score_std;

@@ -85,7 +85,8 @@ struct RewardPart {
 // The rule, Python file or server first, then the judge, then the models in order, then the process
 // reward model, or the items of reward.list in its order; then the feedback; then those of the sets
 // of eval.sets that have their own.
-// Names are unique in a set, roles in all: a second folder of the same name gets "-2".
+// Names are unique in a set, roles in all: a second folder of the same name gets "-2", and so does
+// a file or an item called as the judge or the feedback of the run.
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 
 // The rewards of the run alone.

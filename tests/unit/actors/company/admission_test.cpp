@@ -75,6 +75,20 @@ TEST(Admission, OnlyANodeThatAttachesRewardsBringsThem) {
   EXPECT_FALSE(admission.admit(hello("rewards/1"), "x"));
 }
 
+// A guest chooses the name of its reward, and takes no role of the run with it.
+TEST(Admission, AGuestTakesNoRoleOfTheRun) {
+  Admission admission;
+  ASSERT_TRUE(admission.admit(node("node/own", admission.issue_pass()), "x"));
+  ASSERT_TRUE(admission.admit(node("node/guest", admission.issue_pass()), "y"));
+  admission.expect("node/own", "reward/judge", 3);
+  admission.allow_kind("node/guest", "reward");
+  const auto taken = admission.admit(hello("reward/judge"), "y");
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find("--name"), std::string::npos) << taken.error().message;
+  EXPECT_TRUE(admission.admit(hello("reward/judge-2"), "y"));
+  EXPECT_TRUE(admission.admit(hello("reward/judge", "", 3), "x"));
+}
+
 TEST(Admission, ANameThatIsNoneIsRefused) {
   Admission admission;
   for (const std::string name :

@@ -1,5 +1,6 @@
 // Rewards attached, re-weighted, detached and lost while a run goes on.
 #include "actors/controller/reward_board.hpp"
+#include "runtime/config/reward_names.hpp"
 #include "tests/unit/actors/controller/scripted_company.hpp"
 
 #include <gtest/gtest.h>
@@ -41,6 +42,21 @@ TEST(RewardBoard, RefusesWhatMakesNoSense) {
   EXPECT_EQ(last.error().code, core::ErrorCode::kInvalidArgument);
   EXPECT_NE(last.error().message.find("attach another"), std::string::npos);
   EXPECT_EQ(board.set(), 0u) << "a refused change changes nothing";
+}
+
+// A name never takes the place of a figure, a word of formulas or a role of the run's own.
+TEST(RewardBoard, RefusesNamesThatAreOurs) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}});
+  std::vector<std::string> ours(config::kRewardFigures.begin(), config::kRewardFigures.end());
+  ours.insert(ours.end(), {"rest", "0", "eval-a-b", "a b"});
+  for (const std::string& name : ours) {
+    const auto attached = board.attach({name, "reward/" + name, 1.0});
+    ASSERT_FALSE(attached) << name;
+    EXPECT_EQ(attached.error().code, core::ErrorCode::kInvalidArgument);
+    EXPECT_NE(attached.error().message.find("--name"), std::string::npos);
+  }
+  EXPECT_EQ(board.set(), 0u);
+  EXPECT_TRUE(board.attach({"meaning", "reward/meaning", 1.0}));
 }
 
 TEST(RewardBoard, WhatWasAttachedInAnEarlierLifeIsAwaited) {
