@@ -3,6 +3,7 @@
 # process compares, without them, and is killed when it takes too long.
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -12,9 +13,22 @@ WALL_SHARE = 4  # a comparison may last so many times its processor time, where 
 MEMORY_MAX = 2 << 30
 
 
+FUNCTIONS = frozenset("sin cos tan cot sec csc sinh cosh tanh arcsin arccos arctan log exp sqrt min max gcd lcm mod "
+                      "lim det dim inf sup".split())
+
+
+def is_prose(label):
+    """Whether a label is words or bare signs, which between dollars would be read as products of letters."""
+    if "\\" in label:
+        return False
+    words = [word for word in re.findall(r"[^\W\d_]{2,}", label) if word.lower() not in FUNCTIONS]
+    signs = not any(c.isalnum() or c in "\u221e\u2205" for c in label)
+    return signs or len(words) > 1 or any(len(word) > 2 for word in words)
+
+
 def parsed_label(parse, label):
     """The label's value: math-verify wants LaTeX between dollars."""
-    bare = "$" not in label and "\\boxed" not in label
+    bare = "$" not in label and "\\boxed" not in label and not is_prose(label)
     for text in (f"${label}$", label) if bare else (label,):
         value = parse(text, parsing_timeout=None)
         if value:
@@ -22,11 +36,17 @@ def parsed_label(parse, label):
     return []
 
 
+def said(response):
+    """What a response says behind its thinking; nothing while it still thinks."""
+    behind = response.rpartition("</think>")[2]
+    return "" if "<think>" in behind else behind
+
+
 def compared(parse, verify, label, response):
     wanted = parsed_label(parse, label)
     if not wanted:
         return "label"
-    answer = parse(response, parsing_timeout=None)
+    answer = parse(said(response), parsing_timeout=None)
     if not answer:
         return "unparsed"
     return "right" if verify(wanted, answer, timeout_seconds=None) else "wrong"

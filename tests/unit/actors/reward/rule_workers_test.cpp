@@ -94,6 +94,28 @@ TEST_F(MathRule, ALabelThatCannotBeReadIsNoScore) {
   EXPECT_EQ(got.causes[0], "the label '' cannot be read as mathematics");
 }
 
+// Between dollars they would be products of letters, whose order does not matter.
+TEST_F(MathRule, WordsAreNoMathematicsUnlessTheyStandBetweenDollars) {
+  for (const std::string label : {"see figure", "No solution", "???", "undefined"}) {
+    const Judged got = judged(*stage_, label, {"\\boxed{figure see}", "\\boxed{" + label + "}"});
+    EXPECT_EQ(got.values, (Values{std::nullopt, std::nullopt})) << label;
+  }
+  EXPECT_EQ(judged(*stage_, "$see$", {"$ese$"}).values, (Values{1}));
+  EXPECT_EQ(judged(*stage_, "B", {"\\boxed{B}", "\\boxed{C}"}).values, (Values{1, 0}));
+  EXPECT_EQ(judged(*stage_, "xy", {"$yx$", "$x$"}).values, (Values{1, 0}));
+  EXPECT_EQ(judged(*stage_, "sin(x)", {"$\\sin(x)$"}).values.size(), 1u);
+  EXPECT_EQ(judged(*stage_, "\\frac{AB}{CDE}", {"$\\frac{AB}{CDE}$"}).values, (Values{1}));
+}
+
+TEST_F(MathRule, AnAnswerStandsBehindTheThinking) {
+  const Judged got = judged(*stage_, "4",
+                            {"<think> maybe \\boxed{4}", "<think>\\boxed{5}</think> \\boxed{4}",
+                             "\\boxed{5}</think>\\boxed{4}", "<think>\\boxed{4}</think> who knows",
+                             "<think>a</think>\\boxed{4}<think>\\boxed{4}", "\\boxed{4}"});
+  EXPECT_EQ(got.values, (Values{0, 1, 1, 0, 0, 1}));
+  EXPECT_EQ(got.extras[0], R"({"math_stuck":0,"math_unparsed":1})");
+}
+
 // ---- code
 
 constexpr const char* kAsserts =
@@ -148,6 +170,16 @@ TEST_F(CodeRule, TheScoreIsTheShareOfTestsThatPass) {
                    {"def f(x):\n    return [x, (1.5, None)]"})
                 .values,
             (Values{1}));
+}
+
+TEST_F(CodeRule, LinesEndAtLineFeedsAlone) {
+  for (const std::string sign :
+       {"\\x0b", "\\x0c", "\\x1c", "\\x1d", "\\x1e", "\\x85", "\\u2028", "\\u2029", "\\r"}) {
+    EXPECT_EQ(prints("print('1" + sign + "2')", "1\\n2"), 0.0) << sign;
+  }
+  EXPECT_EQ(prints("print('1\\n2')", "1\\n2"), 1.0);
+  EXPECT_EQ(prints("print('1\\r\\n2 \\r\\n')", "1\\n2"), 1.0) << "white space at the end";
+  EXPECT_EQ(prints("print('1 2')", "1\\n2"), 0.0);
 }
 
 TEST_F(CodeRule, AllOrNothing) {
@@ -234,6 +266,12 @@ TEST_F(CodeRule, ItOpensNoSocketAndLooksIntoNoProcess) {
                    "libc.mount(b'n', b'/tmp', b'tmpfs', 0, None))",
                    "-1 -1 -1"),
             1.0);
+  EXPECT_EQ(prints("import ctypes, os\nlibc = ctypes.CDLL(None)\n"
+                   "print(libc.personality(0xffffffff), libc.memfd_create(b'x', 0), "
+                   "libc.syscall(434, os.getpid(), 0))",
+                   "-1 -1 -1"),
+            1.0)
+      << "personality, memfd_create, pidfd_open";
   EXPECT_EQ(prints("import os; print(os.getppid(), os.path.exists('/proc/1'))", "0 False"), 1.0);
 }
 
