@@ -56,6 +56,7 @@ void embed_rows(const EmbedRows& e, Range rows) {
 
 void embed_grad(const EmbedGrad& e, Range columns) {
   for (std::int64_t row = 0; row < e.rows; ++row) {
+    if (e.tokens[row] == e.skipped) continue;
     float* const out = e.table + e.tokens[row] * e.hidden;
     const float* const in = e.dx + row * e.hidden;
     for (std::int64_t i = columns.begin; i < columns.end; ++i)

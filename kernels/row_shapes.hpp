@@ -140,7 +140,8 @@ struct EmbedGrad {
   const std::int32_t* tokens = nullptr;
   const float* dx = nullptr;  // [rows, hidden]
   float scale = 1;
-  float* table = nullptr;  // [vocab, hidden]
+  float* table = nullptr;     // [vocab, hidden]
+  std::int32_t skipped = -1;  // a token whose rows are left out
 };
 
 // C = A B with plain, unpacked B (ldb) and k cut into pieces of `piece`. Each piece is its own

@@ -45,7 +45,12 @@ core::Result<ExactPlace> place_of(const std::string& device, const std::string& 
   if (panels == kernels::PanelDtype::kInt8) {
     return core::fail(ErrorCode::kConfig,
                       "troupe bench exact: --dtype int8 has no trainer to compare with",
-                      "give f32, bf16 or bf16-compute");
+                      "give f32, bf16, or bf16-compute on a GPU");
+  }
+  if (panels == kernels::PanelDtype::kBf16Compute && device == "cpu") {
+    return core::fail(ErrorCode::kConfig,
+                      "troupe bench exact: --dtype bf16-compute has a trainer on a GPU only",
+                      "give f32 or bf16, or --device cuda");
   }
   return ExactPlace{device, panels};
 }
@@ -206,6 +211,11 @@ core::Result<void> report(const ExactFlags& flags,
         flags.json);
   if (compared != flags.tokens || side.scorer.tokens != compared) {
     return core::fail(ErrorCode::kInternal, "exact: the sides did not compare the same tokens");
+  }
+  if (flags.plant_ulp && differing == 0) {
+    return core::fail(ErrorCode::kInternal,
+                      "exact: the weight that was moved by one unit in the last place changed no "
+                      "log-prob, so that this comparison sees nothing");
   }
   const std::int64_t total = differing + side.scorer.differing_bits;
   if (total == 0) return {};

@@ -23,11 +23,14 @@ constexpr std::array<std::int64_t, 6> kRowLimits = {48, 1024, 200, 512, 96, 700}
 
 // Moves one weight up by one unit in the last place and returns its name. The weight is one of a
 // norm, because every token's result depends on it; rounding would hide a change in one weight of a
-// projection for all but a few tokens.
+// projection for all but a few tokens. Where a norm multiplies by 1 + its weight, the unit is that
+// of the sum.
 std::string plant_ulp(model::ParamStore& params) {
   const std::string name = "model.layers.0.input_layernorm.weight";
   float& weight = params.view(name).front();
-  weight = std::nextafter(weight, 2.0f * std::abs(weight) + 1.0f);
+  const float added = params.spec().norm_plus_one ? 1.0f : 0.0f;
+  const float factor = added + weight;
+  weight = std::nextafter(factor, 2.0f * std::abs(factor) + 1.0f) - added;
   return name + "[0]";
 }
 

@@ -73,6 +73,6 @@ struct Entry {
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError
 };
-inline constexpr int kAbi = 13;
+inline constexpr int kAbi = 14;
 
 }  // namespace troupe::kernels::cuda

@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t first_column =
       columns.begin + blockIdx.x % chunks * (kThreads * kOwn) + thread;
   const std::int32_t token = e.tokens[row];
+  if (token == e.skipped) return;  // the whole block
   if (thread == 0) earlier = 0;
   __syncthreads();
   bool found = false;

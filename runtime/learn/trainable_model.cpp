@@ -104,6 +104,11 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
                           spec.architecture + " as configured has none",
                       "leave --" + key + ".aux_loss_coef at 0, or train a mixture of experts");
   }
+  if (optim.freeze_pad_embedding && model::pad_token_of(spec) < 0) {
+    return core::fail(ErrorCode::kConfig,
+                      "--actor.freeze_pad_embedding: the model's config.json has no pad_token_id; "
+                      "leave the key out, or name the token there");
+  }
   TROUPE_TRY(model::check_memory(spec, team.memory(), key));
   if (optim.kind->muon && offloads(optim, team.memory())) {
     return core::fail(ErrorCode::kConfig, "train.offload: muon computes on the device",
@@ -195,6 +200,7 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
 void TrainableModel::begin_part(const StepPart& part) {
   share_ = part.share;
   forward_.set_balance(optim_.aux_loss_coef * part.share);
+  if (optim_.freeze_pad_embedding) forward_.fix_embedding_of(model::pad_token_of(master_->spec()));
 }
 
 core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,

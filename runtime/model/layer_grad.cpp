@@ -420,18 +420,18 @@ void layer_backward(Team team, const LayerBackward& call) {
   LayerPass(team, call).run();
 }
 
-void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, ParamStore& grads) {
-  const std::int64_t hidden = grads.spec().hidden;
-  const float scale = grads.spec().embed_scale;
-  const core::Range columns = team.share(hidden, kernels::kPanel);
+void embedding_backward(
+    Team team, const ForwardPlan& plan, const float* dx, std::int32_t skipped, ParamStore& grads) {
+  const core::Range columns = team.share(grads.spec().hidden, kernels::kPanel);
   if (grads.layout().embedding < 0) return;
   if (!columns.empty()) {
     const kernels::EmbedGrad grad{.rows = plan.rows(),
-                                  .hidden = hidden,
+                                  .hidden = grads.spec().hidden,
                                   .tokens = plan.view().tokens,
                                   .dx = dx,
-                                  .scale = scale,
-                                  .table = grads.data() + grads.layout().embedding};
+                                  .scale = grads.spec().embed_scale,
+                                  .table = grads.data() + grads.layout().embedding,
+                                  .skipped = skipped};
     ops().embed_grad(grad, columns);
   }
   team.barrier();

@@ -93,10 +93,12 @@ struct LayerBackward {
 void layer_backward(core::Team team, const LayerBackward& call);
 
 // Adds each row of dx, times embed_scale, to its token's row of the embedding's gradient, in
-// ascending order of rows. Does nothing if the embedding is frozen.
+// ascending order of rows, but for rows of the token `skipped`. Does nothing if the embedding is
+// frozen.
 void embedding_backward(core::Team team,
                         const ForwardPlan& plan,
                         const float* dx,
+                        std::int32_t skipped,
                         ParamStore& grads);
 
 // The number of KV blocks that a plan uses: one more than the highest block it names.

@@ -24,6 +24,8 @@ constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
                                            "chat_template.json",
                                            "generation_config.json"};
 
+constexpr const char* kNamedTemplates = "additional_chat_templates";  // of transformers 5
+
 // The model's current config.json, with the dtype of the saved weights.
 std::string config_text(const ModelSpec& spec, StorageDtype dtype) {
   auto config = ordered_json::parse(current_config(spec));
@@ -38,6 +40,12 @@ Result<void> copy_tokenizer(const fs::path& from, const fs::path& to) {
   for (const char* name : kTokenizerFiles) {
     if (!fs::exists(from / name, error)) continue;
     TROUPE_TRY(store::copy_file(from / name, to / name));
+  }
+  if (!fs::is_directory(from / kNamedTemplates, error)) return {};
+  TROUPE_TRY(store::make_folder(to / kNamedTemplates));
+  for (const fs::directory_entry& file : fs::directory_iterator(from / kNamedTemplates, error)) {
+    const fs::path name = fs::path(kNamedTemplates) / file.path().filename();
+    if (name.extension() == ".jinja") TROUPE_TRY(store::copy_file(from / name, to / name));
   }
   return {};
 }

@@ -132,7 +132,8 @@ class AdapterFile {
     }
   }
 
-  Result<Contents> read() {
+  // `targets`: the modules that the adapter's configuration names.
+  Result<Contents> read(const PeftTargets& targets) {
     Contents contents;
     for (const store::TensorInfo& tensor : file_.tensors())
       TROUPE_TRY(take(tensor, contents));
@@ -145,10 +146,25 @@ class AdapterFile {
       }
     }
     if (contents.ranks.empty()) return bad("it has no lora_A and lora_B tensors");
+    if (targets.are_known()) TROUPE_TRY(compare(targets, contents));
     return contents;
   }
 
  private:
+  // Refuses an adapter of which a part is missing, or which has more than it says.
+  Result<void> compare(const PeftTargets& targets, const Contents& contents) const {
+    for (const auto& [module, place] : modules_) {
+      const bool named = targets.have(module, place.first);
+      if (named == contents.ranks.contains(place)) continue;
+      return bad(named ? "it has no tensors of " + module + ", which " + kConfig +
+                             " names in `target_modules`; a part of the adapter is missing"
+                       : "it has tensors of " + module + ", which " + kConfig +
+                             " does not name in `target_modules`, so that PEFT would leave them "
+                             "out");
+    }
+    return {};
+  }
+
   core::Failure bad(const std::string& why, std::string_view advice = {}) const {
     return core::fail(ErrorCode::kData, file_.path().string() + ": " + why, advice);
   }
@@ -162,6 +178,9 @@ class AdapterFile {
     if (half == std::string::npos) return take_whole(tensor, name, contents);
     const auto module = modules_.find(name.substr(0, half));
     const std::string part = name.substr(half);
+    if (is_head_or_embedding(name.substr(0, half))) {
+      return bad("tensor " + tensor.name + ": " + kNoSuchAdapters);
+    }
     if (module == modules_.end() || (part != ".lora_A.weight" && part != ".lora_B.weight")) {
       return bad("tensor " + tensor.name + " belongs to no module of this model (" +
                  base_.spec().architecture + " with " + std::to_string(base_.spec().layers) +
@@ -194,6 +213,9 @@ class AdapterFile {
                           const std::string& name,
                           Contents& contents) {
     const ParamView* view = base_.layout().find(name);
+    if (view == nullptr && is_head_or_embedding(name)) {
+      return bad("tensor " + tensor.name + ": " + kNoSuchAdapters);
+    }
     if (view == nullptr) return bad("tensor " + tensor.name + " is no weight of this model");
     if (tensor.shape != view->shape) {
       return bad("tensor " + tensor.name + " has shape " + shape_text(tensor.shape) +
@@ -251,6 +273,7 @@ Result<AdapterConfig> read_adapter_config(const fs::path& folder) {
   TROUPE_TRY_ASSIGN(stabilised, config.flag("use_rslora", false));
   TROUPE_TRY_ASSIGN(task, config.text("task_type", ""));
   TROUPE_TRY_SET(out.base, config.text("base_model_name_or_path", ""));
+  TROUPE_TRY_SET(out.targets, PeftTargets::read(config));
   const auto r = static_cast<double>(rank);
   out.scale = alpha / (stabilised ? std::sqrt(r) : r);
   out.head = task == "SEQ_CLS" ? HeadKind::kScore : HeadKind::kLanguage;
@@ -263,7 +286,7 @@ Result<std::unique_ptr<Lora>> load_adapter(const fs::path& folder,
   TROUPE_TRY_ASSIGN(config, read_adapter_config(folder));
   TROUPE_TRY_ASSIGN(file, open_weights(folder));
   AdapterFile reader(file, base);
-  TROUPE_TRY_ASSIGN(contents, reader.read());
+  TROUPE_TRY_ASSIGN(contents, reader.read(config.targets));
   const LayoutChoice choice{
       [&](const std::string& name) { return contents.tensors.contains(name); },
       [&](std::int64_t layer, Linear linear) {

@@ -5,6 +5,7 @@
 
 #include "runtime/core/result.hpp"
 #include "runtime/model/lora.hpp"
+#include "runtime/model/peft_targets.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <filesystem>
@@ -27,6 +28,7 @@ struct AdapterConfig {
   double scale = 1.0;                   // alpha / rank, or alpha / sqrt(rank) with rsLoRA
   HeadKind head = HeadKind::kLanguage;  // SEQ_CLS: a score model
   std::string base;                     // base_model_name_or_path
+  PeftTargets targets{};                // the modules that it is for
 };
 // Errors: kNotFound, kData (malformed), kUnsupported (another kind of adapter, DoRA, trained
 // biases, per-module ranks). The message names the setting.

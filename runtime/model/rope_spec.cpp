@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <tuple>
 
 namespace troupe::model {
 namespace {
@@ -172,6 +173,27 @@ Result<void> read_parameters(const ConfigReader& config,
   return {};
 }
 
+// Refuses a `rope_scaling` that says something else than the `rope_parameters` read before:
+// programs read one or the other.
+Result<void> no_other_rope(const ConfigReader& config,
+                           const Family& family,
+                           RopeSpec older,
+                           const RopeSpec& read) {
+  const json* const nested = config.find("rope_scaling");
+  if (nested == nullptr || !nested->is_object()) return {};
+  const ConfigReader keys(*nested, config.where() + ": rope_scaling");
+  TROUPE_TRY(read_object(keys, family.partial_rotary, older));
+  const auto all = [](const RopeSpec& rope) {
+    return std::tie(rope.kind, rope.theta, rope.factor, rope.partial, rope.low_freq_factor,
+                    rope.high_freq_factor, rope.original_context, rope.short_factors,
+                    rope.long_factors, rope.attention_factor);
+  };
+  if (all(older) == all(read)) return {};
+  return config.malformed(
+      "`rope_parameters` and `rope_scaling` say different things, and programs read one or the "
+      "other; remove the one that is not meant");
+}
+
 }  // namespace
 
 Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSpec& spec) {
@@ -188,6 +210,7 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
   if (spec.rope.partial != 1.0 && !family.partial_rotary) {
     return config.unsupported("partial_rotary_factor other than 1");
   }
+  const RopeSpec usual = spec.rope;
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const json* nested = config.find(key);
     if (nested == nullptr) continue;
@@ -200,6 +223,7 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
       TROUPE_TRY(read_object(keys, family.partial_rotary, spec.rope));
     else
       TROUPE_TRY(read_parameters(config, family, keys, spec));
+    if (!scaling) TROUPE_TRY(no_other_rope(config, family, usual, spec.rope));
     break;
   }
   const double dims = static_cast<double>(spec.head_dim) * spec.rope.partial;

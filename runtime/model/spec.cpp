@@ -245,6 +245,14 @@ Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& 
   return spec;
 }
 
+std::int32_t pad_token_of(const ModelSpec& spec) {
+  const auto config = nlohmann::json::parse(spec.config_json, nullptr, false);
+  const auto pad = config.is_object() ? config.find("pad_token_id") : config.end();
+  if (pad == config.end() || !pad->is_number_unsigned()) return -1;
+  const auto id = pad->get<std::uint64_t>();
+  return id < static_cast<std::uint64_t>(spec.vocab) ? static_cast<std::int32_t>(id) : -1;
+}
+
 Result<ModelSpec> read_spec(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
   std::error_code error;

@@ -113,6 +113,9 @@ struct ModelSpec {
 core::Result<ModelSpec> read_spec(const std::filesystem::path& folder);
 core::Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where);
 
+// `pad_token_id` of the config.json that a spec was read from; -1 if it has none.
+std::int32_t pad_token_of(const ModelSpec& spec);
+
 // The text of a config.json, which transformers can open, for a spec that was not read from one.
 std::string format_spec(const ModelSpec& spec);
 // The text that save_model writes: config_json as it was read, or format_spec if there is none. For

@@ -206,6 +206,10 @@ void TrainForward::set_balance(double weight) {
   state_->tape.set_balance(weight);
 }
 
+void TrainForward::fix_embedding_of(std::int32_t token) {
+  state_->tape.fix_embedding_of(token);
+}
+
 double TrainForward::balance_loss() const {
   return state_->tape.balance_loss();
 }

@@ -55,6 +55,9 @@ class TrainForward {
   // adds `weight` times its gradient, whatever the loss; 0, the initial value, turns it off.
   // balance_loss() is the loss of the last call, without the weight.
   void set_balance(double weight);
+  // The row of this token in the input embedding gets no gradient (transformers' padding_idx); -1,
+  // the initial value: every row gets its own.
+  void fix_embedding_of(std::int32_t token);
   double balance_loss() const;
 
   std::uint64_t bytes() const;  // of kept activations

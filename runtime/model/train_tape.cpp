@@ -312,7 +312,7 @@ void TrainTape::backward_layer(std::int64_t layer) {
 void TrainTape::backward_embedding() {
   team_.run([&](Team team) {
     kernels::flush_denormals();
-    embedding_backward(team, *plan_, dx_.data(), *grads_);
+    embedding_backward(team, *plan_, dx_.data(), fixed_token_, *grads_);
   });
 }
 

@@ -44,6 +44,9 @@ class TrainTape {
   // Sets the weight of the experts' load-balancing loss in the gradients, from the next micro-batch
   // on; 0 turns the loss off.
   void set_balance(double weight) { balance_weight_ = weight; }
+  // The row of this token in the input embedding gets no gradient from now on; -1: every row gets
+  // its own.
+  void fix_embedding_of(std::int32_t token) { fixed_token_ = token; }
   // The loss of the last micro-batch, without its weight; valid after forward_final_norm.
   double balance_loss() const { return balance_.loss(); }
 
@@ -117,6 +120,7 @@ class TrainTape {
   std::int64_t next_backward_ = 0;      // one above the next layer to go back
 
   double balance_weight_ = 0;
+  std::int32_t fixed_token_ = -1;
   LoadBalance balance_;
   ForwardScratch scratch_;  // only normed, act and moe are used
   KvPool pool_;             // room for one layer, used by all in turn

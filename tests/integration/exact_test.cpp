@@ -1,6 +1,7 @@
 // `troupe bench exact` on a tiny random model: the engine's log-probs and those of the training
 // forward, computed in another process, have the same bits; a change of one ulp does not go unseen.
 #include "tests/integration/exact_support.hpp"
+#include "tests/unit/runtime/model/test_models.hpp"
 
 #include <fstream>
 #include <set>
@@ -59,6 +60,27 @@ TEST(Exact, OneUlpInOneWeightIsSeen) {
   EXPECT_GT(run.line["differing_bits"], 0);
   EXPECT_GT(run.line["trainer"]["differing_tokens"], 1000) << "most tokens should show it";
   EXPECT_EQ(run.line["scorer_differing_bits"], 0) << "the change was on the trainer's side only";
+}
+
+// Its norms multiply by 1 + their weights.
+TEST(Exact, OneUlpIsSeenWhereNormsAddOne) {
+  const ScratchFolder folder;
+  const std::string model = make_tiny_model(folder, model::gemma_spec());
+  const ProgramRun run =
+      run_troupe({"bench", "exact", "--model", model, "--tokens", "600", "--plant-ulp", "--json"});
+  ASSERT_TRUE(run.line.is_object()) << run.output;
+  EXPECT_EQ(run.status, 6) << run.output;
+  EXPECT_GT(run.line["differing_bits"], 0);
+}
+
+TEST(Exact, ADtypeWithoutATrainerIsRefused) {
+  const ScratchFolder folder;
+  const std::string model = make_tiny_model(folder);
+  for (const std::string dtype : {"int8", "bf16-compute"}) {
+    const ProgramRun run =
+        run_troupe({"bench", "exact", "--model", model, "--tokens", "60", "--dtype", dtype});
+    EXPECT_EQ(run.status, 2) << dtype << run.output;
+  }
 }
 
 TEST(Exact, ASoakLosesNoBlockAndNoBit) {

@@ -188,10 +188,10 @@ def sequences(vocab):
     return [sequence(vocab, n, n) for n in (1, 2, 16, 17, 63, 64, 65, 130, 300)]
 
 
-def drive(command, folder, token_sequences, scratch, temperature=1.0, balance=0.0):
+def drive(command, folder, token_sequences, scratch, temperature=1.0, balance=0.0, fixed=-1):
     request, reply = scratch / "request.json", scratch / "reply.safetensors"
     request.write_text(json.dumps({"sequences": token_sequences, "temperature": temperature,
-                                   "balance": balance}))
+                                   "balance": balance, "fixed": fixed}))
     subprocess.run([DRIVER, command, folder, request, reply], check=True, timeout=240)
     return load_file(reply)
 

@@ -11,11 +11,12 @@
 //   model_driver adapter_gradients FOLDER SEQUENCES.json OUT.safetensors ADAPTER
 //     of the adapter's tensors, the loss as for `gradients`
 //
-// SEQUENCES.json: {"sequences": [[ids]], "temperature": t, "balance": w}. Log-probs are of
-// tokens 1.. given those before; the gradient is of their mean negative log-prob over all
+// SEQUENCES.json: {"sequences": [[ids]], "temperature": t, "balance": w, "fixed": id}. Log-probs
+// are of tokens 1.. given those before; the gradient is of their mean negative log-prob over all
 // sequences, all samples of one plan. With w the gradient of w times the load-balancing loss goes
-// with it, whose value is "balance". A score head is read where there is one; `save ... score SEED`
-// makes one where there is none.
+// with it, whose value is "balance". The row of the token "fixed" in the input embedding gets no
+// gradient. A score head is read where there is one; `save ... score SEED` makes one where there is
+// none.
 #include "runtime/model/forward.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/peft_folder.hpp"
@@ -41,13 +42,14 @@ struct Input {
   std::vector<std::vector<std::int32_t>> sequences;
   float temperature = 1.0f;
   double balance = 0;
+  std::int32_t fixed = -1;
 };
 
 Input read_input(const char* path) {
   std::ifstream file(path);
   const auto json = nlohmann::json::parse(file);
   return {json.at("sequences").get<std::vector<std::vector<std::int32_t>>>(),
-          json.value("temperature", 1.0f), json.value("balance", 0.0)};
+          json.value("temperature", 1.0f), json.value("balance", 0.0), json.value("fixed", -1)};
 }
 
 class PairTeam final : public core::TeamRunner {
@@ -202,6 +204,7 @@ void write_gradients(const char* folder, const Input& input, const char* out) {
   const model::GroupPlan plan = plan_of(input, model.weights.spec(), team.size());
   model::TrainForward forward(team, *model.params, &grads);
   forward.set_balance(input.balance);
+  forward.fix_embedding_of(input.fixed);
   const auto result =
       forward.logprobs(model.weights, plan.plan, plan.targets, input.temperature, false);
   const at::Tensor loss = -result.logprobs.mean();

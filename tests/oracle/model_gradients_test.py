@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 from model_cases import (CASES, drive, gradient_differences, load_reference, make_folder,
-                         sequences)
+                         make_model, sequences)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -23,6 +23,26 @@ def test_gradients_of_random_models(name, tmp_path):
     assert abs(our_loss - loss) <= 1e-5 * loss
     print(f"{name}: {max(differences.values()):.2e}")
     assert {k: d for k, d in differences.items() if not d <= 1e-4} == {}
+
+
+@pytest.mark.parametrize("name", ["plain", "qwen2_tied", "gemma2"])
+def test_the_pad_tokens_embedding_as_transformers_has_it(name, tmp_path):
+    """nn.Embedding's padding_idx drops the row's gradient, and leaves what comes from a tied head."""
+    model = make_model(name)
+    tokens = [s for s in sequences(model.config.vocab_size) if len(s) > 1]
+    pad = tokens[1][0]
+    model.config.pad_token_id = pad
+    model.save_pretrained(tmp_path / "model")
+    model = load_reference(tmp_path / "model").double()
+    assert model.get_input_embeddings().padding_idx == pad
+    ours = drive("gradients", tmp_path / "model", tokens, tmp_path, fixed=pad)
+    kept = ours["model.embed_tokens.weight"][pad].clone()
+    differences, _, _ = gradient_differences(model, ours, tokens)
+    assert {k: d for k, d in differences.items() if not d <= 1e-4} == {}
+    tied = model.config.tie_word_embeddings
+    assert bool(kept.any()) == tied
+    whole = drive("gradients", tmp_path / "model", tokens, tmp_path)["model.embed_tokens.weight"][pad]
+    assert not torch.equal(whole, kept)
 
 
 def balance_loss(model, token_sequences):

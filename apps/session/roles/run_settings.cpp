@@ -151,6 +151,7 @@ learn::OptimSettings optim_settings(const config::TrainConfig& config) {
   optim.aux_loss_coef = config.actor.aux_loss_coef;
   optim.panels = forward_dtype(config);
   optim.trained.freeze = config.actor.freeze;
+  optim.freeze_pad_embedding = config.actor.freeze_pad_embedding;
   optim.trained.lora.rank = config.actor.lora.rank;
   optim.trained.lora.alpha = config.actor.lora.alpha;
   optim.trained.lora.target = config.actor.lora.target;

@@ -154,6 +154,16 @@ TEST_P(PlainRowsAllLevels, EmbedGradAddsRowsAscending) {
                      {1, 3});
   EXPECT_EQ(values(table), (std::vector<float>{0, 1, 1, 0, 1, 201}));
   EXPECT_TRUE(table.guards_intact());
+  Guarded without(6, 0.0f);
+  level().embed_grad({.rows = 3,
+                      .hidden = 3,
+                      .tokens = tokens,
+                      .dx = dx.data(),
+                      .scale = 2.0f,
+                      .table = without.data(),
+                      .skipped = 1},
+                     {1, 3});
+  EXPECT_EQ(values(without), (std::vector<float>{0, 1, 1, 0, 0, 0}));
 }
 
 // Pieces of two: (1e8 + 1) - 1e8 = 0 is a piece of its own, then + 3: 3. One chain would lose the

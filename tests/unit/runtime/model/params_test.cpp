@@ -306,6 +306,35 @@ TEST_F(ModelFolder, RefusesAnIndexThatLeavesTheFolder) {
   expect_load_error(core::ErrorCode::kData, "weight_map");
 }
 
+// transformers would read the one, vLLM the other.
+TEST_F(ModelFolder, RefusesWeightsBesideShards) {
+  const ParamStore params = random_model(tiny_spec());
+  ASSERT_TRUE(save_model(params, folder_, StorageDtype::kF32, {}, 40'000));
+  const fs::path index = folder_ / "model.safetensors.index.json";
+  const fs::path single = folder_ / "model.safetensors";
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (entry.path().filename().string().starts_with("model-00001")) fs::copy(entry.path(), single);
+  }
+  expect_load_error(core::ErrorCode::kData, "has weights twice: model.safetensors, ");
+  fs::remove(single);
+  EXPECT_TRUE(load_model(folder_));
+  fs::remove(index);
+  EXPECT_FALSE(load_model(folder_));
+}
+
+TEST_F(ModelFolder, NamedTemplatesAreCopied) {
+  const fs::path from = folder_.string() + "_from";
+  fs::remove_all(from);
+  fs::create_directories(from / "additional_chat_templates");
+  std::ofstream(from / "additional_chat_templates" / "tool_use.jinja") << "{{ tools }}";
+  std::ofstream(from / "additional_chat_templates" / "notes.txt") << "x";
+  ASSERT_TRUE(save_model(random_model(tiny_spec()), folder_, StorageDtype::kF32, from));
+  std::ifstream copied(folder_ / "additional_chat_templates" / "tool_use.jinja");
+  EXPECT_EQ((std::string{std::istreambuf_iterator<char>(copied), {}}), "{{ tools }}");
+  EXPECT_FALSE(fs::exists(folder_ / "additional_chat_templates" / "notes.txt"));
+  fs::remove_all(from);
+}
+
 TEST_F(ModelFolder, AnIndexIsHeldAgainstItsShards) {
   ASSERT_TRUE(save_model(random_model(tiny_spec()), folder_, StorageDtype::kF32, {}, 40'000));
   const fs::path path = folder_ / "model.safetensors.index.json";

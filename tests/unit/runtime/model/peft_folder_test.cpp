@@ -177,6 +177,63 @@ TEST_F(PeftFolder, NamesTensorsThatDoNotFit) {
   expect_refusal(model.params, ErrorCode::kData, "score.weight is no weight of this model");
 }
 
+// What PEFT warns of as missing or unexpected keys.
+TEST_F(PeftFolder, TensorsAndTargetsMustBeTheSameModules) {
+  const TestModel model(tiny_spec());
+  const auto with = [&](const nlohmann::json& changes) {
+    save(model.params, settings());
+    rewrite([](auto&) {});
+    auto json = config();
+    json.update(changes);
+    write_config(json);
+  };
+  const auto drop_layer = [&](const std::string& layer) {
+    rewrite([&](auto& tensors) {
+      std::erase_if(tensors, [&](const TensorSource& tensor) {
+        return tensor.name.find(layer) != std::string::npos;
+      });
+    });
+  };
+  with({});
+  EXPECT_TRUE(load_adapter(folder_, model.params));
+  drop_layer("layers.1.self_attn.q_proj");
+  expect_refusal(model.params, ErrorCode::kData,
+                 "it has no tensors of model.layers.1.self_attn.q_proj, which adapter_config.json "
+                 "names in `target_modules`");
+  with({{"target_modules", {"q_proj", "down_proj", "v_proj"}}});
+  expect_refusal(model.params, ErrorCode::kData, "no tensors of model.layers.0.self_attn.v_proj");
+  with({{"target_modules", "all-linear"}});
+  expect_refusal(model.params, ErrorCode::kData, "it has no tensors of model.layers.0.");
+  for (const nlohmann::json& words : {nlohmann::json({"nothing"}), nlohmann::json({"q_proj"})}) {
+    with({{"target_modules", words}});
+    expect_refusal(model.params, ErrorCode::kData, "does not name in `target_modules`");
+  }
+  with({{"layers_to_transform", {0}}});
+  expect_refusal(model.params, ErrorCode::kData, "it has tensors of model.layers.1.");
+  drop_layer("layers.1.");
+  EXPECT_TRUE(load_adapter(folder_, model.params));
+  with({{"layers_to_transform", 0}});
+  drop_layer("layers.1.");
+  EXPECT_TRUE(load_adapter(folder_, model.params));
+  with({{"exclude_modules", {"layers.1.mlp.down_proj"}}});
+  drop_layer("layers.1.mlp.down_proj");
+  EXPECT_TRUE(load_adapter(folder_, model.params));
+  with({{"target_modules", ".*(q_proj|down_proj)"}});
+  EXPECT_TRUE(load_adapter(folder_, model.params)) << "a regular expression is not evaluated";
+  with({{"target_modules", {7}}});
+  expect_refusal(model.params, ErrorCode::kData, "`target_modules` is no list of modules");
+}
+
+TEST_F(PeftFolder, HeadsAndEmbeddingsHaveNoAdapters) {
+  const TestModel model(tiny_spec());
+  for (const std::string name : {"lm_head.lora_A.weight", "model.embed_tokens.lora_embedding_A",
+                                 "model.embed_tokens.base_layer.weight"}) {
+    save(model.params, settings());
+    rewrite([&](auto& tensors) { tensors[0].name = "base_model.model." + name; });
+    expect_refusal(model.params, ErrorCode::kData, "heads and embeddings have no adapters here");
+  }
+}
+
 TEST_F(PeftFolder, NamesSettingsThatMeanAnotherComputation) {
   const TestModel model(tiny_spec());
   save(model.params, settings());

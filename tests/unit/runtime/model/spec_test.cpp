@@ -44,6 +44,30 @@ void expect_error(const std::string& text, core::ErrorCode code, const std::stri
   EXPECT_EQ(error.message.rfind("config.json", 0), 0u) << error.message;
 }
 
+TEST(ModelSpec, TwoPlacesForRopeMustSayTheSame) {
+  const std::string newer = R"("rope_parameters": {"rope_type": "default", "rope_theta": 1000000})";
+  expect_error(
+      llama(R"("rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2.0}, )" +
+            newer),
+      core::ErrorCode::kData, "say different things");
+  expect_error(llama(R"("rope_theta": 10000, "rope_scaling": {"rope_type": "default"}, )" + newer),
+               core::ErrorCode::kData, "say different things");
+  const std::string linear = R"({"TYPE": "linear", "factor": 2.0, "rope_theta": 1000000})";
+  const auto as = [&](const char* type) {
+    std::string out = linear;
+    return out.replace(out.find("TYPE"), 4, type);
+  };
+  const auto same = parse_spec(
+      llama(R"("rope_scaling": )" + as("type") + R"(, "rope_parameters": )" + as("rope_type")),
+      "c");
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->rope.factor, 2.0);
+  const auto stale =
+      parse_spec(llama(R"("rope_theta": 10000, "rope_scaling": null, )" + newer), "c");
+  ASSERT_TRUE(stale) << stale.error().message;
+  EXPECT_EQ(stale->rope.theta, 1000000.0);
+}
+
 TEST(ModelSpec, ReadsLlama) {
   const auto spec =
       parse_spec(llama(R"("eos_token_id": [2, 5], "tie_word_embeddings": true)"), "c");
