@@ -54,6 +54,19 @@ TEST(GroupStatuses, OneStartMakesTheSynchronousCase) {
   EXPECT_EQ(Aged({{6, 6}, {6, 6}}).statuses({6}).staleness, (Ages{4}));
 }
 
+// Their sum is no double.
+TEST(GroupStatuses, MeansOfHugeScoresAreFinite) {
+  TicketBook book(2, false);
+  const auto ticket = book.issue({7, 1, 2}, one_reward())[0];
+  EXPECT_TRUE(book.put_samples(ticket, samples(2), false));
+  EXPECT_TRUE(book.put_scores(ticket, 0, all(2, 1.5e308), {}));
+  const auto statuses = statuses_of(book.groups_of(7), {});
+  ASSERT_EQ(statuses.groups.size(), 1u);
+  EXPECT_EQ(statuses.groups[0].mean_score, 1.5e308);
+  ASSERT_EQ(statuses.rewards.size(), 1u);
+  EXPECT_EQ(statuses.rewards[0].second, 1.5e308);
+}
+
 TEST(GroupStatuses, WithoutStartsThereAreNoAges) {
   const auto statuses = Aged({{0, 1}, {2, 2}}).statuses({});
   EXPECT_TRUE(statuses.staleness.empty());

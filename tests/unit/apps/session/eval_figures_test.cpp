@@ -81,6 +81,25 @@ TEST(EvalFigures, EachNamedSetHasItsOwn) {
   EXPECT_FALSE(by_name.contains("eval/easy/pass@1"));
 }
 
+// Names of sets are the configuration's, those of sources come with the rows.
+TEST(EvalFigures, ASourceTakesNoSetsPlace) {
+  std::vector<EvalProblem> problems = two_problems();
+  problems[0].source = "chat";       // of the set without a name; its pass@1 is 1/2
+  problems.push_back(problems[0]);
+  problems[1].set = "chat";          // 0
+  problems[1].source = "easy";
+  problems[2].source = "chat/easy";  // 1/2
+  const auto metrics = evaluation_metrics(problems, 0.5);
+  ASSERT_TRUE(metrics);
+  std::map<std::string, double> by_name;
+  for (const auto& [name, value] : *metrics)
+    EXPECT_TRUE(by_name.emplace(name, value).second) << name << " twice";
+  EXPECT_DOUBLE_EQ(by_name.at("eval/chat/pass@1"), 0.0);
+  EXPECT_DOUBLE_EQ(by_name.at("eval/chat-2/pass@1"), 0.5);
+  EXPECT_EQ(by_name.contains("eval/chat/easy/pass@1"), true);
+  EXPECT_EQ(by_name.contains("eval/chat/easy-2/pass@1"), true);
+}
+
 TEST(EvalFigures, RefuseMoreThanThereIs) {
   EXPECT_FALSE(eval_figures(two_problems(), {5}, 0.5));
   EXPECT_FALSE(eval_figures({EvalProblem{}}, {1}, 0.5));
