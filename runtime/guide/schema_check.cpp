@@ -67,11 +67,11 @@ bool is_kept(const json& value, bool is_schema) {
 core::Result<void> check_schema(std::string_view schema) {
   const auto read = parse::bounded_json<json>(schema, {.numbers = parse::Numbers::kWholeIntegers});
   if (!read || is_kept(*read, true)) return {};
-  return core::fail(
-      core::ErrorCode::kInvalidArgument,
-      "the JSON schema has `minProperties` where names are open, and one name written "
-      "again would meet it; list the names in `properties` with "
-      "`additionalProperties` false, or make them `required`");
+  return core::fail(core::ErrorCode::kInvalidArgument,
+                    "the JSON schema has `minProperties` where names are open, and one name "
+                    "written again would meet it",
+                    "list the names in `properties` with `additionalProperties` false, or make "
+                    "them `required`");
 }
 
 }  // namespace troupe::guide

@@ -106,7 +106,7 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
   }
   if (optim.freeze_pad_embedding && model::pad_token_of(spec) < 0) {
     return core::fail(ErrorCode::kConfig,
-                      "--actor.freeze_pad_embedding: the model's config.json has no pad_token_id; "
+                      "--actor.freeze_pad_embedding: the model's config.json has no pad_token_id",
                       "leave the key out, or name the token there");
   }
   TROUPE_TRY(model::check_memory(spec, team.memory(), key));

@@ -156,11 +156,10 @@ class AdapterFile {
     for (const auto& [module, place] : modules_) {
       const bool named = targets.have(module, place.first);
       if (named == contents.ranks.contains(place)) continue;
-      return bad(named ? "it has no tensors of " + module + ", which " + kConfig +
-                             " names in `target_modules`; a part of the adapter is missing"
-                       : "it has tensors of " + module + ", which " + kConfig +
-                             " does not name in `target_modules`, so that PEFT would leave them "
-                             "out");
+      const std::string rest = " tensors of " + module + ", which " + kConfig;
+      return named ? bad("it has no" + rest + " names in `target_modules`")
+                   : bad("it has" + rest +
+                         " does not name in `target_modules`, so that PEFT would leave it out");
     }
     return {};
   }

@@ -191,7 +191,8 @@ Result<void> no_other_rope(const ConfigReader& config,
   if (all(older) == all(read)) return {};
   return config.malformed(
       "`rope_parameters` and `rope_scaling` say different things, and programs read one or the "
-      "other; remove the one that is not meant");
+      "other",
+      "remove the one that is not meant");
 }
 
 }  // namespace

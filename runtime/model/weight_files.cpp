@@ -51,9 +51,11 @@ Result<WeightFiles> WeightFiles::open(const fs::path& folder) {
   std::error_code error;
   const bool both = fs::exists(folder / kSingle, error) && fs::exists(folder / kIndex, error);
   if (both) {
-    return bad_file(folder, "has weights twice: " + std::string(kSingle) +
-                                ", which transformers reads, and shards listed in " + kIndex +
-                                ", which others read; remove those that are not meant");
+    return bad_file(folder,
+                    "has weights twice: " + std::string(kSingle) +
+                        ", which transformers reads, and shards listed in " + kIndex +
+                        ", which others read",
+                    "remove those that are not meant");
   }
   if (fs::exists(folder / kSingle, error)) {
     weights.listing_ = folder / kSingle;

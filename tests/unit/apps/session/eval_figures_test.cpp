@@ -84,9 +84,9 @@ TEST(EvalFigures, EachNamedSetHasItsOwn) {
 // Names of sets are the configuration's, those of sources come with the rows.
 TEST(EvalFigures, ASourceTakesNoSetsPlace) {
   std::vector<EvalProblem> problems = two_problems();
-  problems[0].source = "chat";       // of the set without a name; its pass@1 is 1/2
+  problems[0].source = "chat";  // of the set without a name; its pass@1 is 1/2
   problems.push_back(problems[0]);
-  problems[1].set = "chat";          // 0
+  problems[1].set = "chat";  // 0
   problems[1].source = "easy";
   problems[2].source = "chat/easy";  // 1/2
   const auto metrics = evaluation_metrics(problems, 0.5);
