@@ -231,7 +231,7 @@ def model(root, request):
 
 def troupe(*words, code=0):
     done = subprocess.run([str(BUILD / "troupe"), *map(str, words)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, done.stdout + done.stderr
+    assert done.returncode != 0 if code is None else done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -442,6 +442,114 @@ def test_plain_text_has_the_tokenizers_own_ids_on_all_paths(root):
                                            {"Content-Type": "application/json"})
             assert json.load(urllib.request.urlopen(asked, timeout=60))["tokens"] == ids
     check_ppo(root, model, data, [prompt for prompt, _ in PLAIN], own)
+
+
+def test_a_run_that_is_older_than_the_rule_goes_on_as_it_was(root):
+    """Its resolved configuration lacks the key; the run without BOS is what versions before the rule did."""
+    model = model_of(root, "llama3_1")
+    data = write(root / "older.jsonl", [{"input": prompt, "output": text} for prompt, text in PLAIN])
+    config = root / "older.yaml"
+    config.write_text("actor: {lr_warmup_ratio: 0, lr_scheduler: constant}\n")
+
+    def run(name, steps, *more):
+        return troupe("train", "sft", config, "--actor.model_name_or_path", model.folder, "--data.dataset", data,
+                      "--run.path", root / name, "--train.max_steps", steps, "--train.batch_size", 3, "--ckpt.save_steps",
+                      2, "--train.threads", 1, *more)
+
+    whole = run("unbroken", 4, "--data.add_special_tokens", "false")
+    run("older", 2, "--data.add_special_tokens", "false")
+    resolved = root / "older" / "resolved_config.yaml"
+    kept = [line for line in resolved.read_text().splitlines() if "add_special_tokens" not in line]
+    resolved.write_text("\n".join(kept) + "\n")
+    said = run("older", 4)
+    count = next(line for line in whole.splitlines() if "training rows" in line)
+    assert count.split("training rows")[1] in said
+    folders = [root / name / "ckpt" / "step_000004" / "model" / "model.safetensors" for name in ("unbroken", "older")]
+    assert folders[0].read_bytes() == folders[1].read_bytes()
+    new = run("newer", 1)
+    assert count.split("training rows")[1] not in new, "a new run has BOS in front"
+
+
+STRICT = """{%- if not messages|selectattr('role','equalto','user')|list %}{{ raise_exception('No user query found in messages.') }}
+{%- endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token if m.role == 'assistant' }}
+{% endfor %}{{ '<assistant>' if add_generation_prompt }}"""
+
+
+def folder_with(root, name, template, end="<|end|>"):
+    folder = root / name
+    shutil.copytree(weights(root, "lm"), folder)
+    byte_tokenizer(folder)
+    Model.write_tokenizer(folder, end)
+    (folder / "chat_template.jinja").write_text(template)
+    return folder
+
+
+def test_an_answer_whose_beginning_does_not_render_is_learned_from_the_whole(root):
+    folder = folder_with(root, "strict", STRICT)
+    row = {"messages": [{"role": "system", "content": "s"}, answer("hello"), user("q"), answer("a")]}
+    data = write(root / "strict.jsonl", [row])
+    (root / "empty.yaml").write_text("{}\n")
+    words = ["train", "sft", root / "empty.yaml", "--actor.model_name_or_path", folder, "--data.multiturn", "true",
+             "--train.max_steps", 1, "--train.batch_size", 1, "--train.threads", 1]
+    troupe(*words, "--data.dataset", data, "--run.path", root / "run_strict")
+    lines = map(json.loads, (root / "run_strict" / "metrics.jsonl").read_text().splitlines())
+    figures = next(line for line in lines if "policy/loss" in line)
+    text = "<system>s\n<assistant>hello\x00\n<user>q\n<assistant>a\x00"
+    ids = [END if c == "\x00" else ord(c) for c in text]
+    begins = [text.index("hello"), len(ids) - 2]
+    learned = [*range(begins[0], begins[0] + 6), *range(begins[1], len(ids))]
+    assert figures["train/targets"] == len(learned)
+    assert close(figures["policy/loss"], float(-log_probs(root, ids)[torch.tensor(learned) - 1].mean()))
+    bad = write(root / "strict_bad.jsonl", [{"messages": [{"role": "system", "content": "s"}, answer("a")]}])
+    said = troupe(*words, "--data.dataset", bad, "--run.path", root / "run_strict_bad", code=4)
+    assert "strict_bad.jsonl:1" in said and "No user query found" in said
+
+
+ENDLESS = "{% for m in messages %}<{{ m.role }}>{{ m.content }}<|bos|>\n{% endfor %}{{ '<assistant>' if add_generation_prompt }}"
+
+
+def test_a_turns_end_at_which_the_model_does_not_stop_is_said(root):
+    folder = folder_with(root, "endless", ENDLESS)
+    data = write(root / "endless.jsonl", [{"messages": [user("q"), answer("a")], "label": "a"}])
+    (root / "empty.yaml").write_text("{}\n")
+    note = "the chat template ends an answer with <|bos|>, which is none of the model's end tokens (<|end|>)"
+    common = ["--actor.model_name_or_path", folder, "--train.max_steps", 1, "--train.threads", 1]
+    sft = ["train", "sft", root / "empty.yaml", *common, "--data.dataset", data, "--train.batch_size", 1]
+    ppo = ["train", "ppo", root / "empty.yaml", *common, "--data.prompt_dataset", data, "--reward.rule", "exact",
+           "--data.label_key", "label", "--rollout.max_new_tokens", 2, "--rollout.batch_size", 1,
+           "--rollout.n_samples_per_prompt", 2, "--train.batch_size", 2]
+    for words in (sft, ppo):
+        assert troupe(*words, "--run.path", root / f"run_endless_{words[1]}").count(note) == 1
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [END, BOS]}))
+    for words in (sft, ppo):
+        assert note not in troupe(*words, "--run.path", root / f"run_ended_{words[1]}")
+
+
+SHOP = '''
+class Environment:
+    def reset(self, prompt, label, **row):
+        return {"messages": [{"role": "user", "content": "%s"}], "tools": [{"type": "function", "function": {
+            "name": "stock", "description": "d", "parameters": {"type": "object", "properties": {}}}}]}
+
+    def step(self, message):
+        return {"reward": 1.0, "done": True}
+'''
+
+
+@pytest.mark.parametrize("template, words, right", [
+    ("qwen2_5_training", "hi", True), ("phi3_training", "hi", False), ("phi3_training", "call stock()", True)])
+def test_tools_of_an_environment_that_the_template_ignores_are_refused(root, template, words, right):
+    model = model_of(root, template)
+    name = f"shop_{template}_{right}"
+    (root / f"{name}.py").write_text(SHOP % words)
+    data = write(root / f"{name}.jsonl", [{"input": [user("hi")]}])
+    (root / "empty.yaml").write_text("{}\n")
+    said = troupe("train", "ppo", root / "empty.yaml", "--actor.model_name_or_path", model.folder, "--run.path",
+                  root / f"run_{name}", "--data.prompt_dataset", data, "--env.python", root / f"{name}.py",
+                  "--train.max_steps", 1, "--rollout.batch_size", 1, "--rollout.n_samples_per_prompt", 2,
+                  "--train.batch_size", 2, "--rollout.max_new_tokens", 2, "--train.threads", 1, code=0 if right else None)
+    assert ("writes nothing of the tools of" in said) == (not right)
+    assert right or "(stock)" in said
 
 
 def test_there_are_60_rows_and_12_templates():
