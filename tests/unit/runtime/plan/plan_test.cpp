@@ -211,6 +211,33 @@ TEST(Remedy, OfAnEngineIsRoomForFewerKeys) {
   EXPECT_NE(remedies_of(small).find("generator:\n"), std::string::npos);
 }
 
+// A cache that cannot hold the longest group is no remedy.
+TEST(Remedy, NeverTakesTheRoomOfTheLongestGroup) {
+  EngineFacts full = engine();
+  full.keys_bytes_max = std::int64_t{60} << 30;
+  full.keys_bytes_min = std::int64_t{31} << 30;
+  const RunFacts facts =
+      run_on("8xH100-80", {policy(4, 3), {"generator", full, 4, "--engines", {}, {}}});
+  EXPECT_EQ(remedies_of(facts).find("kv_cache_gb"), std::string::npos) << remedies_of(facts);
+}
+
+TEST(IdleDevices, GetMoreEnginesElseMoreRanks) {
+  const auto advice = [](const RunFacts& facts) {
+    const auto plan = plan_of(facts);
+    EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+    return plan ? use_of_idle(facts, *plan) : "";
+  };
+  const Role one = {"generator", engine(), 1, "--engines", {}, {}};
+  EXPECT_EQ(advice(run_on("8xH100-80", {policy(4, 3), one})), "--engines 4");
+  EXPECT_EQ(advice(run_on("5xH100-80", {policy(4, 3), one})), "");
+  EXPECT_EQ(advice(run_on("8xH100-80", {policy(4, 3)})), "--actor-ranks 8");
+  // Engines whose devices are named stay where they are.
+  const Role named = {"generator", engine(), 1, "--engines", {4}, "rollout.device"};
+  EXPECT_EQ(advice(run_on("6xH100-80", {policy(4, 3), named})), "");
+  // What does not fit needs something else first.
+  EXPECT_EQ(advice(run_on("8xA10-24", {policy(4, 3), one})), "");
+}
+
 TEST(Remedy, OfActivationsIsFewerRowsOrCheckpointing) {
   Role large = policy(8, 3);
   std::get<TrainerFacts>(large.facts).rows = 65'536;
