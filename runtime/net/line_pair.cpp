@@ -12,11 +12,11 @@ namespace troupe::net {
 
 namespace asio = boost::asio;
 using core::ErrorCode;
-using LocalSocket = asio::local::stream_protocol::socket;
+using UnixSocket = asio::local::stream_protocol::socket;
 
 struct LinePair::Sockets {
   explicit Sockets(const async::Executor& executor) : out(executor), in(executor) {}
-  LocalSocket out, in;
+  UnixSocket out, in;
   std::array<char, 65536> chunk{};
 };
 
