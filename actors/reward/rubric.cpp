@@ -5,6 +5,7 @@
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
+#include "runtime/text/messages.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -254,15 +255,17 @@ Result<Rubric> read_rubric(const std::string& file) {
 
 std::string plain_prompt(const RewardGroup& group) {
   if (group.messages.empty()) return group.prompt;
-  const auto messages =
-      parse::bounded_json<nlohmann::json>(group.messages, {.numbers = parse::Numbers::kAsWritten});
+  const auto messages = parse::bounded_json<nlohmann::ordered_json>(
+      group.messages, {.numbers = parse::Numbers::kAsWritten});
   if (!messages || !messages->is_array()) return group.prompt;
   std::string out;
-  for (const nlohmann::json& message : *messages) {
+  for (const nlohmann::ordered_json& message : *messages) {
     if (!message.is_object() || !message.contains("content")) return group.prompt;
-    const nlohmann::json& content = message["content"];
-    const std::string text =
-        content.is_string() ? content.get<std::string>() : parse::written_text(content);
+    // What a call says stands in the rendered prompt alone.
+    if (message.contains("tool_calls")) return group.prompt;
+    const nlohmann::ordered_json& content = message["content"];
+    const bool words = content.is_string() || text::has_text_parts(message);
+    const std::string text = words ? text::text_of_content(message) : parse::written_text(content);
     if (messages->size() == 1) return text;
     const auto role = message.find("role");
     const bool named = role != message.end() && role->is_string();

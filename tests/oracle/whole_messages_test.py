@@ -132,6 +132,17 @@ class Model:
                 return text
         raise first or ValueError("no form is read")
 
+    def joins(self, row):
+        """Whether the template reads no lists of parts."""
+        tools = row.get("tools")
+        try:
+            text = self.tokenizer.apply_chat_template(
+                in_form(row["messages"], False, False), tools=json.loads(tools) if isinstance(tools, str) else tools,
+                tokenize=False, **row.get("chat_template_kwargs", {}))
+        except Exception:
+            return True
+        return "{'" in text
+
     def ids(self, text):
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
@@ -274,6 +285,29 @@ def test_sft_learns_these_tokens(root, model, every_turn):
     picked = torch.cat([log_probs(root, ids)[torch.tensor(mask[1:], dtype=torch.bool)] for _, ids, mask in rows])
     assert figures["train/targets"] == len(picked)
     assert close(figures["policy/loss"], float(-picked.mean()))
+
+
+def test_marks_of_generation_give_the_same_tokens(model):
+    """Templates that mark what the assistant says: the oracle above is not ours alone."""
+    if "{%- generation" not in model.tokenizer.chat_template and "{% generation" not in model.tokenizer.chat_template:
+        pytest.skip("the template has no marks")
+    compared = 0
+    for row, ids, mask in readable(model, True):
+        messages = [{k: v for k, v in one.items() if k != "weight"} for one in row["messages"]]
+        if messages != row["messages"]:
+            continue
+        tools = row.get("tools")
+        made = model.tokenizer.apply_chat_template(
+            in_form(messages, model.joins(row), False), tools=json.loads(tools) if isinstance(tools, str) else tools,
+            tokenize=True, return_dict=True, return_assistant_tokens_mask=True, add_special_tokens=False,
+            **row.get("chat_template_kwargs", {}))
+        marks = made["assistant_masks"]
+        assert made["input_ids"][:len(ids)] == ids
+        for k, learned in enumerate(mask):
+            behind = k > 0 and ids[k] != END and any(ids[j] == END and all(marks[j:k + 1]) for j in range(k))
+            assert learned == marks[k] or (marks[k] == 1 and behind)
+        compared += 1
+    assert compared >= (10 if ALL else 1)
 
 
 def pairs_of(model):

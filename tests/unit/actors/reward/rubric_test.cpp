@@ -56,6 +56,12 @@ TEST(Rubric, ReadsAPromptOfMessages) {
   EXPECT_EQ(plain_prompt(group), "hi");
   group.messages = R"([{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}])";
   EXPECT_EQ(plain_prompt(group), "user: hi\n\nassistant: ho");
+  group.messages =
+      R"([{"role":"user","content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}])";
+  EXPECT_EQ(plain_prompt(group), "hi");
+  group.messages = R"([{"role":"user","content":"hi"},)"
+                   R"({"role":"assistant","content":"","tool_calls":[{"name":"f"}]}])";
+  EXPECT_EQ(plain_prompt(group), "<|user|>hi") << "what a call says stands there alone";
   group.messages = "{broken";
   EXPECT_EQ(plain_prompt(group), "<|user|>hi");
 }
