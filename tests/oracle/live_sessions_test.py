@@ -116,18 +116,24 @@ def client_of_sessions(http, run, logs, headers=None):
         logs.append({"turns": given, "reward": reward})
 
 
-def test_programs_from_outside_open_sessions_of_a_run(folder, tmp_path, monkeypatch):  # noqa: F811
+@pytest.mark.parametrize("way", ["made", "given", "open"])
+def test_programs_from_outside_open_sessions_of_a_run(folder, tmp_path, monkeypatch, way):  # noqa: F811
     monkeypatch.setenv("TEST_SESSION_KEY", "sesame")
-    port, logs = free_port(), []
-    with run_of(folder, tmp_path, "--env.listen", f"127.0.0.1:{port}", "--env.listen_key", "env:TEST_SESSION_KEY",
-                "--session.reward_timeout_s", 2) as run:
+    port, logs, made = free_port(), [], tmp_path / "run" / "listen_key"
+    more = {"made": [], "given": ["--env.listen_key", "env:TEST_SESSION_KEY"], "open": ["--env.open", "true"]}[way]
+    with run_of(folder, tmp_path, "--env.listen", f"127.0.0.1:{port}", *more, "--session.reward_timeout_s", 2) as run:
         http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S)
 
         def there():
             with contextlib.suppress(httpx.TransportError):
-                return http.post("/sessions").status_code == 401
+                return http.get("/sessions").status_code == (405 if way == "open" else 401)
         wait_for(there, run)
-        key = {"Authorization": "Bearer sesame"}
+        if way == "made":
+            assert made.stat().st_mode & 0o777 == 0o600
+            assert f"with the key in {made}" in (tmp_path / "run" / "nodes" / "environment.log").read_text()
+        assert made.exists() == (way == "made")
+        key = {"made": lambda: {"Authorization": f"Bearer {made.read_text().strip()}"},
+               "given": lambda: {"Authorization": "Bearer sesame"}, "open": dict}[way]()
         # One session that is never rewarded: its episode does not count, and its group goes on.
         silent = wait_for(lambda: (got := http.post("/sessions", headers=key)).status_code == 200 and got.json(), run)
         dialogue(silent, 1)
