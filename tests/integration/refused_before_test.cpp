@@ -104,6 +104,29 @@ TEST_F(RefusedBefore, AServerPromisesNoLongerContextThanItsCacheHolds) {
              {"--max-model-len 128: --kv-cache-memory-bytes 20000 holds", "hint: give at least "});
 }
 
+// Ten blocks of 8,192 bytes hold the keys of 159 positions; the token behind them has none.
+TEST_F(RefusedBefore, TheLongestContextOfAServerIsTrue) {
+  Served served({"--kv-cache-memory-bytes", "81920"}, [](const ScratchFolder& folder) {
+    const std::string model = make_tiny_model(folder);
+    write_byte_tokenizer(model);
+    return model;
+  });
+  EXPECT_EQ(served.call("GET", "/v1/models").json()["data"][0]["max_model_len"], 160);
+  expect_all(served.program().text(), {"warning: max_model_len is 160 in place of the model's 256",
+                                       "--kv-cache-memory-bytes 81920 holds"});
+  const auto ask = [&](std::size_t prompt, int more) {
+    return served
+        .post("/v1/completions", {{"model", "tiny"},
+                                  {"prompt", std::vector<int>(prompt, 40)},
+                                  {"max_tokens", more},
+                                  {"ignore_eos", true}})
+        .status;
+  };
+  EXPECT_EQ(ask(150, 10), 200);
+  EXPECT_EQ(ask(10, 150), 200);
+  EXPECT_EQ(ask(150, 11), 400);
+}
+
 TEST_F(RefusedBefore, ColumnsThatARewardTakes) {
   const std::string file = write("f.py", "def f(completions, tests, level=1):\n    return [0.0]\n");
   for (const auto& first : {kValidate, kTrain}) {
