@@ -5,6 +5,7 @@ Convention: W + (alpha / r) B A. Tolerance: logits 2e-5 of the largest, gradient
 tensor; what Troupe merges equals what it trained on exactly.
 """
 
+import json
 import subprocess
 
 import pytest
@@ -12,7 +13,7 @@ import torch
 from model_cases import (BUILD, DRIVER, compare_all, drive, load_reference, logits_difference,
                          make_folder, sequences)
 from peft import LoraConfig, PeftModel, get_peft_model
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
 TROUPE = BUILD / "troupe"
@@ -79,6 +80,26 @@ def test_saving_and_merging_is_the_merge_that_ran(tmp_path):
     done = merge(tmp_path / "base", tmp_path / "adapter", tmp_path / "merged")
     assert done.returncode == 0, done.stderr
     compare_all(load_reference(tmp_path / "adapter.merged"), load_reference(tmp_path / "merged"))
+
+
+def test_what_peft_warns_of_as_missing_is_refused(tmp_path):
+    """An adapter of which a part is missing, and one whose configuration names other modules."""
+    make_folder("plain", tmp_path / "base")
+    our_adapter(tmp_path / "base", tmp_path / "adapter", 3, 6, "q_proj")
+    file, config = (tmp_path / "adapter" / name for name in ("adapter_model.safetensors", "adapter_config.json"))
+    whole, named = load_file(file), json.loads(config.read_text())
+    part = {key: tensor for key, tensor in whole.items() if ".layers.1." not in key}
+    assert 0 < len(part) < len(whole)
+    for tensors, targets in ((part, ["q_proj"]), (whole, ["q_proj", "v_proj"])):
+        save_file(tensors, file)
+        config.write_text(json.dumps(named | {"target_modules": targets}))
+        with pytest.warns(UserWarning, match="missing adapter keys"):
+            PeftModel.from_pretrained(load_reference(tmp_path / "base"), tmp_path / "adapter")
+        refused = merge(tmp_path / "base", tmp_path / "adapter", tmp_path / "merged", "--any-base")
+        assert refused.returncode == 4 and "it has no tensors of model.layers." in refused.stderr, refused.stderr
+    save_file(whole, file)
+    config.write_text(json.dumps(named))
+    assert merge(tmp_path / "base", tmp_path / "adapter", tmp_path / "merged", "--any-base").returncode == 0
 
 
 def test_gradients_are_pefts(tmp_path, monkeypatch):
