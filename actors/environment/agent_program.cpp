@@ -210,8 +210,11 @@ class AgentProgramOfWorker final : public AgentProgram {
           many ? "" : "raise env.memory_mb");
     }
     const std::string ended = status != reply.end() ? status->dump() : "none";
-    return core::fail(ErrorCode::kData, name() + " ended with status " + ended +
-                                            (errors.empty() ? "" : ":" + core::foreign(errors)));
+    const std::string program = text_of(reply, "program");
+    return core::fail(ErrorCode::kData,
+                      name() + " ended with status " + ended +
+                          (program.empty() ? "" : " (run by " + program + ")") +
+                          (errors.empty() ? "" : ":" + core::foreign(errors)));
   }
 
   const AgentProgramOptions options_;

@@ -346,7 +346,7 @@ class Run:
         if self.failure:
             how, errors = "cannot", json.loads(self.failure)[1]
         self.replies.write({"id": self.number, "how": how, "status": status, "output": self.output.text(),
-                            "bytes": self.output.count, "errors": errors})
+                            "bytes": self.output.count, "errors": errors, "program": self.agent.program})
 
     async def read(self, descriptor, *kept):
         """All that comes, as far as it is wanted."""

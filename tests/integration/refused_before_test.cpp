@@ -213,7 +213,7 @@ TEST_F(RefusedBefore, AnAgentsExceptionIsInTheLastLine) {
       episodes({"--env.command", "python3 " + path("agent.py"), "--env.confined", "false"});
   EXPECT_EQ(ended.status, 4) << ended.text;
   expect_all(last_error(ended.text),
-             {"groups in a row failed", "ended with status 1",
+             {"groups in a row failed", "ended with status 1 (run by /",
               "ModuleNotFoundError: No module named 'no_such_package_here'"});
 }
 
