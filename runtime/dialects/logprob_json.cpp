@@ -24,7 +24,7 @@ std::size_t characters(const std::string& text) {
       text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0u) != 0x80u; }));
 }
 
-bool is_text(const std::string& bytes) {
+bool is_utf8(const std::string& bytes) {
   // nlohmann throws for what is no UTF-8.
   try {
     static_cast<void>(Json(bytes).dump());
@@ -59,7 +59,7 @@ std::string LogprobJson::name_of(std::int32_t token) const {
   if (as_ids_) return name_of_id(token);
   const auto bytes = bytes_of(token);
   if (!bytes) return name_of_id(token);
-  return is_text(*bytes) ? *bytes : name_of_bytes(*bytes);
+  return is_utf8(*bytes) ? *bytes : name_of_bytes(*bytes);
 }
 
 // A token as a chat shows it: {"token", "logprob", "bytes"}.
