@@ -25,7 +25,7 @@ std::string bound_text(double value) {
   return whole ? std::to_string(static_cast<std::int64_t>(value)) : text_of(value);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::string_view kPlain = "\"\\\n\t\r", kEscaped = "\"\\ntr";
   std::string out = "\"";
   for (const char c : text) {
@@ -50,10 +50,10 @@ std::string text_of(Int value) {
   return std::to_string(value);
 }
 std::string text_of(const Text& value) {
-  return quoted(value);
+  return in_quotes(value);
 }
 std::string text_of(const Device& value) {
-  return quoted(value.text());
+  return in_quotes(value.text());
 }
 template <class Item>
 std::string text_of(const std::vector<Item>& items) {
@@ -203,7 +203,7 @@ std::string Row::yaml(const TrainConfig& config) const {
   // Accessors return mutable references; here they are only read.
   auto& readable = const_cast<TrainConfig&>(config);
   if (const auto* choice = std::get_if<ChoiceAccess>(&field)) {
-    return quoted(choice->words[choice->get(readable)]);
+    return in_quotes(choice->words[choice->get(readable)]);
   }
   return std::visit(
       [&](auto access) -> std::string {
