@@ -29,6 +29,7 @@ struct PutGroup {
   cut @2 :Bool;  # a straggler with fewer samples than asked for
   tooLong @3 :UInt32;  # above 0: samples of a group over the size limit, sent without them
   prompt @4 :Data;  # int32, what all rows of the group begin with; empty: the dataset's prompt
+  modules @5 :Text;  # of an environment, as in Scores
 }
 
 # The ticket failed at every generator that tried it: its group counts as failed.

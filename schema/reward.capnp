@@ -49,6 +49,7 @@ struct ScoreValue {
 struct Scores {
   values @0 :List(ScoreValue);
   wanted @1 :RewardReads;  # instead of values: the reward reads this, and not all of it was sent
+  modules @2 :Text;  # once: JSON, the SHA-256 of each file that the reward's code has loaded beside its own
 }
 
 # One reward of a set. A sample's score is the set's formula of weight times score of the members.

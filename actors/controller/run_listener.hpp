@@ -86,8 +86,8 @@ class RunListener {
   // True when the evaluation after `done` updates was the best so far: a checkpoint is made then,
   // with the model beside it.
   virtual bool is_best(std::uint64_t /*done*/) const { return false; }
-  // True when the experience log of the updates up to `done` is as long as it may be: a checkpoint
-  // is made then.
+  // True when the experience log of the updates up to `done` is as long as it may be, or was lost,
+  // or the newest checkpoint: one is made then.
   virtual bool log_is_long(std::uint64_t /*done*/) { return false; }
   // Error: the run folder is gone; a checkpoint that begins afterwards is written elsewhere.
   virtual core::Result<void> check_place() const { return {}; }

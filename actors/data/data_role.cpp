@@ -163,6 +163,7 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
     fail_too_long(request);
     co_return Ack{};
   }
+  scoring_.tell_modules("the environment", request.modules);
   TROUPE_CO_TRY(check_delivery(request));
   if (refuse_long_rows(request)) co_return Ack{};
   // False: the group came before, or its slot was reissued.

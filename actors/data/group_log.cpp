@@ -1,5 +1,7 @@
 #include "actors/data/group_log.hpp"
 
+#include "runtime/store/kept_lines.hpp"
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -11,6 +13,8 @@ namespace {
 struct Events {
   std::vector<BookEvent> list;
   bool whole = true;
+  std::string damage;       // what is wrong where, if it is not whole
+  std::uint64_t bytes = 0;  // of the records before that
 };
 
 // Whether the event is a change of rewards that holds for a run that had committed so many updates.
@@ -22,11 +26,19 @@ bool is_earlier_change(const BookEvent& event, std::uint64_t committed) {
 core::Result<Events> read_events(const store::StepLog& log, std::uint64_t step) {
   TROUPE_TRY_ASSIGN(content, log.read(step));
   Events events;
-  events.whole = content.cut_bytes == 0;
+  if (content.cut_bytes > 0)
+    events.damage = "is damaged or incomplete at byte " + std::to_string(content.bytes);
   for (const std::string& record : content.records) {
+    constexpr std::size_t kFrame_bytes = 8;
     auto event = event_of(record);
-    events.whole = events.whole && event.has_value();
-    if (!event) break;
+    const bool own = event && experience::step_of(update_of(*event)) == step;
+    if (!own) {
+      events.damage = record.empty() ? "had lost its beginning before the end of the run"
+                      : event        ? "has records of another update"
+                                     : "has a record that cannot be read";
+      break;
+    }
+    events.bytes += kFrame_bytes + record.size();
     if (const auto* const dropped = std::get_if<GroupsDropped>(&*event)) {
       std::erase_if(events.list, [dropped](const BookEvent& one) {
         return !is_earlier_change(one, dropped->committed);
@@ -35,6 +47,7 @@ core::Result<Events> read_events(const store::StepLog& log, std::uint64_t step) 
       events.list.push_back(std::move(*event));
     }
   }
+  events.whole = events.damage.empty();
   return events;
 }
 
@@ -149,6 +162,8 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
   TROUPE_TRY_ASSIGN(steps, log.steps());
   Reader reader(first_update);
   bool belongs = true;
+  std::string damage;
+  std::set<std::uint64_t> again;  // updates whose groups are lost by it
   for (const std::uint64_t step : steps) {
     // Step 0 has the evaluations of the model as it was given; those of a checkpoint came before
     // it.
@@ -157,7 +172,12 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
     EventTickets tickets(events.list);
     // Behind a gap there may only be changes of rewards that begin later.
     const bool gap = step != reader.next() + 1;
-    belongs = belongs && (!gap || tickets.last.empty());
+    const bool groups = !tickets.last.empty();
+    if (belongs && gap && groups) damage = log.file_of(reader.next() + 1).string() + " is missing";
+    if (belongs && !events.whole) damage = log.file_of(step).string() + " " + events.damage;
+    belongs = belongs && (!gap || !groups);
+    if (!events.whole) TROUPE_TRY(log.cut(step, events.bytes));
+    if (step > 0 && (!events.whole || (!belongs && groups))) again.insert(step);
     const bool begins_anew = belongs && step == steps.back() && tickets.broken_off();
     if (!belongs || begins_anew) {
       TROUPE_TRY(drop_groups(log, step, reader.next(), events.list));
@@ -167,13 +187,17 @@ core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_
     reader.add(events.list);
     belongs = belongs && events.whole;
   }
-  return reader.finish();
+  LoggedRun run = reader.finish();
+  if (!damage.empty() && !again.empty())
+    run.notes.push_back(damage + ": groups of " + store::updates_text(again) +
+                        " that were in the experience log are sampled again");
+  return run;
 }
 
 GroupLog::GroupLog(const RoleContext& context, GroupLogOptions options, Note note)
     : context_(context),
       options_(std::move(options)),
-      log_(options_.folder, *options_.disk),
+      log_(options_.folder, *options_.disk, options_.kept),
       note_(std::move(note), *context.timers, limits::kNotesEvery),
       wake_(*context.timers),
       written_more_(*context.timers) {

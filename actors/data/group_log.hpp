@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,6 +34,7 @@ struct LoggedRun {
   std::vector<TicketIssued> issued;     // the last attempt of each slot
   std::vector<SetRewards> sets;         // changes of rewards, by number
   std::set<std::uint64_t> evaluations;  // begun after first_update updates or later, by number
+  std::vector<std::string> notes;       // of damage, for the user
 
   std::uint64_t end() const noexcept { return first_update + updates; }
 };
@@ -43,13 +45,14 @@ std::map<std::uint64_t, core::Version> earlier_starts(const LoggedRun& logged,
                                                       std::uint64_t staleness_max);
 
 // Reads a log, and removes from it what does not belong to this run: files behind a gap or a
-// damaged end. Blocks. Errors: the disk's.
+// damaged end, which notes tell. Blocks. Errors: the disk's.
 core::Result<LoggedRun> read_log(const store::StepLog& log, std::uint64_t first_update);
 
 struct GroupLogOptions {
   std::filesystem::path folder;  // "": nothing is kept
   store::Disk* disk = &store::system_disk();
   LoggedRun found;  // what earlier lives of the run left there
+  std::shared_ptr<store::KeptFiles> kept = nullptr;  // the run folder's
   // False once the run folder is gone: nothing is written to its place then. Any thread.
   std::function<bool()> here = [] { return true; };
 };

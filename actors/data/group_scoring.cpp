@@ -200,6 +200,7 @@ async::task<void> GroupScoring::score(TicketBook* book,
   const std::size_t samples = book->find(ticket)->samples.size();
   auto reply = co_await scores_of(book, ticket, member);
   const std::string name = "reward " + reward.name;
+  if (reply) tell_modules(name, reply->modules);
   if (!reply) {
     const bool gone = passing(reply.error().code);
     book->fail(ticket, gone ? FailureKind::kRewardGone : FailureKind::kReward,

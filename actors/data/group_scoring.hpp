@@ -37,6 +37,8 @@ struct ScoringOptions {
   float temperature = 1;              // at which frozen models score
   Patience patience;                  // with scorers that are away
   Note note;                          // tells the user who is away, which samples have no score
+  // Takes what files the code of a reward, or of an environment, has loaded (Scores::modules).
+  std::function<void(const std::string& who, const std::string& modules)> modules = nullptr;
 
   FrozenModels frozen() const { return {with_reference, !teachers.empty()}; }
   // For each token of a response, the bytes of text that it and those before it decode to; where
@@ -61,6 +63,11 @@ class GroupScoring {
 
   // The group is given up: its rewards' time away begins anew with the next that needs them.
   void release(const BookGroup& group);
+
+  // Hands on what `who` has loaded, if anything.
+  void tell_modules(const std::string& who, const std::string& modules) const {
+    if (!modules.empty() && options_.modules) options_.modules(who, modules);
+  }
 
   std::uint64_t retries() const;  // calls that were repeated
   std::uint64_t away() const;     // scorers

@@ -13,6 +13,7 @@ program has a keeper beside it, which ends all that it started when it or this p
 """
 import array
 import asyncio
+import atexit
 import fcntl
 import functools
 import shlex
@@ -22,6 +23,7 @@ import struct
 import tempfile
 
 READ_BYTES, LOOK_AGENTS, PASSED = 1 << 16, 0.5, ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
+FOLDER_PREFIX = "troupe-agent-"
 CONNECTIONS_MAX = 64  # of one program at a time
 AGENT_FOLDER, AGENT_FILES, ERRORS_MAX = 256 << 20, 1024, 2000
 AGENT_PROCESSES, AGENT_THREADS = 64, 512
@@ -70,6 +72,40 @@ def install_paths(program):
     return found
 
 
+def locked_folder(path):
+    """A descriptor that holds the folder's lock; None if a living process holds it, or it is not ours."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        facts = os.fstat(descriptor)
+        if facts.st_uid == os.geteuid() and not facts.st_mode & 0o077:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def place_of_folders():
+    """A private folder for those of programs, and the descriptor of its lock. Those of workers that are dead,
+    which could not remove theirs, are removed."""
+    base = tempfile.gettempdir()
+    for name in os.listdir(base):
+        path = os.path.join(base, name)
+        if name.startswith(FOLDER_PREFIX) and (descriptor := locked_folder(path)) is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(descriptor)
+    while True:  # another worker may take it for a dead one's before it is locked
+        path = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
+        if (descriptor := locked_folder(path)) is not None:
+            atexit.register(shutil.rmtree, path, ignore_errors=True)
+            return path, descriptor
+
+
 class Ring:
     """The first and the last bytes of an output that may be endless."""
 
@@ -113,6 +149,7 @@ class Agent(Confinement):
                                          + install_paths(self.program) + settings["readable"])
         else:
             self.memory, self.user = settings["memory_mb"] << 20, (os.geteuid(), os.getegid())
+            self.place, self.lock = place_of_folders()
 
     def with_paths(self, more):
         kept = list(self.paths)
@@ -287,7 +324,7 @@ class Run:
         hold = None
         if not self.agent.confined:
             hold, self.held = os.pipe()
-            self.run.update(hold=hold, folder=tempfile.mkdtemp(prefix="troupe-agent-"))
+            self.run.update(hold=hold, folder=tempfile.mkdtemp(dir=self.agent.place))
         self.agent.place_texts(self.run)
         try:
             if not self.agent.confined:

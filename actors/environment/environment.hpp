@@ -80,6 +80,8 @@ class Environment {
   virtual async::task<core::Result<OpenedEpisode>> open(EpisodeStart start,
                                                         async::Deadline deadline) = 0;
   virtual std::string name() const = 0;  // for messages: "the environment tools.py"
+  // As RewardCalls::take_modules.
+  virtual std::string take_modules() { return {}; }
   // Counts for `status`.
   virtual wire::Amounts amounts() const { return {}; }
 };

@@ -285,6 +285,7 @@ async::task<core::Result<Generated>> EnvironmentRole::deliver(experience::Ticket
   request.prompt = std::move(*prompt);
   totals.prompt_tokens = request.prompt.size();
   request.cut = !whole;
+  if (parts_.environment) request.modules = parts_.environment->take_modules();
   const std::uint64_t bytes =
       context +
       core::group_bytes(request.prompt.size(), request.samples.size(), totals.tokens, text);

@@ -2,7 +2,8 @@
 
 Reads one JSON request a line from standard input and writes one JSON reply a line:
   {"id": 1, "episode": 7, "do": "open", "start": {...}}    -> {"id": 1, "turn": {...}}
-  {"id": 2, "episode": 7, "do": "step", "turn": {...}}     -> {"id": 2, "turn": {...}} or {"id": 2, "error": "..."}
+  {"id": 2, "episode": 7, "do": "step", "turn": {...}}     -> {"id": 2, "turn": {...}} or {"id": 2, "error": "..."};
+                                                              once also "modules": {file: sha256}
   {"id": 3, "episode": 7, "do": "finish"}                  -> {"id": 3, "turn": {...}}
   {"id": 4, "cancel": 2}                                   -> {"id": 4}
   {"close": 7}                                             no reply
@@ -16,10 +17,11 @@ import types
 
 
 class Replies:
-    """Writes one reply a line, without waiting for the reader."""
+    """Writes one reply a line, without waiting for the reader. The first that follows on a turn of the policy says
+    what modules the user's file has loaded."""
 
-    def __init__(self, descriptor, longest):
-        self.out, self.longest = os.fdopen(descriptor, "w", buffering=1), longest
+    def __init__(self, descriptor, longest, file):
+        self.out, self.longest, self.file = os.fdopen(descriptor, "w", buffering=1), longest, file
 
     def write(self, reply):
         self.out.write(json.dumps(reply) + "\n")
@@ -29,7 +31,10 @@ class Replies:
         if len(text) > self.longest:
             raise ValueError(f"the environment said {len(text)} bytes at once; it may say {self.longest} bytes "
                              "(kObservation_bytes_max), so cut what it observes")
-        self.out.write(f'{{"id": {request["id"]}, "turn": {text}}}\n')
+        modules = ""
+        if self.file is not None and request["do"] != "open":
+            modules, self.file = f', "modules": {json.dumps(loaded_modules(self.file))}', None
+        self.out.write(f'{{"id": {request["id"]}, "turn": {text}{modules}}}\n')
 
 
 class Worker:
@@ -104,7 +109,7 @@ class Worker:
 
 def main():
     path = sys.argv[1]
-    replies = Replies(int(sys.argv[2]), int(sys.argv[3]))
+    replies = Replies(int(sys.argv[2]), int(sys.argv[3]), path)
     try:
         stand_in_for_openrlhf()
         form = find_form(user_module("user_environment", path), path)

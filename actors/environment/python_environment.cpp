@@ -10,6 +10,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 namespace troupe::actors {
 namespace {
@@ -23,6 +24,7 @@ struct WorkerCalls {
   std::string where;
   std::uint64_t next_id = 0, timed = 0, raised = 0, late = 0;
   double timed_s = 0;
+  std::string modules;  // that a worker has told and nobody has taken yet
   std::map<const PythonWorker*, std::size_t> episodes;  // open ones, by worker
   std::function<void()> freed;                          // a worker has room again
 };
@@ -57,6 +59,9 @@ async::task<core::Result<EnvironmentTurn>> call_worker(SharedCalls calls,
     const core::Duration took = calls->context.timers->now() - batch->sent;
     ++calls->timed;
     calls->timed_s += std::chrono::duration<double>(took).count();
+    const auto modules = reply->find("modules");
+    if (modules != reply->end() && modules->is_object() && !modules->empty())
+      calls->modules = modules->dump();
     auto turn = read_turn_reply(*reply, calls->where);
     if (!turn) ++calls->raised;
     co_return turn;
@@ -140,6 +145,8 @@ class PythonEnvironment final : public Environment {
     opened.episode = std::move(episode);
     co_return opened;
   }
+
+  std::string take_modules() override { return std::exchange(calls_->modules, {}); }
 
   wire::Amounts amounts() const override {
     std::size_t open = 0;

@@ -59,6 +59,7 @@ struct Layout<schema::Scores, actors::Scores> {
       }
     }
     if (scores.wanted) put_struct(*scores.wanted, out.initWanted());
+    if (!scores.modules.empty()) out.setModules(scores.modules);
   }
   static core::Result<void> read(schema::Scores::Reader in, actors::Scores& scores) {
     for (const auto value : in.getValues()) {
@@ -76,6 +77,7 @@ struct Layout<schema::Scores, actors::Scores> {
       for (const auto step : value.getSteps())
         TROUPE_TRY(take_struct(true, step, steps.emplace_back()));
     }
+    TROUPE_TRY(take(in.getModules(), scores.modules, "modules"));
     return take_struct(in.hasWanted(), in.getWanted(), scores.wanted);
   }
 };

@@ -55,6 +55,7 @@ struct PutGroup {
   bool cut = false;            // a straggler: fewer samples than asked for, at least two
   std::uint32_t too_long = 0;  // samples left out because together they exceed kGroup_bytes_max
   std::vector<std::int32_t> prompt{};  // what all rows begin with; empty: the dataset's prompt
+  std::string modules{};               // of an environment, as in Scores
 };
 
 // The ticket failed at every generator that tried it: its group counts as failed.

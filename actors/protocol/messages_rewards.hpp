@@ -23,6 +23,7 @@ struct Scores {
   // Set in place of values when the reward reads this and not all of it was sent.
   std::optional<RewardReads> wanted{};
   std::vector<std::vector<StepScore>> steps{};  // of a sample; empty unless steps are scored
+  std::string modules{};  // once: a JSON object, the SHA-256 of each file that its code has loaded
 };
 
 struct Score {

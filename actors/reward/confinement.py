@@ -192,6 +192,7 @@ class Confinement:
                 os.set_inheritable(int(number), False)
             except OSError:
                 pass  # of the listing itself
+        os.umask(0o022)  # the program is another user of what is made here
         os.setsid()  # else it could signal the group of this process, which it does not see
         uid, gid = self.user
         if self.apart & CLONE_NEWUSER:

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <list>
+#include <utility>
 
 namespace troupe::actors {
 namespace {
@@ -49,7 +50,10 @@ class PythonReward final : public RewardCalls {
       }
       if (reply) note_time(context_.timers->now() - batch->sent);
       wake();
-      if (reply) co_return read_python_reply(*reply, count, where());
+      if (reply) {
+        note_modules(*reply);
+        co_return read_python_reply(*reply, count, where());
+      }
       if (batch->bystander) continue;
       if (reply.error().code == ErrorCode::kClosed && !batch->alone) {
         company = std::max<std::size_t>(company / 4, 1);
@@ -58,6 +62,8 @@ class PythonReward final : public RewardCalls {
       co_return core::fail(reply.error().within(where()));
     }
   }
+
+  std::string take_modules() override { return std::exchange(modules_, {}); }
 
   wire::Amounts amounts() const override {
     return {{"workers", static_cast<double>(options_.workers)},
@@ -84,6 +90,12 @@ class PythonReward final : public RewardCalls {
   }
 
   const std::string& where() const { return options_.where; }
+
+  void note_modules(const nlohmann::json& reply) {
+    const auto modules = reply.find("modules");
+    if (modules != reply.end() && modules->is_object() && !modules->empty())
+      modules_ = modules->dump();
+  }
 
   void note_time(core::Duration took) {
     ++timed_;
@@ -140,6 +152,7 @@ class PythonReward final : public RewardCalls {
   std::list<std::shared_ptr<std::shared_ptr<async::Event>>> line_;
   std::uint64_t next_id_ = 0, timed_ = 0;
   double timed_s_ = 0;
+  std::string modules_;  // that nobody has taken yet
 };
 
 }  // namespace

@@ -219,10 +219,10 @@ def by_sample(request):
 
 
 class Replies:
-    """Writes one reply a line."""
+    """Writes one reply a line. The first with scores says what modules the user's file has loaded."""
 
-    def __init__(self, descriptor):
-        self.out = os.fdopen(descriptor, "w", buffering=1)
+    def __init__(self, descriptor, file=None):
+        self.out, self.file = os.fdopen(descriptor, "w", buffering=1), file
 
     def write(self, reply):
         self.out.write(json.dumps(reply) + "\n")
@@ -231,8 +231,11 @@ class Replies:
         try:
             rewards = to_list(result, extras)
             causes = [extras.causes.get(i, "") for i in range(len(rewards))]
-            self.write({"id": request["id"], "rewards": rewards, "extras": extras.of_sample, "causes": causes,
-                        "returned": extras.returned})
+            reply = {"id": request["id"], "rewards": rewards, "extras": extras.of_sample, "causes": causes,
+                     "returned": extras.returned}
+            if self.file is not None:
+                reply["modules"], self.file = loaded_modules(self.file), None
+            self.write(reply)
         except Exception as error:
             self.failed(request, error)
 
@@ -284,9 +287,9 @@ async def serve_together(function, replies):
 
 def main():
     what, reply_fd = sys.argv[1], int(sys.argv[2])
-    replies = Replies(reply_fd)
+    rule = globals().get("Rule")  # of a text in front of this one (rule_math.py, rule_code.py)
+    replies = Replies(reply_fd, None if rule else what)
     try:
-        rule = globals().get("Rule")  # of a text in front of this one (rule_math.py, rule_code.py)
         function = rule(json.loads(what)) if rule else Function(find_function(what))
         if not rule:
             function.refuse_other_calls(what)

@@ -28,6 +28,9 @@ class RewardCalls {
   virtual void begin(const RoleContext& context) = 0;
   // One score per sample, in order. `deadline`: of a try, from when the batch is being scored.
   virtual async::task<Answer> score(std::vector<RewardGroup> groups, core::Duration deadline) = 0;
+  // The files that its code has loaded beside its own, as JSON with their SHA-256; "" when that has
+  // not changed since it was last taken.
+  virtual std::string take_modules() { return {}; }
   // Counts for `status`.
   virtual wire::Amounts amounts() const { return {}; }
 };

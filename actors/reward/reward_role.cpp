@@ -35,6 +35,7 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
     if (scores.error().code != core::ErrorCode::kPeerLost) ++failed_batches_;
     co_return scores.failure();
   }
+  reply.modules = calls_->take_modules();
   for (RewardScore& score : *scores) {
     ++(score.value ? scored_ : missing_);
     reply.values.push_back(score.value);

@@ -1,8 +1,12 @@
 # What all Python workers do alike. The program puts this text in front of theirs.
+import hashlib
 import importlib.util
 import os
+import site
 import sys
 import traceback
+
+MODULES_MAX, MODULE_BYTES_MAX = 500, 1 << 24
 
 
 def user_module(name, path):
@@ -19,6 +23,28 @@ def unready(error, refused=False):
     """The first line of a worker that cannot serve: why, and which Python runs it."""
     python = f"{sys.executable}, Python {sys.version_info.major}.{sys.version_info.minor}"
     return {"ready": False, "error": str(error) if refused else trace(error), "interpreter": python}
+
+
+def loaded_modules(besides):
+    """The SHA-256 of each file from which a module was loaded, but for the interpreter's own folders and the user's
+    file itself, which is known."""
+    own = [sys.prefix, sys.base_prefix, sys.exec_prefix, site.getusersitepackages()]
+    own = tuple(os.path.realpath(folder).rstrip("/") + "/" for folder in own)
+    hashes = {}
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if not isinstance(path, str) or len(hashes) >= MODULES_MAX:
+            continue
+        path = os.path.realpath(path)
+        if path.startswith(own) or path == os.path.realpath(besides) or path in hashes:
+            continue
+        try:
+            if os.path.getsize(path) <= MODULE_BYTES_MAX:
+                with open(path, "rb") as file:
+                    hashes[path] = hashlib.sha256(file.read()).hexdigest()
+        except OSError:
+            pass  # of an archive, or gone
+    return hashes
 
 
 def trace(error):

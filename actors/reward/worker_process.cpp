@@ -81,7 +81,8 @@ core::Result<void> WorkerProcess::start(const std::vector<std::string>& command,
     spec.descriptors[1].ours = printed.child.get();
     spec.descriptors.push_back({printed.child.get(), 2});
   }
-  spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, files_max()}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
+  // No limit on files: what the child prints may go into one that was long before.
+  spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, files_max()}};
   TROUPE_TRY_SET(child_, core::ChildProcess::start("a " + name_, std::move(spec)));
   in_ = std::move(requests.ours);
   out_ = std::move(replies.ours);

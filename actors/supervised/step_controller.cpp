@@ -65,7 +65,7 @@ async::task<core::Result<void>> StepController::loop() {
     StepSigns signs;
     signs.stop = run_.listener.stop_requested();
     signs.hurried = run_.listener.stop_deadline().has_value();
-    signs.due = checkpointer_.due();
+    signs.due = checkpointer_.due() || run_.listener.log_is_long(run_.done);
     signs.best = run_.listener.is_best(run_.done);
     const StepAct act = steps.next(signs);
     if (act == StepAct::kFinish) co_return core::Result<void>();

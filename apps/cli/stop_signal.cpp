@@ -51,6 +51,7 @@ void install_stop_signal() {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of the write
 }
 
 void before_forced_end(void (*hook)()) noexcept {

@@ -59,7 +59,7 @@ class PpoRun final : public RunLife {
     TROUPE_TRY_ASSIGN(start, open_folder());
     if (!begun_) TROUPE_TRY(check_experience(start, *contents_));
     if (start.checkpoint && start.checkpoint->step >= updates) {
-      return say_finished(*start.checkpoint, updates, "updates");
+      return say_finished(config_, *start.checkpoint, updates, "updates");
     }
     SessionParts parts;
     std::vector<actors::RunPlan::HeldOut> held_out;
@@ -78,11 +78,15 @@ class PpoRun final : public RunLife {
     if (loopback()) TROUPE_TRY(check_none_attached(plan));
     TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder, config_.eval.source_key));
     TROUPE_TRY_ASSIGN(reporter, open_reporter(start, updates, inputs.notes));
+    files->when_mended([told = reporter.get()](const std::string& text) { told->on_note(text); });
     DataParts data{data_options(config_), std::move(inputs.prompts), {}, std::move(files)};
     data.options.earlier_sets = plan.earlier_sets;
     data.options.scoring.text_ends = std::move(inputs.text_ends);
     data.options.log.folder = start.folder.experience_folder();
+    for (const std::string& text : logged.notes)
+      reporter->on_note(text);
     data.options.log.found = std::move(logged);
+    data.options.log.kept = start.folder.kept();
     data.options.log.here = [&start] { return start.folder.check_here().has_value(); };
     if (!inputs.evaluation.empty()) {
       std::vector<actors::PromptsOfSet> sets;
@@ -118,6 +122,9 @@ class PpoRun final : public RunLife {
       reporter.on_groups(counts);
     };
     options.scoring.note = [&reporter](const std::string& text) { reporter.on_note(text); };
+    options.scoring.modules = [&reporter](const std::string& who, const std::string& modules) {
+      reporter.on_modules(who, modules);
+    };
   }
 
   // Restores the attached rewards of an earlier process: from the checkpoint, and from the

@@ -179,9 +179,9 @@ core::Result<void> RunFiles::commit(std::uint64_t update,
     records.push_back(ledger_json(committed).dump());
   }
   // The ledger comes last: a commit that fails is made again, and its records must be there once.
-  const auto file = folder_.rollouts_file(after_step);
-  TROUPE_TRY(store::make_folder(file.parent_path()));
-  TROUPE_TRY(store::replace_file(file, lines));
+  TROUPE_TRY(folder_.kept()->put(folder_.rollouts_file(after_step), lines));
+  TROUPE_TRY_ASSIGN(mended, ledger_.mend());
+  if (mended && note_) note_(*mended);
   TROUPE_TRY(ledger_.append(after_step, records));
   return ledger_.sync();
 }
@@ -221,13 +221,12 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
     lines += line_of(line);
   }
   const auto file = folder_.eval_file(after_step);
-  TROUPE_TRY(store::make_folder(file.parent_path()));
   // The greedy evaluation comes first and replaces the file; the sampled lines are appended.
   std::string before;
   if (!greedy) {
     TROUPE_TRY_SET(before, store::read_all(file));
   }
-  return store::replace_file(file, before + lines);
+  return folder_.kept()->put(file, before + lines);
 }
 
 }  // namespace troupe::app

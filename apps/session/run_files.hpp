@@ -8,6 +8,7 @@
 #include "runtime/store/run_folder.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +20,9 @@ class RunFiles final : public actors::GroupSink {
   // `folder` outlives this object. `source_key`: column of a held-out row that names its source.
   static core::Result<std::unique_ptr<RunFiles>> open(const store::RunFolder& folder,
                                                       std::string source_key = "datasource");
+
+  // Called when the ledger was made again, with what to tell the user. Set before the first commit.
+  void when_mended(std::function<void(const std::string&)> note) { note_ = std::move(note); }
 
   core::Result<void> commit(std::uint64_t update,
                             std::uint64_t after_step,
@@ -35,6 +39,7 @@ class RunFiles final : public actors::GroupSink {
   const store::RunFolder& folder_;
   store::Ledger ledger_;
   const std::string source_key_;
+  std::function<void(const std::string&)> note_;
 };
 
 }  // namespace troupe::app

@@ -38,6 +38,10 @@ std::string held_out_line(const actors::EvaluationReport& report, const actors::
   return line;
 }
 
+std::uint64_t updates_in(const store::RunStart& start) {
+  return start.checkpoint ? start.checkpoint->step : 0;
+}
+
 }  // namespace
 
 core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
@@ -48,22 +52,15 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
     const Hashing& contents,
     const std::vector<std::string>& notes) {
   const store::RunFolder& folder = start.folder;
-  const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
-  TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file()));
-  TROUPE_TRY_ASSIGN(metrics, store::AppendFile::open(folder.metrics_file()));
-  std::optional<observe::TensorboardWriter> tensorboard;
-  if (config.logger.tensorboard) {
-    std::optional<std::uint64_t> resumed_at;
-    if (first > 0) resumed_at = first;
-    TROUPE_TRY_ASSIGN(writer, observe::TensorboardWriter::create(folder.tensorboard_folder(),
-                                                                 unix_seconds(), resumed_at));
-    writer.use_names(config.log.names);
-    tensorboard.emplace(std::move(writer));
-  }
-  Files files{std::move(log), std::move(metrics), std::move(tensorboard),
+  std::optional<std::uint64_t> resumed_at;
+  if (updates_in(start) > 0) resumed_at = updates_in(start);
+  TROUPE_TRY_ASSIGN(output, RunOutput::open(config, folder, resumed_at));
+  Files files{std::move(output),
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
+  if (resumed_at && start.checkpoint->folder.parent_path() == folder.checkpoint_folder())
+    files.output.checkpoint_is(start.checkpoint->folder);
   std::unique_ptr<RunReporter> made(
-      new RunReporter(std::move(files), config, folder, first, updates, clock, contents));
+      new RunReporter(std::move(files), config, start, updates, clock, contents));
   made->best_.read(folder.metrics_file());
   made->truth_.restore(folder);
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
@@ -75,20 +72,21 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
 
 RunReporter::RunReporter(Files files,
                          const config::TrainConfig& config,
-                         const store::RunFolder& folder,
-                         std::uint64_t first,
+                         const store::RunStart& start,
                          std::uint64_t updates,
                          const core::Clock& clock,
                          const Hashing& contents)
     : config_(config),
-      folder_(folder),
+      folder_(start.folder),
       contents_(contents),
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
-      done_(first),
-      logged_(first),
+      modules_(start.checkpoint ? hashes_of_json(start.checkpoint->state_json) : Hashes()),
+      done_(updates_in(start)),
+      logged_(done_),
+      begins_at_(start.first),
       timer_(clock),
-      progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {
+      progress_(stdout, observe::detect_style(config.log.format, stdout), clock, done_, updates) {
   if (progress_.live()) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
 }
 
@@ -105,6 +103,12 @@ void RunReporter::on_note(const std::string& text) {
   say(text);
 }
 
+void RunReporter::on_modules(const std::string& who, const std::string& modules) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& changed : modules_.take(who, modules))
+    say(changed);
+}
+
 void RunReporter::on_failed_update(const actors::FailedUpdate& failed) {
   const std::lock_guard lock(mutex_);
   failed_ = failed;
@@ -116,7 +120,7 @@ actors::FailedUpdate RunReporter::failed_update() const {
 }
 
 void RunReporter::say(const std::string& text) {
-  files_.log.info(text);
+  files_.output.log(text);
   progress_.note(core::barred(text));
 }
 
@@ -149,14 +153,9 @@ std::vector<std::pair<std::string, double>> RunReporter::phases() {
 }
 
 core::Result<void> RunReporter::record(const observe::MetricRow& row) {
-  TROUPE_TRY(files_.metrics.append(observe::metric_json(row) + "\n"));
-  if (files_.tensorboard) {
-    auto written = files_.tensorboard->write(row);
-    // metrics.jsonl has the row: a retry after kNoRoom would write it there twice.
-    const bool full = !written && written.error().code == core::ErrorCode::kNoRoom;
-    if (full) say("TensorBoard lacks a row: " + written.error().message);
-    if (!written && !full) return written;
-  }
+  const auto told = [this](const std::string& text) { say(text); };
+  TROUPE_TRY(files_.output.look_after_files(told));
+  TROUPE_TRY(files_.output.write(row, told));
   if (!best_.offer(row)) return {};
   files_.checkpoints.keep_also(row.step);
   char line[160];
@@ -187,7 +186,7 @@ void RunReporter::on_failed_group(const actors::FailedGroup& group) {
 // Writes to the log alone: the company's own notes tell the user which roles come and go.
 void RunReporter::on_peer(const std::string& name, bool up, const std::string& cause) {
   const std::lock_guard lock(mutex_);
-  files_.log.info(name + (up ? " is up" : ": " + cause));
+  files_.output.log(name + (up ? " is up" : ": " + cause));
 }
 
 void RunReporter::on_rewards(const actors::SetRewards& set) {
@@ -309,17 +308,22 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   open_checkpoint_.reset();
   const store::CheckpointStore checkpoints = files_.checkpoints;
   const std::string arithmetic = arithmetic_;
+  const LoadedModules modules = modules_;
+  files_.output.checkpoint_begins();
   lock.unlock();
-  TROUPE_TRY(files_.metrics.sync());
+  const auto synced = store::sync_path(folder_.metrics_file());
+  if (!synced && synced.error().code != core::ErrorCode::kNotFound) return synced.failure();
   const auto& hashes = contents_.get();  // blocks until all files are hashed
   if (!hashes) {
     on_note("a resume cannot tell whether the contents are the same: " + hashes.error().message);
   }
-  TROUPE_TRY_ASSIGN(folder,
-                    checkpoints.commit(done, std::move(open),
-                                       hashes_json(hashes ? *hashes : Hashes(), arithmetic)));
+  Hashes all = hashes ? *hashes : Hashes();
+  modules.add_to(all);
+  TROUPE_TRY_ASSIGN(
+      folder, checkpoints.commit(done, std::move(open), hashes_json(all, arithmetic, begins_at_)));
   on_note("checkpoint " + folder.string());
   lock.lock();
+  files_.output.checkpoint_is(folder);
   logged_ = done;
   log_bytes_ = 0;
   const bool covers = !config_.run.keep_experience && !beside_;
@@ -335,7 +339,8 @@ bool RunReporter::log_is_long(std::uint64_t done) {
     const auto size = folder_.experience().size_of(logged_ + 1);
     if (size) log_bytes_ += *size;
   }
-  return log_bytes_ >= static_cast<std::uint64_t>(config_.ckpt.log_bytes_max);
+  return log_bytes_ >= static_cast<std::uint64_t>(config_.ckpt.log_bytes_max) ||
+         files_.output.needs_checkpoint();
 }
 
 bool RunReporter::stop_requested() const {
@@ -352,7 +357,7 @@ std::optional<core::TimePoint> RunReporter::stop_deadline() const {
 void RunReporter::on_given_up(const std::string& said) {
   {
     const std::lock_guard lock(mutex_);
-    files_.log.info(said);
+    files_.output.log(said);
   }
   end_at_once(said);
 }

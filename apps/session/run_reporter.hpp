@@ -8,17 +8,16 @@
 
 #include "actors/controller/run_listener.hpp"
 #include "apps/session/roles/contents.hpp"
+#include "apps/session/roles/loaded_modules.hpp"
+#include "apps/session/run_output.hpp"
 #include "apps/session/truth_alarm.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/observe/best_metric.hpp"
-#include "runtime/observe/log.hpp"
 #include "runtime/observe/metric_row.hpp"
 #include "runtime/observe/phase_timer.hpp"
 #include "runtime/observe/progress.hpp"
-#include "runtime/observe/tensorboard_writer.hpp"
-#include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_start.hpp"
@@ -74,6 +73,9 @@ class RunReporter final : public actors::RunListener {
   // Ends the process.
   void on_given_up(const std::string& said) override;
 
+  // The files that `who` has loaded (LoadedModules::take): says which of them have changed.
+  void on_modules(const std::string& who, const std::string& modules);
+
   // The reward sets passed to on_rewards, by number.
   std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
 
@@ -90,16 +92,13 @@ class RunReporter final : public actors::RunListener {
 
  private:
   struct Files {
-    observe::Log log;
-    store::AppendFile metrics;
-    std::optional<observe::TensorboardWriter> tensorboard;
+    RunOutput output;
     store::CheckpointStore checkpoints;
   };
 
   RunReporter(Files files,
               const config::TrainConfig& config,
-              const store::RunFolder& folder,
-              std::uint64_t first,
+              const store::RunStart& start,
               std::uint64_t updates,
               const core::Clock& clock,
               const Hashing& contents);
@@ -121,9 +120,11 @@ class RunReporter final : public actors::RunListener {
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
   TruthAlarm truth_;
+  LoadedModules modules_;
   std::uint64_t done_;
   std::uint64_t logged_;  // updates whose experience log is in log_bytes_, or in a checkpoint
   std::uint64_t log_bytes_ = 0;  // of the updates since the newest checkpoint
+  const std::optional<std::uint64_t> begins_at_;  // RunStart::first
   actors::FailedUpdate failed_;
   observe::PhaseTimer timer_;
   observe::Progress progress_;

@@ -3,6 +3,7 @@
 #include "apps/session/eval_figures.hpp"
 #include "apps/session/status_text.hpp"
 #include "runtime/learn/evaluation.hpp"
+#include "runtime/store/run_start.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -148,7 +149,8 @@ void print_held_out(const store::RunFolder& folder, std::uint64_t steps) {
   }
 }
 
-core::Result<void> say_finished(const store::Checkpoint& newest,
+core::Result<void> say_finished(const config::TrainConfig& config,
+                                const store::Checkpoint& newest,
                                 std::uint64_t asked,
                                 const std::string& unit) {
   const std::string done = std::to_string(newest.step), all = std::to_string(asked);
@@ -158,8 +160,14 @@ core::Result<void> say_finished(const store::Checkpoint& newest,
                           newest.folder.string() + ")",
                       "raise --train.max_steps to go on");
   }
-  std::printf("already finished: %s of %s %s (%s); a larger --train.max_steps goes on from there\n",
-              done.c_str(), all.c_str(), unit.c_str(), newest.folder.c_str());
+  const std::string longer =
+      store::may_grow(config)
+          ? "a larger --train.max_steps goes on from there"
+          : "a longer run has another learning rate, so it is another run: the same command with a "
+            "larger --train.max_steps and " +
+                store::branch_flags(newest.folder, config.run.path) + " goes on from there";
+  std::printf("already finished: %s of %s %s (%s); %s\n", done.c_str(), all.c_str(), unit.c_str(),
+              newest.folder.c_str(), longer.c_str());
   return {};
 }
 

@@ -2,6 +2,7 @@
 // went. Reads results from the run folder, so that a resumed run compares with its beginning, too.
 #pragma once
 
+#include "runtime/config/train_config.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_folder.hpp"
 
@@ -24,9 +25,10 @@ void print_summary(const store::RunFolder& folder,
 // evaluations at step 0 and at `steps`.
 void print_held_out(const store::RunFolder& folder, std::uint64_t steps);
 
-// Prints that a resumed run has nothing left to do. `asked`: how many it was to do; `unit`:
-// "updates" or "steps". Error kConfig: the run has done more than that.
-core::Result<void> say_finished(const store::Checkpoint& newest,
+// Prints that a resumed run has nothing left to do, and how a longer one comes about. `asked`: how
+// many it was to do; `unit`: "updates" or "steps". Error kConfig: the run has done more than that.
+core::Result<void> say_finished(const config::TrainConfig& config,
+                                const store::Checkpoint& newest,
                                 std::uint64_t asked,
                                 const std::string& unit);
 

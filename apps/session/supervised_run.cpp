@@ -67,7 +67,7 @@ class SupervisedRun final : public RunLife {
     }
     TROUPE_TRY_ASSIGN(start, open_folder());
     if (start.checkpoint && start.checkpoint->step >= steps) {
-      return say_finished(*start.checkpoint, steps, "steps");
+      return say_finished(config_, *start.checkpoint, steps, "steps");
     }
     SessionParts parts;
     actors::RunPlan plan = step_plan(config_, steps, held_out_rows());

@@ -3,6 +3,7 @@
 #include "apps/troupe/background.hpp"
 
 #include "apps/cli/stop_signal.hpp"
+#include "apps/session/node/output_keeper.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/owned_fd.hpp"
 #include "runtime/core/thrown.hpp"
@@ -51,14 +52,13 @@ Result<void> in_words(const std::function<Result<void>(const SayRunning&)>& work
 }
 
 [[noreturn]] void become(int pipe,
-                         int log,
+                         const std::filesystem::path& log,
                          const std::function<Result<void>(const SayRunning&)>& work) {
   ::setsid();
   ::signal(SIGHUP, SIG_IGN);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
+  keep_output_in(log);
   bool told = false;
   const auto running = [&](const std::string& words) {
     if (std::exchange(told, true)) return;
@@ -105,7 +105,9 @@ Result<BackgroundStart> start_in_background(
   if (pid < 0) return no_room("no background process");
   if (pid == 0) {
     hears.close();
-    become(tells.get(), file.get(), work);
+    ::dup2(file.get(), STDOUT_FILENO);
+    ::dup2(file.get(), STDERR_FILENO);
+    become(tells.get(), log, work);
   }
   tells.close();
   auto told = listen(hears.get());

@@ -21,7 +21,8 @@ struct BackgroundStart {
   std::string words;  // what the work said
 };
 
-// Starts `work` in a child process, with its output appended to `log` (created with mode 0600), and
+// Starts `work` in a child process, with its output appended to `log` (created with mode 0600)
+// within the bounds of bounded_log.hpp, and
 // waits until it says that it runs. When `work` returns, the child ends with the exit status of the
 // result. Errors: kResources: no child process or no log; the error of `work` if it failed before
 // it ran; kInternal if it ended without a word; kInterrupted: a signal came first, and the child

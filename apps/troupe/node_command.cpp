@@ -1,4 +1,5 @@
 // `troupe node`: runs roles of a company whose head is another process, here or on another host.
+#include "apps/session/node/output_keeper.hpp"
 #include "apps/session/node/pass_file.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/join_as_node.hpp"
@@ -48,6 +49,7 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
 // Runs the node that `troupe train` started as this process.
 Result<void> run_local(const NodeOptions& options, const NodeSelf& self) {
   const std::filesystem::path file = options.local;
+  keep_output_in(std::filesystem::path(file).replace_extension(".log"));
   TROUPE_TRY_ASSIGN(held, hold_pid_file(std::filesystem::path(file).replace_extension(".pid")));
   const auto enter_here = [&file]() -> Result<Entrance> {
     TROUPE_TRY_ASSIGN(pass, read_pass(file));

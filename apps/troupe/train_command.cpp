@@ -10,6 +10,7 @@
 #include "runtime/config/render.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
+#include "runtime/store/private_files.hpp"
 
 #include <cstdio>
 #include <map>
@@ -27,6 +28,7 @@ core::Result<void> train(config::Methods method, Words words) {
       static_cast<unsigned>(config.run.grace_s),
       "stopped at the end of run.grace_s; the same command goes on from the newest checkpoint "
       "and what was sampled since");
+  store::write_privately(config.run.group_read);
   if (method == config::kPpo) return run_ppo(std::move(config), builder.origins());
   return run_supervised(std::move(config), builder.origins());
 }

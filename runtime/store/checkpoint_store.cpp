@@ -25,6 +25,7 @@ using core::Result;
 constexpr const char* kManifestName = "manifest.json";
 constexpr int kFormat = 1;
 constexpr std::uint64_t kManifest_bytes_max = 16u << 20;
+constexpr const char* kOwnHash = "sha256";  // of the manifest without this entry
 
 // True if `path` is relative and cannot lead out of the checkpoint's folder.
 bool is_inside(const std::string& path) {
@@ -104,11 +105,22 @@ Result<std::string> make_manifest(const fs::path& folder,
   if (!state.is_object()) {
     return fail(ErrorCode::kInvalidArgument, "a checkpoint's state must be a JSON object");
   }
-  const Json manifest = {{"format", kFormat},
-                         {"step", step},
-                         {"state", std::move(state)},
-                         {"files", std::move(files)}};
+  Json manifest = {{"format", kFormat},
+                   {"step", step},
+                   {"state", std::move(state)},
+                   {"files", std::move(files)}};
+  manifest[kOwnHash] = sha256_text(manifest.dump(1));
   return manifest.dump(1) + "\n";
+}
+
+// Whether the manifest is as it was written. One that has no hash of its own, as they were written
+// before, has nothing else beside the rest.
+bool is_whole(Json manifest) {
+  const auto own = manifest.find(kOwnHash);
+  if (own == manifest.end()) return manifest.size() == 4;
+  const Json hash = *own;
+  manifest.erase(own);
+  return hash == sha256_text(manifest.dump(1));
 }
 
 // Reads the manifest, at most kManifest_bytes_max of it. Does not open the files that it names.
@@ -124,6 +136,9 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
     if (manifest.at("format").get<int>() != kFormat) {
       return fail(ErrorCode::kData, file.string() + " has a format of another version");
     }
+    if (!is_whole(manifest))
+      return fail(ErrorCode::kData,
+                  file.string() + " is damaged: its SHA-256 is not the one that it names");
     Checkpoint out;
     out.folder = folder;
     out.step = manifest.at("step").get<std::uint64_t>();
@@ -143,9 +158,25 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
   }
 }
 
+// Error kData: a file is missing, or has another size.
+Result<void> check_sizes(const Checkpoint& checkpoint) {
+  for (const CheckpointFile& file : checkpoint.files) {
+    const fs::path path = checkpoint.folder / file.path;
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (error) return fail(ErrorCode::kData, path.string() + " is missing");
+    if (bytes != file.bytes) {
+      return fail(ErrorCode::kData, path.string() + " has " + std::to_string(bytes) +
+                                        " bytes, the manifest says " + std::to_string(file.bytes));
+    }
+  }
+  return {};
+}
+
 // The error of a failed save; if space may have run out, with advice on how to get more.
 core::Failure save_failure(const core::Error& error, const fs::path& target) {
   core::Error out = error.within("checkpoint " + target.string() + " was not saved");
+  if (error.code == ErrorCode::kNotFound) out.code = ErrorCode::kResources;  // a folder is gone
   if (error.code == ErrorCode::kResources || error.code == ErrorCode::kNoRoom) {
     out = out.advising(
         "lower --ckpt.max_num or move --run.path, then run again: it resumes from the last "
@@ -231,6 +262,16 @@ Result<CheckpointStore::Found> CheckpointStore::latest_valid() const {
   return found;
 }
 
+Result<std::optional<std::uint64_t>> CheckpointStore::latest_listed() const {
+  TROUPE_TRY_ASSIGN(all, steps());
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    const auto checkpoint = read_manifest(folder_of(*step));
+    if (checkpoint && checkpoint->step == *step && check_sizes(*checkpoint))
+      return std::optional(*step);
+  }
+  return std::optional<std::uint64_t>();
+}
+
 Result<void> CheckpointStore::clean() const {
   TROUPE_TRY(remove_leftovers(folder_));
   return {};
@@ -273,14 +314,9 @@ Result<Checkpoint> verify_checkpoint(const fs::path& folder) {
     return fail(ErrorCode::kData, folder.string() + " is no checkpoint folder");
   }
   TROUPE_TRY_ASSIGN(checkpoint, read_manifest(folder));
+  TROUPE_TRY(check_sizes(checkpoint));
   for (const CheckpointFile& file : checkpoint.files) {
     const fs::path path = folder / file.path;
-    const auto bytes = fs::file_size(path, error);
-    if (error) return fail(ErrorCode::kData, path.string() + " is missing");
-    if (bytes != file.bytes) {
-      return fail(ErrorCode::kData, path.string() + " has " + std::to_string(bytes) +
-                                        " bytes, the manifest says " + std::to_string(file.bytes));
-    }
     TROUPE_TRY_ASSIGN(digest, sha256_file(path));
     if (digest.sha256 != file.sha256) {
       return fail(ErrorCode::kData,

@@ -61,6 +61,10 @@ class CheckpointStore {
   // The steps that have a checkpoint folder, ascending. The folders are not verified.
   core::Result<std::vector<std::uint64_t>> steps() const;
 
+  // The newest step whose folder has its manifest and files of the sizes that it names; nothing
+  // when there is none. Does not read the files.
+  core::Result<std::optional<std::uint64_t>> latest_listed() const;
+
   // Marks the step of the best checkpoint, which is kept in addition to the newest ones until
   // another step is marked. `commit` then makes ckpt/best a link to it.
   void keep_also(std::optional<std::uint64_t> step) { best_ = step; }

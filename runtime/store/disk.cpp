@@ -7,6 +7,13 @@
 namespace troupe::store {
 namespace {
 
+// A folder of the run that is gone: no matter of a wrong name.
+template <class T>
+core::Result<T> ours(core::Result<T> done) {
+  if (done || done.error().code != core::ErrorCode::kNotFound) return done;
+  return core::fail(core::ErrorCode::kResources, done.error().message);
+}
+
 class SystemDisk final : public Disk {
  public:
   bool exists(const std::filesystem::path& path) override {
@@ -14,22 +21,22 @@ class SystemDisk final : public Disk {
     return std::filesystem::exists(path, error);
   }
   core::Result<void> make_folder(const std::filesystem::path& path) override {
-    return store::make_folder(path);
+    return ours(store::make_folder(path));
   }
   core::Result<void> write_file(const std::filesystem::path& path,
                                 std::string_view content) override {
-    return store::write_file(path, content);
+    return ours(store::write_file(path, content));
   }
   core::Result<std::string> read_file(const std::filesystem::path& path) override {
     return read_all(path);
   }
   core::Result<void> append(const std::filesystem::path& path, std::string_view content) override {
-    TROUPE_TRY_ASSIGN(file, AppendFile::open(path));
-    return file.append(content);
+    auto file = ours(AppendFile::open(path));
+    return file ? ours(file->append(content)) : core::Result<void>(file.failure());
   }
   core::Result<void> sync(const std::filesystem::path& path) override {
-    TROUPE_TRY(sync_path(path));
-    return sync_path(path.parent_path());
+    TROUPE_TRY(ours(sync_path(path)));
+    return ours(sync_path(path.parent_path()));
   }
   core::Result<void> cut(const std::filesystem::path& path, std::uint64_t bytes) override {
     return cut_file(path, bytes);

@@ -13,8 +13,8 @@
 
 namespace troupe::store {
 
-// Errors name the file: kNoRoom if there is no space, kNotFound if a folder is missing, otherwise
-// kResources.
+// Errors name the file: kNoRoom if there is no space, kNotFound if a file to read is missing,
+// otherwise kResources, also where a folder to write into is missing.
 class Disk {
  public:
   virtual ~Disk() = default;

@@ -1,6 +1,7 @@
 #include "runtime/store/ledger.hpp"
 
 #include "runtime/core/crc32c.hpp"
+#include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <charconv>
@@ -68,7 +69,7 @@ core::Result<Ledger> Ledger::open(const std::filesystem::path& path) {
   TROUPE_TRY_ASSIGN(contents, read(path));
   const std::uint64_t torn = contents.text.size() - contents.good_bytes;
   if (torn > 0) TROUPE_TRY(cut_file(path, contents.good_bytes));
-  TROUPE_TRY_ASSIGN(file, AppendFile::open(path));
+  TROUPE_TRY_ASSIGN(file, KeptLines::open(path, &step_of_record));
   return Ledger(std::move(file), std::move(contents.records), torn);
 }
 

@@ -2,11 +2,12 @@
 // record is one line: the CRC-32C of the rest in 8 hexadecimal digits, the step, and a text.
 // Opening the ledger removes an unfinished last line, which a crash in the middle of a write
 // leaves. A whole line with a wrong checksum is an error, since dropping it would lose a committed
-// record. Used by one thread, that of the data role.
+// record. A file that somebody removes or cuts while it is written is made again (kept_lines.hpp).
+// Used by one thread, that of the data role.
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/store/append_file.hpp"
+#include "runtime/store/kept_lines.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -35,15 +36,18 @@ class Ledger {
   const std::vector<LedgerRecord>& records() const { return records_; }
   std::uint64_t cut_bytes() const { return cut_bytes_; }  // that `open` removed, 0 = none
 
+  // Makes the file again if it is not as it was written, and returns what to tell the user then.
+  core::Result<std::optional<std::string>> mend() { return file_.mend(); }
+
   // Appends one record for each text: all of them or, after an error, none. Error kInvalidArgument:
   // a text with a newline. `sync` waits until the records are on disk.
   core::Result<void> append(std::uint64_t step, const std::vector<std::string>& texts);
   core::Result<void> sync() { return file_.sync(); }
 
  private:
-  Ledger(AppendFile file, std::vector<LedgerRecord> records, std::uint64_t cut_bytes)
+  Ledger(KeptLines file, std::vector<LedgerRecord> records, std::uint64_t cut_bytes)
       : file_(std::move(file)), records_(std::move(records)), cut_bytes_(cut_bytes) {}
-  AppendFile file_;
+  KeptLines file_;
   std::vector<LedgerRecord> records_;
   std::uint64_t cut_bytes_;
 };

@@ -1,4 +1,5 @@
-// The constants of limits.def: bounds of safetensors files, which no setting changes.
+// The constants of limits.def: bounds of safetensors files and of the run folder's, which no
+// setting changes.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -73,7 +73,14 @@ Result<RunFolder> RunFolder::open(const fs::path& path) {
   }
   sign(lock.get());
   TROUPE_TRY_ASSIGN(generation, Generation::take(path));
-  return RunFolder(path, std::move(lock), std::move(generation));
+  RunFolder made(path, std::move(lock), std::move(generation));
+  made.keep_generation();
+  return made;
+}
+
+void RunFolder::keep_generation() const {
+  const fs::path file = path_ / "generation.json";
+  if (auto text = read_all(file)) kept_->wrote(file, std::move(*text));
 }
 
 fs::path RunFolder::rollouts_file(std::uint64_t step) const {
@@ -121,6 +128,7 @@ Result<void> RunFolder::drop_experience() {
     TROUPE_TRY(system_disk().remove(file.path()));
   TROUPE_TRY(forget_run(path_));
   TROUPE_TRY_SET(generation_, Generation::take(path_));
+  keep_generation();
   return {};
 }
 

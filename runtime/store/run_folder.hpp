@@ -9,10 +9,12 @@
 #include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/store/generation.hpp"
+#include "runtime/store/kept_files.hpp"
 #include "runtime/store/step_log.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,11 +36,14 @@ class RunFolder {
   std::filesystem::path tensorboard_folder() const { return path_ / "tensorboard"; }
   std::filesystem::path checkpoint_folder() const { return path_ / "ckpt"; }
   std::filesystem::path experience_folder() const { return path_ / "experience"; }
-  StepLog experience() const { return StepLog(experience_folder(), system_disk()); }
+  StepLog experience() const { return StepLog(experience_folder(), system_disk(), kept_); }
   std::filesystem::path rollouts_file(std::uint64_t step) const;
   std::filesystem::path eval_file(std::uint64_t step) const;
 
   const Generation& generation() const { return generation_; }
+
+  // The watch over what the run has written here.
+  const std::shared_ptr<KeptFiles>& kept() const { return kept_; }
 
   // Error kResources once the folder was removed or renamed: its paths then lead nowhere or into
   // another run's folder, and its lock protects nothing. Error kClosed once a later head has taken
@@ -56,11 +61,16 @@ class RunFolder {
   core::Result<void> drop_experience();
 
  private:
+  void keep_generation() const;
   RunFolder(std::filesystem::path path, core::OwnedFd lock, Generation generation)
-      : path_(std::move(path)), lock_(std::move(lock)), generation_(std::move(generation)) {}
+      : path_(std::move(path)),
+        lock_(std::move(lock)),
+        generation_(std::move(generation)),
+        kept_(std::make_shared<KeptFiles>(path_)) {}
   std::filesystem::path path_;
   core::OwnedFd lock_;
   Generation generation_;
+  std::shared_ptr<KeptFiles> kept_;
 };
 
 // "step_000123": the name of a step's checkpoint folder and, followed by .jsonl, of the step's

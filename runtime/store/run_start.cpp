@@ -4,6 +4,9 @@
 #include "runtime/config/render.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/run_gaps.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -23,34 +26,19 @@ bool is_length(std::string_view key) {
   return key == "train.max_steps" || key == "train.num_episodes";
 }
 
-// Without warm-up and decay the learning rate does not depend on the run's length.
-bool rate_is_constant(const TrainConfig& config) {
-  const std::string& estimator = config.algo.advantage.estimator;
-  const bool critic =
-      config.method == config::kPpo && (estimator == "gae" || estimator == "vtrace");
-  const auto flat = [](const auto& section) {
-    const bool falls = section.lr_scheduler != "constant" && section.min_lr_ratio != 1;
-    return section.lr_warmup_ratio == 0 && !falls;
-  };
-  return flat(config.actor) && (!critic || flat(config.critic));
-}
-
 // The end of the error message about a changed configuration: what the user can do.
 std::string way_out(const RunFolder& folder,
                     const TrainConfig& config,
                     const std::vector<config::Difference>& differing) {
   const CheckpointStore checkpoints(folder.checkpoint_folder(), config.ckpt.max_num);
-  const auto steps = checkpoints.steps();
-  if (!steps || steps->empty()) {
-    return "give them as they were, or choose another --run.path";
-  }
+  const auto newest = checkpoints.latest_listed();
+  if (!newest || !*newest) return "give them as they were, or choose another --run.path";
   const bool longer = std::all_of(differing.begin(), differing.end(),
                                   [](const auto& one) { return is_length(one.name); });
   return std::string(longer ? "the learning rate follows from the length of the run, so a longer "
                               "one is another run: "
                             : "give them as they were, or start a branch: ") +
-         "the same command with " +
-         branch_flags(checkpoints.folder_of(steps->back()), folder.path()) +
+         "the same command with " + branch_flags(checkpoints.folder_of(**newest), folder.path()) +
          (longer ? " goes on from there with the new schedule" : " goes on from there");
 }
 
@@ -66,7 +54,7 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   std::vector<config::Difference> differing;
   for (auto& difference : config::differences(before.current(), config)) {
     if (config::may_change(difference.name)) continue;
-    if (is_length(difference.name) && rate_is_constant(config)) continue;
+    if (is_length(difference.name) && may_grow(config)) continue;
     names += (names.empty() ? "" : ", ") + std::string(difference.name) + " was " +
              difference.before + " and is " + difference.after;
     differing.push_back(std::move(difference));
@@ -120,12 +108,12 @@ Result<bool> take_given(RunStart& start, const TrainConfig& config) {
     TROUPE_TRY(check_same(start.folder, config));
     const CheckpointStore checkpoints(start.folder.checkpoint_folder(), config.ckpt.max_num);
     TROUPE_TRY(checkpoints.clean());
-    TROUPE_TRY_ASSIGN(steps, checkpoints.steps());
-    if (!steps.empty() && steps.back() > checkpoint.step) {
-      return fail(
-          ErrorCode::kConfig,
-          checkpoints.folder_of(steps.back()).string() + " is newer than --resume " + config.resume,
-          "move newer checkpoints away or choose another --run.path");
+    TROUPE_TRY_ASSIGN(newest, checkpoints.latest_listed());
+    if (newest && *newest > checkpoint.step) {
+      return fail(ErrorCode::kConfig,
+                  checkpoints.folder_of(*newest).string() + " is newer than --resume " +
+                      config.resume,
+                  "move newer checkpoints away or choose another --run.path");
     }
   }
   start.notes.push_back("going on from " + checkpoint.folder.string());
@@ -133,7 +121,27 @@ Result<bool> take_given(RunStart& start, const TrainConfig& config) {
   return !own;
 }
 
+// The first update of the run that made the checkpoint, less one, where its manifest says it.
+std::optional<std::uint64_t> first_in(const Checkpoint& checkpoint) {
+  const auto state = nlohmann::json::parse(checkpoint.state_json, nullptr, false);
+  if (!state.is_object() || !state.contains("first") || !state["first"].is_number_unsigned())
+    return std::nullopt;
+  return state["first"].get<std::uint64_t>();
+}
+
 }  // namespace
+
+// Without warm-up and decay the learning rate does not depend on the run's length.
+bool may_grow(const TrainConfig& config) {
+  const std::string& estimator = config.algo.advantage.estimator;
+  const bool critic =
+      config.method == config::kPpo && (estimator == "gae" || estimator == "vtrace");
+  const auto flat = [](const auto& section) {
+    const bool falls = section.lr_scheduler != "constant" && section.min_lr_ratio != 1;
+    return section.lr_warmup_ratio == 0 && !falls;
+  };
+  return flat(config.actor) && (!critic || flat(config.critic));
+}
 
 std::string branch_flags(const fs::path& checkpoint, const fs::path& run_path) {
   return "--resume " + checkpoint.string() + " --run.path " + free_sibling(run_path, "-").string();
@@ -156,7 +164,7 @@ Result<RunStart> start_run(const TrainConfig& config,
     }
   }
   TROUPE_TRY_ASSIGN(folder, RunFolder::open(config.run.path));
-  RunStart start{std::move(folder), std::nullopt, std::move(notes)};
+  RunStart start{std::move(folder), std::nullopt, 0, std::move(notes)};
   bool branch = false;
   if (config.resume == "auto") {
     TROUPE_TRY(find_newest(start, config));
@@ -172,7 +180,14 @@ Result<RunStart> start_run(const TrainConfig& config,
   std::optional<std::uint64_t> step;
   if (start.checkpoint) step = start.checkpoint->step;
   TROUPE_TRY(start.folder.cut_back(step));
-  TROUPE_TRY(replace_file(start.folder.config_file(), config::resolved_yaml(config, origins)));
+  if (start.checkpoint) {
+    start.first = branch ? step : first_in(*start.checkpoint);
+    TROUPE_TRY_ASSIGN(gaps,
+                      gaps_of(start.folder, start.first, *step, config.method == config::kPpo));
+    start.notes.insert(start.notes.end(), gaps.begin(), gaps.end());
+  }
+  TROUPE_TRY(start.folder.kept()->put(start.folder.config_file(),
+                                      config::resolved_yaml(config, origins), true));
   return start;
 }
 

@@ -18,7 +18,9 @@ namespace troupe::store {
 struct RunStart {
   RunFolder folder;
   std::optional<Checkpoint> checkpoint;  // to resume from; empty: start from the model as given
-  std::vector<std::string> notes;        // messages for the user, in order
+  // The updates before it are in another run's folder; nothing when that is not known.
+  std::optional<std::uint64_t> first = 0;
+  std::vector<std::string> notes = {};  // messages for the user, in order
 };
 
 // Checks the checkpoint from which a run would resume, before anything is removed; returns notes
@@ -32,13 +34,18 @@ using ResumeCheck = std::function<core::Result<std::vector<std::string>>(
 // --resume off starts anew; a run already in run.path is renamed (set_aside). --resume PATH resumes
 // from that checkpoint and writes to run.path. Then removes metrics, ledger records, rollouts and
 // evaluations after the checkpoint from the run folder, and writes resolved_config.yaml. A folder
-// without checkpoints and metrics may be reused with any configuration. Errors: kConfig if the
+// without checkpoints and metrics may be reused with any configuration. Notes say which updates the
+// files of the folder lack. Errors: kConfig if the
 // configuration differs from the resumed run's in a key that changes results (the error names the
 // keys, and flags that start a branch), if run.path holds a checkpoint newer than PATH, or if it
 // holds another run; kData if no checkpoint is valid; those of `check`.
 core::Result<RunStart> start_run(const config::TrainConfig& config,
                                  const config::Origins& origins,
                                  const ResumeCheck& check = nullptr);
+
+// Whether the same command with a larger --train.max_steps goes on with the run: no number of it
+// depends on its length.
+bool may_grow(const config::TrainConfig& config);
 
 // The flags with which a run resumes from `checkpoint` in a new folder beside `run_path`.
 std::string branch_flags(const std::filesystem::path& checkpoint,

@@ -33,10 +33,18 @@ void StepLog::put_back(Batch batch) {
 }
 
 core::Result<void> StepLog::write(Batch& batch) const {
+  if (kept_ && !batch.empty() && !disk_.exists(folder_)) TROUPE_TRY(disk_.make_folder(folder_));
   while (!batch.empty()) {
     const auto first = batch.begin();
     const std::filesystem::path file = file_of(first->first);
+    if (kept_ && kept_->is_lost(file)) {
+      std::string gap;
+      add_record(gap, "");
+      TROUPE_TRY(disk_.append(file, gap));
+      kept_->wrote(file);
+    }
     TROUPE_TRY(disk_.append(file, first->second));
+    if (kept_) kept_->wrote(file);
     TROUPE_TRY(disk_.sync(file));
     batch.erase(first);
   }
@@ -62,11 +70,19 @@ core::Result<StepLog::Content> StepLog::read(std::uint64_t step) const {
   while (const auto record = next_record(rest))
     content.records.emplace_back(*record);
   content.cut_bytes = rest.size();
-  if (!rest.empty()) TROUPE_TRY(disk_.cut(file_of(step), text.size() - rest.size()));
+  content.bytes = text.size() - rest.size();
+  if (rest.empty()) return content;
+  TROUPE_TRY(disk_.cut(file_of(step), content.bytes));
   return content;
 }
 
+core::Result<void> StepLog::cut(std::uint64_t step, std::uint64_t bytes) const {
+  if (kept_) kept_->forget(file_of(step));
+  return disk_.cut(file_of(step), bytes);
+}
+
 core::Result<void> StepLog::remove(std::uint64_t step) const {
+  if (kept_) kept_->forget(file_of(step));
   return disk_.remove(file_of(step));
 }
 

@@ -1,14 +1,15 @@
 #include "apps/session/node/node_logs.hpp"
 
 #include "actors/limits.hpp"
+#include "apps/session/node/output_keeper.hpp"
 #include "runtime/core/owned_fd.hpp"
-#include "runtime/observe/terminal_text.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace troupe::app {
 namespace {
@@ -17,23 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kWaiting_bytes_max = 1u << 20;
 constexpr std::size_t kTail_bytes = 8u << 10;  // of a file, for its last lines
-
-std::string safe_line(std::string_view line) {
-  return observe::terminal_line(line, actors::limits::kLogLine_bytes_max);
-}
-
-// A file that cannot be written must not end a run: what does not fit is lost.
-void append(const fs::path& file, const std::string& text) {
-  struct stat now {};
-  if (::stat(file.c_str(), &now) == 0 &&
-      static_cast<std::uint64_t>(now.st_size) >= actors::limits::kNodeLog_bytes_max) {
-    ::rename(file.c_str(), (file.string() + ".1").c_str());
-  }
-  const core::OwnedFd out(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (out) [[maybe_unused]]
-    const auto written = ::write(out.get(), text.data(), text.size());
-}
+// What a process printed before it ended is written soon.
+constexpr std::chrono::milliseconds kLastWords{100}, kLastWordsLook{5};
 
 // The last bytes of a file; it may be written meanwhile.
 std::string tail_of(const fs::path& file) {
@@ -68,35 +54,18 @@ void NodeLogs::put(actors::PutLog lines, std::uint32_t pid, core::TimePoint now)
   if (source.pid != pid) source.next = 0;
   source.pid = pid;
   const std::uint64_t had = source.next > lines.first ? source.next - lines.first : 0;
-  if (had == 0) source.dropped += lines.dropped;
+  if (had == 0) source.lines.drop(lines.dropped);
   std::string text;
   std::uint64_t count = 0;
   for (std::size_t i = had; i < lines.lines.size(); ++i) {
-    const std::string line = safe_line(lines.lines[i]);
-    if (!take(source, line, now)) {
-      ++source.dropped;
-      continue;
-    }
-    if (const auto dropped = std::exchange(source.dropped, 0); dropped > 0)
-      text += "... " + std::to_string(dropped) + " lines were dropped here: too many at a time\n";
-    text += line + "\n";
+    const std::string line = safe_log_line(lines.lines[i]);
+    if (!source.lines.add(line, now, text)) continue;
     ++count;
     source.last.push_back(line);
     if (source.last.size() > actors::limits::kLastLines_max) source.last.pop_front();
   }
   source.next = std::max(source.next, lines.first + lines.lines.size());
-  if (count > 0 && !write_later({file_of(lines.node), std::move(text)})) source.dropped += count;
-}
-
-// Whether the node may still write this line in this second.
-bool NodeLogs::take(Source& source, const std::string& line, core::TimePoint now) {
-  if (now - source.second >= std::chrono::seconds(1)) {
-    source.second = now;
-    source.bytes = 0;
-  }
-  if (source.bytes + line.size() > actors::limits::kNodeLog_rate_max) return false;
-  source.bytes += line.size() + 1;
-  return true;
+  if (count > 0 && !write_later({file_of(lines.node), std::move(text)})) source.lines.drop(count);
 }
 
 // False when the disk is too slow for what waits already.
@@ -118,18 +87,21 @@ void NodeLogs::write_all(std::stop_token stop) {
     waiting_.pop_front();
     waiting_bytes_ -= text.text.size();
     lock.unlock();
-    append(text.file, text.text);
+    append_to_log(text.file, text.text);
   }
 }
 
 std::vector<std::string> NodeLogs::last_lines(const std::string& node) const {
   const auto source = sources_.find(node);
   if (source != sources_.end()) return {source->second.last.begin(), source->second.last.end()};
+  for (auto left = kLastWords; left.count() > 0 && keeper_writes(file_of(node));
+       left -= kLastWordsLook)
+    std::this_thread::sleep_for(kLastWordsLook);
   std::vector<std::string> lines;
   const std::string text = tail_of(file_of(node));
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (std::string line = safe_line(rest.substr(0, end)); !line.empty())
+    if (std::string line = safe_log_line(rest.substr(0, end)); !line.empty())
       lines.push_back(std::move(line));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }

@@ -1,14 +1,14 @@
 // The logs of a run's nodes, one file each: RUN/nodes/NAME.log. A process that the head started
-// writes to its own; the lines of a node that joined come in messages and are written here, by a
-// thread of its own, so that no disk delays the company. Lines are made safe for terminals.
+// writes to its own (output_keeper.hpp); the lines of a node that joined come in messages and are
+// written here, by a thread of its own, so that no disk delays the company.
 //
-// Bounds, a node: kNodeLog_rate_max bytes a second, kNodeLog_bytes_max a file (then it becomes
-// NAME.log.1 and a new one begins). In all: kNodeLogs_max names, kWaiting_bytes_max not yet
+// Bounds, a node: those of bounded_log.hpp. In all: kNodeLogs_max names, kWaiting_bytes_max not yet
 // written. What exceeds them is dropped, counted, and said in one line of the file. Used on the
 // company's strand.
 #pragma once
 
 #include "actors/protocol/messages_node.hpp"
+#include "apps/session/node/bounded_log.hpp"
 #include "runtime/core/clock.hpp"
 
 #include <condition_variable>
@@ -33,7 +33,7 @@ class NodeLogs {
   void put(actors::PutLog lines, std::uint32_t pid, core::TimePoint now);
 
   // What the node has printed last, at most kLastLines_max lines, oldest first. Reads the end of
-  // the file of a node that sends no lines.
+  // the file of a node that sends no lines; waits a moment for the last words of one that ends.
   std::vector<std::string> last_lines(const std::string& node) const;
 
   std::filesystem::path file_of(const std::string& node) const;
@@ -42,16 +42,13 @@ class NodeLogs {
   struct Source {  // a node that sends lines
     std::uint32_t pid = 0;
     std::uint64_t next = 0;  // number of the next line of that process
-    core::TimePoint second{};
-    std::uint64_t bytes = 0;    // of this second
-    std::uint64_t dropped = 0;  // lines since the last that was written
+    BoundedLines lines;
     std::deque<std::string> last;
   };
   struct Text {
     std::filesystem::path file;
     std::string text;
   };
-  bool take(Source& source, const std::string& line, core::TimePoint now);
   bool write_later(Text text);
   void write_all(std::stop_token stop);
 

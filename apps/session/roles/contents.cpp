@@ -4,18 +4,21 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/teachers.hpp"
+#include "runtime/config/eval_sets.hpp"
+#include "runtime/core/split.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/learn/saved_lanes.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/store/append_file.hpp"
-#include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/file_hashes.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
+#include <wordexp.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace troupe::app {
 namespace {
@@ -54,6 +57,49 @@ Result<void> add_files(std::vector<Content>& all,
   }
   all.push_back(std::move(content));
   return {};
+}
+
+// Held-out sets. Their keys may change when a run goes on, so a set is known by its files' names.
+Result<void> add_held_out(std::vector<Content>& all, const config::TrainConfig& config) {
+  if (config.method != config::kPpo) {
+    const std::string& files = config.eval.dataset;
+    return add_files(all, "eval.dataset " + files, files);
+  }
+  TROUPE_TRY_ASSIGN(sets, config::eval_sets(config));
+  for (const config::HeldOutSet& set : sets) {
+    const std::string& files = set.config.eval.dataset;
+    const std::string key = set.name.empty() ? "" : "eval.sets " + set.name + ": ";
+    TROUPE_TRY(add_files(all, set.name.empty() ? "eval.dataset " + files : key + files, files));
+    if (!set.own_rewards) continue;
+    const auto& reward = set.config.reward;
+    TROUPE_TRY(add_files(all, key + "reward.python", reward.python, true));
+    TROUPE_TRY(add_files(all, key + "reward.judge_rubric", reward.judge_rubric, true));
+  }
+  return {};
+}
+
+// Where the PATH has the program, or the file itself.
+fs::path program_of(const std::string& word) {
+  std::error_code error;
+  if (word.find('/') != std::string::npos) return word;
+  const char* const path = std::getenv("PATH");
+  for (const std::string_view folder : core::split(path == nullptr ? "" : path, ":"))
+    if (fs::is_regular_file(fs::path(folder) / word, error)) return fs::path(folder) / word;
+  return {};
+}
+
+// The program of a command, and the files that its words name.
+void add_program(std::vector<Content>& all, const std::string& key, const std::string& command) {
+  wordexp_t words{};
+  if (command.empty() || ::wordexp(command.c_str(), &words, WRDE_NOCMD) != 0) return;
+  Content content{key, {}, command, true};
+  for (std::size_t i = 0; i < words.we_wordc; ++i) {
+    const fs::path file = i == 0 ? program_of(words.we_wordv[i]) : fs::path(words.we_wordv[i]);
+    std::error_code error;
+    if (fs::is_regular_file(file, error)) content.files.push_back(file);
+  }
+  ::wordfree(&words);
+  if (!content.files.empty()) all.push_back(std::move(content));
 }
 
 Result<void> add_model(std::vector<Content>& all,
@@ -104,6 +150,7 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
     TROUPE_TRY(add_model(all, teacher_key(part), part.folder, false));
   if (config.method != config::kPpo) {
     TROUPE_TRY(add_files(all, "data.dataset", config.data.dataset));
+    TROUPE_TRY(add_held_out(all, config));
     return all;
   }
   if (has_critic(config)) {
@@ -116,7 +163,9 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
   for (const RewardPart& part : run_rewards(config))
     TROUPE_TRY(add_reward_files(all, config, part));
+  TROUPE_TRY(add_held_out(all, config));
   TROUPE_TRY(add_files(all, "env.python", config.env.python, true));
+  add_program(all, "env.command", config.env.command);
   TROUPE_TRY(add_files(all, "algo.advantage_file", config.algo.advantage_file, true));
   return all;
 }
@@ -155,6 +204,7 @@ Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
   }
   if (kind == "environment") {
     TROUPE_TRY(add_files(all, "env.python", config.env.python, true));
+    add_program(all, "env.command", config.env.command);
   }
   return all;
 }
@@ -170,10 +220,9 @@ Hashing::Hashing(std::vector<Content> contents)
         return hashes;
       })) {}
 
-void Hashing::write_to(std::filesystem::path file) {
-  written_ = std::async(std::launch::async, [this, file = std::move(file)] {
-    if (const auto& hashes = get())
-      static_cast<void>(store::replace_file(file, hashes_json(*hashes)));
+void Hashing::write_by(std::function<Result<void>(const std::string& json)> put) {
+  written_ = std::async(std::launch::async, [this, put = std::move(put)] {
+    if (const auto& hashes = get()) static_cast<void>(put(hashes_json(*hashes)));
   });
 }
 
@@ -251,12 +300,17 @@ Result<void> check_experience(store::RunStart& start, Hashing& contents) {
           "cannot be told; groups after the checkpoint are sampled again");
     }
   }
-  contents.write_to(file);
+  contents.write_by([kept = start.folder.kept(), file](const std::string& json) {
+    return kept->put(file, json, true);
+  });
   return {};
 }
 
-std::string hashes_json(const Hashes& hashes, const std::string& arithmetic) {
+std::string hashes_json(const Hashes& hashes,
+                        const std::string& arithmetic,
+                        std::optional<std::uint64_t> first) {
   nlohmann::json state = {{"sha256", hashes}};
+  if (first) state["first"] = *first;
   if (!arithmetic.empty()) state["arithmetic"] = arithmetic;
   return state.dump();
 }

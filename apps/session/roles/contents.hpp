@@ -13,6 +13,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +51,9 @@ class Hashing {
   const std::vector<Content>& contents() const { return contents_; }
   // Blocks until everything is hashed.
   const core::Result<Hashes>& get() const { return future_.get(); }
-  // Writes the hashes into a file once they are there; an error of the disk is ignored. Once.
-  void write_to(std::filesystem::path file);
+  // Has `put` write the hashes once they are there, on a thread of its own; an error is ignored.
+  // Once.
+  void write_by(std::function<core::Result<void>(const std::string& json)> put);
 
  private:
   const std::vector<Content> contents_;
@@ -84,8 +86,11 @@ core::Result<store::RunStart> start_run(const config::TrainConfig& config,
 core::Result<void> check_experience(store::RunStart& start, Hashing& contents);
 
 // Converts hashes, and the class of arithmetic, to and from the JSON text in a checkpoint's
-// manifest. Damaged or empty text gives no hashes, and no class.
-std::string hashes_json(const Hashes& hashes, const std::string& arithmetic = "");
+// manifest, which also gets `first` (store::RunStart). Damaged or empty text gives no hashes, and
+// no class.
+std::string hashes_json(const Hashes& hashes,
+                        const std::string& arithmetic = "",
+                        std::optional<std::uint64_t> first = std::nullopt);
 Hashes hashes_of_json(const std::string& text);
 std::string arithmetic_of_json(const std::string& text);
 

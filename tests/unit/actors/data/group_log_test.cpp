@@ -174,10 +174,53 @@ TEST_F(GroupLogTest, FilesBehindAGapOrADamagedEndAreRemoved) {
   const auto damaged = read_log(log, 0);
   EXPECT_EQ(damaged->updates, 3u);
   EXPECT_EQ(damaged->groups, 3u);
+  ASSERT_EQ(damaged->notes.size(), 1u);
+  EXPECT_TRUE(
+      damaged->notes[0].starts_with(file(3).string() + " is damaged or incomplete at byte "))
+      << damaged->notes[0];
+  EXPECT_TRUE(damaged->notes[0].ends_with(
+      ": groups of updates 3 to 4 that were in the experience log are sampled again"))
+      << damaged->notes[0];
+  EXPECT_TRUE(read_log(log, 0)->notes.empty()) << "what is left is whole";
   EXPECT_EQ(*log.steps(), (std::vector<std::uint64_t>{1, 2, 3})) << "what came later is gone";
   std::filesystem::remove(file(1));
-  EXPECT_EQ(read_log(log, 0)->updates, 0u);
+  const auto missing = read_log(log, 0);
+  EXPECT_EQ(missing->updates, 0u);
+  EXPECT_EQ(missing->notes,
+            (std::vector<std::string>{file(1).string() +
+                                      " is missing: groups of updates 2 to 3 that were in the "
+                                      "experience log are sampled again"}));
   EXPECT_TRUE(log.steps()->empty()) << "they belong to a run that this one does not repeat";
+}
+
+// Records know their update.
+TEST_F(GroupLogTest, FilesUnderEachOthersNamesAreNotTaken) {
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1));
+    for (std::uint64_t update = 0; update < 3; ++update)
+      ASSERT_TRUE(stage.ask(delivery(stage.issue(update, 1)[0], 2)));
+    stage.run(1s);
+  }
+  std::filesystem::rename(file(2), folder_ / "aside");
+  std::filesystem::rename(file(3), file(2));
+  std::filesystem::rename(folder_ / "aside", file(3));
+  const store::StepLog log(folder_.path(), disk_);
+  const auto found = read_log(log, 0);
+  EXPECT_EQ(found->updates, 1u);
+  EXPECT_EQ(found->notes,
+            (std::vector<std::string>{file(2).string() +
+                                      " has records of another update: groups of updates 2 to 3 "
+                                      "that were in the experience log are sampled again"}));
+  // What is sampled again stands where it belongs.
+  {
+    DataStage stage(options());
+    stage.reward("reward/right", numbers_times(1));
+    ASSERT_TRUE(stage.ask(delivery(stage.issue(1, 1)[0], 2)));
+    stage.run(1s);
+  }
+  EXPECT_EQ(read_log(log, 0)->updates, 2u);
+  EXPECT_TRUE(read_log(log, 0)->notes.empty());
 }
 
 // They were confirmed, and the end of an earlier file is no reason to forget them.

@@ -195,6 +195,39 @@ TEST_F(Checkpoints, DamageFallsBackToTheOlderOneAndSaysSo) {
   });
 }
 
+// Whatever bit is another: the manifest is passed over, or says what it said.
+TEST_F(Checkpoints, EveryFlippedBitOfAManifestIsNoticed) {
+  CheckpointStore checkpoints(folder_, 3);
+  ASSERT_TRUE(checkpoints.save(1, R"({"arithmetic": "avx2 1", "sha256": {"x": "y"}})",
+                               [](const fs::path& folder) { return write_two(folder, "1"); }));
+  const fs::path file = folder_ / "step_000001" / "manifest.json";
+  const std::string whole = test::read_file(file);
+  const auto before = store::verify_checkpoint(file.parent_path());
+  ASSERT_TRUE(before) << before.error().message;
+  std::size_t passed_over = 0;
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string text = whole;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    test::put_file(file, text);
+    const auto after = store::verify_checkpoint(file.parent_path());
+    passed_over += after ? 0 : 1;
+    if (!after) EXPECT_EQ(after.error().code, core::ErrorCode::kData);
+    if (after) EXPECT_EQ(after->state_json, before->state_json) << "bit " << bit;
+  }
+  EXPECT_GT(passed_over, 7 * whole.size()) << "but for blanks";
+}
+
+// A folder of another run, under the name of a later step.
+TEST_F(Checkpoints, AForeignFolderIsNotNamedAsTheNewest) {
+  CheckpointStore checkpoints(folder_, 3);
+  ASSERT_TRUE(save(checkpoints, 5));
+  fs::copy(folder_ / "step_000005", folder_ / "step_001000", fs::copy_options::recursive);
+  EXPECT_EQ(*checkpoints.latest_listed(), 5u);
+  EXPECT_EQ(newest(), 5u);
+  fs::resize_file(folder_ / "step_000005" / "data.json", 1);
+  EXPECT_EQ(*checkpoints.latest_listed(), std::nullopt) << "nor one whose files are cut";
+}
+
 TEST_F(Checkpoints, EveryTruncatedManifestIsRejected) {
   CheckpointStore checkpoints(folder_, 3);
   ASSERT_TRUE(save(checkpoints, 1));
