@@ -2,6 +2,8 @@
 // goes on, or before it is resumed, is made again, or it is told what is lost.
 #include "company_support.hpp"
 #include "runtime/store/kept_files.hpp"
+#include "runtime/store/ledger.hpp"
+#include "runtime/store/run_folder.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -73,9 +73,11 @@ TEST_F(RunStarts, AutoPassesOverDamageAndSaysSo) {
   auto run = start();
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->checkpoint->step, 2u);
-  ASSERT_EQ(run->notes.size(), 2u);
+  ASSERT_EQ(run->notes.size(), 4u);
   EXPECT_NE(run->notes[0].find("step_000004"), std::string::npos);
   EXPECT_NE(run->notes[1].find("step_000002"), std::string::npos);
+  EXPECT_NE(run->notes[2].find("updates 1 to 2 are missing from ledger.log"), std::string::npos);
+  EXPECT_NE(run->notes[3].find("updates 1 to 2 are missing from rollouts/"), std::string::npos);
   EXPECT_EQ(metric_lines(), 2u);
 }
 
