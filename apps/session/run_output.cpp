@@ -34,8 +34,8 @@ Result<void> RunOutput::write(const observe::MetricRow& row, const Say& say) {
   TROUPE_TRY(metrics_.append(observe::metric_json(row) + "\n"));
   if (!tensorboard_) return {};
   auto written = tensorboard_->write(row);
-  // metrics.jsonl has the row: a retry after kDiskFull would write it there twice.
-  if (written || written.error().code != core::ErrorCode::kDiskFull) return written;
+  // metrics.jsonl has the row: a retry after kNoRoom would write it there twice.
+  if (written || written.error().code != core::ErrorCode::kNoRoom) return written;
   say("TensorBoard lacks a row: " + written.error().message);
   return {};
 }

@@ -11,7 +11,9 @@ namespace {
 template <class T>
 core::Result<T> ours(core::Result<T> done) {
   if (done || done.error().code != core::ErrorCode::kNotFound) return done;
-  return core::fail(core::ErrorCode::kResources, done.error().message);
+  core::Error error = done.error();
+  error.code = core::ErrorCode::kResources;
+  return core::fail(std::move(error));
 }
 
 class SystemDisk final : public Disk {

@@ -159,7 +159,7 @@ Result<std::optional<std::string>> KeptLines::mend() {
   if (same && whole) return std::optional<std::string>();
   if (found && S_ISDIR(there.st_mode)) {
     return core::fail(core::ErrorCode::kResources,
-                      path_.string() + " has become a folder while the run went on; remove it");
+                      path_.string() + " has become a folder while the run went on", "remove it");
   }
   TROUPE_TRY_ASSIGN(text, content_of(file_.get(), size_, path_));
   std::string told = path_.filename().string() +
