@@ -110,10 +110,10 @@ Result<bool> take_given(RunStart& start, const TrainConfig& config) {
     TROUPE_TRY(checkpoints.clean());
     TROUPE_TRY_ASSIGN(newest, checkpoints.latest_listed());
     if (newest && *newest > checkpoint.step) {
-      return fail(ErrorCode::kConfig,
-                  checkpoints.folder_of(*newest).string() + " is newer than --resume " +
-                      config.resume,
-                  "move newer checkpoints away or choose another --run.path");
+      return fail(
+          ErrorCode::kConfig,
+          checkpoints.folder_of(*newest).string() + " is newer than --resume " + config.resume,
+          "move newer checkpoints away or choose another --run.path");
     }
   }
   start.notes.push_back("going on from " + checkpoint.folder.string());
