@@ -136,9 +136,8 @@ TEST_F(PromptDataset, BadLineIsNamed) {
             "bad.jsonl:1: no column 'answer'; set --data.label_key to one of: input");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\", \"answer\": null}\n", {.label_key = "answer"}),
             "bad.jsonl:1: column 'answer' is null; give a label, or leave the row out");
-  EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.as_chat = true})
-                .find("bad.jsonl:1: column 'input', turn 1: a chat message must be"),
-            0u);
+  EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.as_chat = true}),
+            "bad.jsonl:1: column 'input', turn 1.content is missing");
   EXPECT_NE(refusal("bad.jsonl", "{\"input\": \"\xff\"}\n"), "accepted") << "not UTF-8";
   EXPECT_EQ(refusal("bad.json", R"({"input": "x"})").find("bad.json: expected a list of objects"),
             0u);
