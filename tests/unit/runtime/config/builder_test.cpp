@@ -359,6 +359,19 @@ TEST(Builder, AGroupThatIsLongerThanOneMayBeIsRefused) {
   says(with(evaluated), "eval.n_samples_per_prompt: 1000 samples");
 }
 
+TEST(Builder, ARunThatIsOlderThanAKeyDidWithoutIt) {
+  const Setting known = {"data.add_special_tokens", {"true"}, false, "resolved_config.yaml:9"};
+  Builder fresh(keys()), older(keys()), younger(keys());
+  EXPECT_TRUE(fresh.current().data.add_special_tokens);
+  ASSERT_TRUE(older.set_run({}));
+  EXPECT_FALSE(older.current().data.add_special_tokens);
+  ASSERT_TRUE(younger.set_run({&known, 1}));
+  EXPECT_TRUE(younger.current().data.add_special_tokens);
+  for (const Row& row : keys().rows()) {
+    if (!row.older.empty()) EXPECT_TRUE(older.origins().contains(row.name)) << row.name;
+  }
+}
+
 TEST(TrainConfig, BatchArithmetic) {
   TrainConfig config;
   config.rollout.batch_size = 8;
