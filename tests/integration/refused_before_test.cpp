@@ -104,6 +104,14 @@ TEST_F(RefusedBefore, AServerPromisesNoLongerContextThanItsCacheHolds) {
              {"--max-model-len 128: --kv-cache-memory-bytes 20000 holds", "hint: give at least "});
 }
 
+TEST_F(RefusedBefore, GenerateNamesTheFlagOfItsCache) {
+  const Ended ended = ends({"generate", "--model", files_.model(), "--prompt", "1+1=",
+                            "--max-new-tokens", "100", "--kv-cache-memory-bytes", "16384"});
+  EXPECT_EQ(ended.status, 3) << ended.text;
+  expect_all(ended.text, {"blocks of 16 tokens for keys and values, and there are 2",
+                          "hint: raise rollout.kv_cache_gb (--kv-cache-memory-bytes)"});
+}
+
 // Ten blocks of 8,192 bytes hold the keys of 159 positions; the token behind them has none.
 TEST_F(RefusedBefore, TheLongestContextOfAServerIsTrue) {
   Served served({"--kv-cache-memory-bytes", "81920"}, [](const ScratchFolder& folder) {
