@@ -110,7 +110,6 @@ void Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
     const core::Error error = without_name(reply.error(), flight.generator);
     failed(std::move(flight), error);
   }
-  if (open(update) == 0 && run_.awaited == update) run_.listener.on_phase("score");
   dispatch();
 }
 

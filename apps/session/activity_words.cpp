@@ -1,14 +1,27 @@
 #include "apps/session/activity_words.hpp"
 
-#include <utility>
+#include <algorithm>
+#include <iterator>
 
 namespace troupe::app {
 namespace {
 
-constexpr std::pair<std::string_view, std::string_view> kPhases[] = {
-    {"generate", "generators: sampling"},   {"score", "waiting for scores"},
-    {"train", "policy: training"},          {"publish", "policy: publishing its weights"},
-    {"checkpoint", "writing a checkpoint"}, {"evaluate", "evaluating on held-out data"}};
+struct Phase {
+  std::string_view phase;
+  std::string_view doing;  // while it goes on
+  std::string_view name;   // in a table
+};
+constexpr Phase kPhases[] = {{"generate", "generators: sampling", "waiting for samples"},
+                             {"score", "waiting for scores", "waiting for scores"},
+                             {"train", "policy: training", "training"},
+                             {"publish", "policy: publishing its weights", "publishing weights"},
+                             {"checkpoint", "writing a checkpoint", "checkpoints"},
+                             {"evaluate", "evaluating on held-out data", "evaluation"}};
+
+const Phase* find_phase(std::string_view phase) {
+  const auto found = std::ranges::find(kPhases, phase, &Phase::phase);
+  return found == std::end(kPhases) ? nullptr : found;
+}
 
 std::string groups_text(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " group" : " groups");
@@ -17,10 +30,17 @@ std::string groups_text(std::uint64_t count) {
 }  // namespace
 
 std::string activity_words(std::string_view phase) {
-  for (const auto& [name, words] : kPhases) {
-    if (name == phase) return std::string(words);
-  }
-  return std::string(phase);
+  const Phase* known = find_phase(phase);
+  return std::string(known == nullptr ? phase : known->doing);
+}
+
+std::string phase_name(std::string_view phase) {
+  const Phase* known = find_phase(phase);
+  return std::string(known == nullptr ? phase : known->name);
+}
+
+std::string_view awaited_phase(const actors::GroupCounts& counts) {
+  return counts.sampled < counts.groups ? "generate" : "score";
 }
 
 std::string activity_words(const actors::GroupCounts& counts) {

@@ -6,6 +6,7 @@
 #include "runtime/config/reward_list.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/core/error_list.hpp"
+#include "runtime/data/foreign_file.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
@@ -78,8 +79,10 @@ class Look {
 
   // `names`: separated by commas, "a.jsonl,b.csv".
   void files(const std::string& key, const std::string& names) {
-    for (const std::string& name : data::split_files(names))
-      is_there(key, name);
+    for (const std::string& name : data::split_files(names)) {
+      const auto readable = data::check_rows_file(name, key);
+      if (!readable) wrong_.add(readable.error().within(key));
+    }
   }
 
   // The configurations that name rewards: the run's, and one for each item of reward.list.

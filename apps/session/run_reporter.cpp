@@ -132,8 +132,12 @@ void RunReporter::on_phase(const std::string& phase) {
 
 void RunReporter::on_groups(const actors::GroupCounts& counts) {
   const std::lock_guard lock(mutex_);
-  const std::string_view phase = timer_.current();
-  if (phase == "generate" || phase == "score") progress_.activity(activity_words(counts));
+  const std::string phase = timer_.current();
+  if (phase != "generate" && phase != "score") return;
+  // While all samples are there, it is the scores that training waits for.
+  const std::string_view awaited = awaited_phase(counts);
+  if (phase != awaited) timer_.begin(awaited);
+  progress_.activity(activity_words(counts));
 }
 
 void RunReporter::computes_in(std::string arithmetic) {
@@ -247,6 +251,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
     }
   }
   row.values.emplace_back("time/eval", report.seconds);
+  progress_.leave_out(report.seconds);
   TROUPE_TRY(record(row));
   for (const actors::EvaluatedSet& set : report.sets)
     say(held_out_line(report, set));
@@ -274,6 +279,8 @@ core::Result<void> RunReporter::on_figures(std::uint64_t done,
                                            const actors::Metrics& figures,
                                            const std::string& line) {
   const std::lock_guard lock(mutex_);
+  for (const auto& [name, value] : figures)
+    if (name == "time/eval") progress_.leave_out(value);
   TROUPE_TRY(record({done, unix_seconds(), figures}));
   say(line);
   return {};

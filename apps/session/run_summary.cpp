@@ -1,8 +1,10 @@
 #include "apps/session/run_summary.hpp"
 
+#include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
 #include "apps/session/status_text.hpp"
 #include "runtime/learn/evaluation.hpp"
+#include "runtime/model/spec.hpp"
 #include "runtime/store/run_start.hpp"
 
 #include <nlohmann/json.hpp>
@@ -36,7 +38,7 @@ void print_evaluations(const store::RunFolder& folder, std::uint64_t updates) {
     const auto last = after->find(set);
     if (last == after->end() || first.sampled.size() != last->second.sampled.size()) continue;
     const std::string of = set.empty() ? "" : set + ", ";
-    std::printf("\nheld-out accuracy, %s%zu problems %15s %8s %9s   %s\n", of.c_str(),
+    std::printf("\nheld-out reward, %s%zu problems %17s %8s %9s   %s\n", of.c_str(),
                 first.sampled.size(), "before", "after", "change",
                 "95 % interval (paired bootstrap)");
     print_row("sampled", first.sampled, last->second.sampled);
@@ -104,9 +106,27 @@ double peak_gb() {
   return static_cast<double>(std::max(own.ru_maxrss, children.ru_maxrss)) / 1e6;
 }
 
+// What to do with a model of this kind.
+std::string next_command(const std::string& run, config::Methods method) {
+  if (method == config::kRm)
+    return "troupe score --model " + run + " --data ROWS.jsonl --out SCORED.jsonl";
+  if (method == config::kPrm)
+    return "troupe score --process-model " + run + " --data ROWS.jsonl --out SCORED.jsonl";
+  return "troupe generate --model " + run + " --prompt 'TEXT'";
+}
+
+// A run folder stands for its newest model in every command.
+void print_model(const store::RunFolder& folder, config::Methods method) {
+  const auto found = model::resolve_model(folder.path().string());
+  if (!found || *found == folder.path()) return;
+  std::printf("model %s; use it with: %s\n", found->c_str(),
+              next_command(folder.path().string(), method).c_str());
+}
+
 }  // namespace
 
 void print_summary(const store::RunFolder& folder,
+                   config::Methods method,
                    std::uint64_t updates,
                    double load_s,
                    const std::vector<std::pair<std::string, double>>& phases) {
@@ -117,7 +137,8 @@ void print_summary(const store::RunFolder& folder,
   std::printf("\nwall time of the run by phase %13s %8s\n", "seconds", "share");
   std::printf("  %-22s %16.1f %7.1f%%\n", "load", load_s, 100 * load_s / total);
   for (const auto& [name, seconds] : phases) {
-    std::printf("  %-22s %16.1f %7.1f%%\n", name.c_str(), seconds, 100 * seconds / total);
+    std::printf("  %-22s %16.1f %7.1f%%\n", phase_name(name).c_str(), seconds,
+                100 * seconds / total);
   }
   std::printf("  %-22s %16.1f\n", "all", total);
   print_company(folder);
@@ -127,6 +148,7 @@ void print_summary(const store::RunFolder& folder,
   }
   std::printf("\npeak memory of one process %.2f GB; run folder %s\n", peak_gb(),
               folder.path().c_str());
+  print_model(folder, method);
 }
 
 void print_held_out(const store::RunFolder& folder, std::uint64_t steps) {

@@ -2,6 +2,7 @@
 // went. Reads results from the run folder, so that a resumed run compares with its beginning, too.
 #pragma once
 
+#include "runtime/config/method.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_folder.hpp"
@@ -14,9 +15,10 @@
 namespace troupe::app {
 
 // Prints the first evaluation against the last (if there are both), the wall time by phase, what
-// the roles did, samples without a score, and peak memory. `load_s` and `phases`: seconds in this
-// process.
+// the roles did, samples without a score, peak memory, the folder of the model, and a command that
+// uses it. `load_s` and `phases`: seconds in this process.
 void print_summary(const store::RunFolder& folder,
+                   config::Methods method,
                    std::uint64_t updates,
                    double load_s,
                    const std::vector<std::pair<std::string, double>>& phases);

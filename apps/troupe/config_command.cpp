@@ -1,13 +1,16 @@
 // `troupe config`: `show` prints all keys with their values, `validate` checks a configuration and
-// its files, `docs` prints the reference of all keys.
+// its files, `docs` prints the reference of all keys, or of another trainer's names.
 #include "apps/session/fitted_lengths.hpp"
 #include "apps/session/input_files.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/config/peer_page.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/config/render.hpp"
 
 #include <cstdio>
+#include <iostream>
+#include <iterator>
 
 namespace troupe::app {
 namespace {
@@ -25,8 +28,15 @@ constexpr const char* kConfigHelp =
     "so\n"
     "(method: dpo), or give --method dpo. Keys: troupe train METHOD --help\n";
 
+// On names of other trainers that were taken.
+void say_notes(const config::Builder& builder) {
+  for (const std::string& note : builder.notes())
+    std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
 core::Result<void> show(Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words));
+  say_notes(builder);
   std::fputs(config::resolved_yaml(builder.current(), builder.origins()).c_str(), stdout);
   return {};
 }
@@ -55,6 +65,7 @@ void say_step(const config::TrainConfig& config) {
 
 core::Result<void> validate(Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words));
+  say_notes(builder);
   TROUPE_TRY(fit_lengths(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY_ASSIGN(seen, look_at_input_files(config));
@@ -81,6 +92,12 @@ core::Result<void> run_config(Words words) {
   }
   if (words[0] == "show") return show(words.subspan(1));
   if (words[0] == "validate") return validate(words.subspan(1));
+  if (words[0] == "docs" && words.size() > 1) {
+    const std::string list(std::istreambuf_iterator<char>(std::cin), {});
+    TROUPE_TRY_ASSIGN(page, config::peer_page(run_table(), words[1], list));
+    std::fputs(page.c_str(), stdout);
+    return {};
+  }
   if (words[0] == "docs") {
     std::fputs(config::reference_page(run_table()).c_str(), stdout);
     return {};

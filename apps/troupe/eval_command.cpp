@@ -12,6 +12,7 @@
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/data/default_columns.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
@@ -89,7 +90,8 @@ class Evaluating {
     std::vector<std::string> out;
     for (const actors::RewardGroup& group : groups_) {
       const Json columns = parse::written_json<Json>(group.columns);
-      out.push_back(parse::written_text(columns.value(options_.prompts.input_key, Json())));
+      const std::string key = data::prompt_column(columns, options_.prompts.input_key);
+      out.push_back(parse::written_text(columns.value(key, Json())));
     }
     return out;
   }

@@ -12,6 +12,7 @@
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/stream_printer.hpp"
 #include "runtime/core/split.hpp"
+#include "runtime/data/default_columns.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/observe/terminal_text.hpp"
 #include "runtime/parse/written_numbers.hpp"
@@ -254,7 +255,7 @@ class Batch {
   Result<void> write(std::size_t index, const std::vector<engine::Sample>& samples) {
     TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
     Json row = parse::written_json<Json>(prompt.columns);
-    const auto column = row.find(job_.dataset.input_key);
+    const auto column = row.find(data::prompt_column(row, job_.dataset.input_key));
     const bool as_column = column != row.end() && column->is_string() &&
                            column->get_ref<const std::string&>() == prompt.text;
     if (!as_column) row["rendered_prompt"] = prompt.text;

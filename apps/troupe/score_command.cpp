@@ -10,6 +10,7 @@
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/batch/selection.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/data/default_columns.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/parse/written_numbers.hpp"
@@ -78,13 +79,14 @@ Result<void> check(const ScoreOptions& options) {
 
 class Scoring {
  public:
-  explicit Scoring(const ScoreOptions& options) : options_(options) {}
+  explicit Scoring(ScoreOptions options) : options_(std::move(options)) {}
 
   Result<void> run() {
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
     TROUPE_TRY_ASSIGN(identity, files_identity(options_.data.data));
     TROUPE_TRY_ASSIGN(settings, settings_of(identity));
     TROUPE_TRY_SET(rows_, data::load_prompts(options_.data.data, prompts.columns));
+    find_columns();
     TROUPE_TRY(check_rows());
     if (options_.scores()) TROUPE_TRY_SET(source_, make_source());
     TROUPE_TRY_ASSIGN(part, PartFile::open(options_.out, settings, kScoreRows, options_.overwrite));
@@ -113,6 +115,13 @@ class Scoring {
     settings.insert(settings.end(), data.begin(), data.end());
     settings.insert(settings.end(), reward.begin(), reward.end());
     return settings;
+  }
+
+  // The first row says which of the default columns the file has.
+  void find_columns() {
+    const Json first = Json::parse(rows_.front().columns_json);
+    options_.keys.input = data::prompt_column(first, options_.keys.input);
+    options_.keys.response = data::answer_column(first, options_.keys.response, false);
   }
 
   Result<void> check_rows() const {
@@ -264,7 +273,7 @@ class Scoring {
     return {};
   }
 
-  const ScoreOptions& options_;
+  ScoreOptions options_;
   std::unique_ptr<core::TeamRunner> team_;  // of a reward model
   std::vector<data::PromptRow> rows_;
   std::unique_ptr<actors::RewardSource> source_;

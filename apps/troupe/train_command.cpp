@@ -20,6 +20,8 @@ namespace {
 
 core::Result<void> train(config::Methods method, Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
+  for (const std::string& note : builder.notes())
+    std::fprintf(stderr, "note: %s\n", note.c_str());
   TROUPE_TRY(keep_of_run(builder));
   TROUPE_TRY(fit_lengths(builder));
   TROUPE_TRY_ASSIGN(config, builder.finish());

@@ -21,7 +21,7 @@ Builder::Builder(const Table& table, Methods method) : table_(&table) {
 
 core::Result<void> Builder::set(const Setting& setting) {
   const Row* row = table_->find(setting.name);
-  if (row == nullptr) return core::fail(unknown_key(setting.name, setting.where));
+  if (row == nullptr) return core::fail(unknown_key(setting.name, setting.where, config_.method));
   if (!row->is_read_by(config_.method)) {
     return refuse(setting.where, ": ", setting.name, " is not read by `train ",
                   method_names(config_.method), "` (only by ", method_names(row->only), ")", kThen,

@@ -38,10 +38,15 @@ class Builder {
   const TrainConfig& current() const { return config_; }
   const Origins& origins() const { return origins_; }
 
+  // What the user should know of names that were taken.
+  void note(std::string text) { notes_.push_back(std::move(text)); }
+  const std::vector<std::string>& notes() const { return notes_; }
+
  private:
   const Table* table_;
   TrainConfig config_;
   Origins origins_;
+  std::vector<std::string> notes_;
 };
 
 // The method that the settings ask for, or ppo if none does. `asked` (may be kNoMethod) is the

@@ -1,12 +1,11 @@
 // Reads a command line of YAML files, `--key value` flags and `key=value` words.
+#include "runtime/config/peer_names.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/bool_word.hpp"
 #include "runtime/core/split.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <set>
 #include <utility>
 
 namespace troupe::config {
@@ -14,8 +13,14 @@ namespace {
 
 constexpr std::string_view kWhere = "the command line";
 
+// Pluses in front of `key=value`, as Hydra has them for new keys.
+std::size_t pluses(std::string_view word) {
+  return std::min(word.find_first_not_of('+'), word.size());
+}
+
 // Whether a word has the form `key=value`.
 bool is_setting(std::string_view word) {
+  word.remove_prefix(pluses(word));
   const auto is_key_letter = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
   };
@@ -36,8 +41,8 @@ std::vector<std::string> split_items(std::string_view text) {
 
 class FlagReader {
  public:
-  FlagReader(const Table& table, std::span<const std::string> words)
-      : table_(table), words_(words) {}
+  FlagReader(const Table& table, std::span<const std::string> words, Methods methods)
+      : table_(table), words_(words), methods_(methods) {}
 
   Arguments read_all() {
     while (next_ < words_.size()) {
@@ -45,7 +50,7 @@ class FlagReader {
       const auto equals = word.find('=');
       const bool dashes = word.starts_with("--");
       if (equals != word.npos && (dashes || is_setting(word))) {
-        const std::size_t begin = dashes ? 2 : 0;
+        const std::size_t begin = dashes ? 2 : pluses(word);
         take(word.substr(begin, equals - begin), {word.substr(equals + 1)});
       } else if (dashes) {
         take_words(word.substr(2));
@@ -63,18 +68,14 @@ class FlagReader {
 
   // Reads `--name`, whose values are the words that follow.
   void take_words(const std::string& name) {
-    const Row* row = table_.find_any(name);
-    if (row == nullptr) {
-      wrong(unknown_key(name, kWhere));
-      while (next_ < words_.size() && is_loose_value(words_[next_]))
-        ++next_;
-      return;
-    }
+    const Meaning meaning = meaning_of(table_, name, methods_);
     const bool more = next_ < words_.size();
-    if (row->is<bool>()) {
+    if (meaning.is_switch()) {
       const bool given = more && core::bool_word(words_[next_]);
       return take(name, {given ? words_[next_++] : "true"});
     }
+    const Row* row = meaning.row;
+    if (row == nullptr) return take(name, loose_values());
     std::vector<std::string> values;
     const bool commas = more && words_[next_].find(',') != std::string::npos;
     const std::size_t count = commas ? 1 : std::max<std::size_t>(1, row->count);
@@ -94,6 +95,15 @@ class FlagReader {
     take(name, std::move(values));
   }
 
+  // The words that follow a flag of which nothing is set; "true" if there are none.
+  std::vector<std::string> loose_values() {
+    std::vector<std::string> values;
+    while (next_ < words_.size() && is_loose_value(words_[next_]))
+      values.push_back(words_[next_++]);
+    if (values.empty()) values.emplace_back("true");
+    return values;
+  }
+
   // Whether a word may be a value of a list, or of an unknown flag.
   static bool is_loose_value(std::string_view word) {
     return !word.starts_with("--") && !is_setting(word) && !word.ends_with(".yaml") &&
@@ -101,9 +111,13 @@ class FlagReader {
   }
 
   void take(const std::string& written, std::vector<std::string> values) {
-    const Row* row = table_.find_any(written);
-    if (row == nullptr) return wrong(unknown_key(written, kWhere));
-    if (is_factor(written)) return take_factor(row->name, values.front());
+    auto understood =
+        understand(table_, methods_, {written, std::move(values), false, std::string(kWhere)});
+    if (!understood) return wrong(understood.error());
+    if (!understood->note.empty()) out_.notes.push_back(std::move(understood->note));
+    if (!understood->setting) return;
+    values = std::move(understood->setting->values);
+    const Row* row = table_.find(understood->setting->name);
     if (row->escapes) std::ranges::transform(values, values.begin(), unescape_flag);
     // Commas separate items, except in texts with escapes, which may contain one.
     if (row->is_list() && !row->escapes && values.size() == 1) values = split_items(values.front());
@@ -114,37 +128,15 @@ class FlagReader {
         return std::ranges::move(values, std::back_inserter(setting.values)), void();
       }
     }
-    out_.settings.push_back({row->name, std::move(values), row->is_list(), std::string(kWhere)});
-  }
-
-  // OpenRLHF gives ranks as nodes and GPUs of a node: two of its names, whose product is one key.
-  static bool is_factor(std::string_view name) {
-    return name.ends_with("num_nodes") || name.ends_with("num_gpus_per_node");
-  }
-  void take_factor(const std::string& key, std::string value) {
-    const bool first = factors_.insert(key).second;
-    for (Setting& setting : out_.settings) {
-      if (first || setting.name != key) continue;
-      setting.values = {product(setting.values.front(), value)};
-      return;
-    }
-    out_.settings.push_back({key, {std::move(value)}, false, std::string(kWhere)});
-  }
-  // What is no number stays as it is, and is refused with its key.
-  static std::string product(const std::string& one, const std::string& other) {
-    std::int64_t a = 0, b = 0;
-    for (const auto& [text, to] : {std::pair(&one, &a), std::pair(&other, &b)}) {
-      const char* const end = text->data() + text->size();
-      const auto parsed = std::from_chars(text->data(), end, *to);
-      if (parsed.ec != std::errc() || parsed.ptr != end || *to < 0 || *to > 1'000'000) return *text;
-    }
-    return std::to_string(a * b);
+    auto& place = understood->hint ? out_.hints : out_.settings;
+    place.push_back({row->name, std::move(values), row->is_list(), std::string(kWhere),
+                     std::move(understood->setting->factor)});
   }
 
   const Table& table_;
   std::span<const std::string> words_;
+  const Methods methods_;
   std::size_t next_ = 0;
-  std::set<std::string> factors_;  // keys of which a factor was given
   Arguments out_;
 };
 
@@ -166,8 +158,8 @@ std::string unescape_flag(std::string_view text) {
   return out;
 }
 
-Arguments read_flags(const Table& table, std::span<const std::string> words) {
-  return FlagReader(table, words).read_all();
+Arguments read_flags(const Table& table, std::span<const std::string> words, Methods methods) {
+  return FlagReader(table, words, methods).read_all();
 }
 
 }  // namespace troupe::config

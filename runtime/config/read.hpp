@@ -25,19 +25,23 @@ core::Result<Builder> read(const Table& table,
 // not YAML, unknown keys, a repeated key. All are reported, each with file and line.
 core::Result<std::vector<Setting>> read_yaml(const std::string& text, const std::string& where);
 
-// The contents of a command line.
+// The contents of a command line, or of a file.
 struct Arguments {
   std::vector<std::string> files;  // words that are neither flags nor key=value, in order
   std::vector<Setting> settings;
-  core::ErrorList wrong;  // kConfig: unknown flags, flags without their value
+  std::vector<Setting> hints;      // settings that go before all others (peer_names.hpp)
+  std::vector<std::string> notes;  // on names of other trainers that were taken
+  core::ErrorList wrong;           // kConfig: unknown flags, flags without their value
 };
 
 // Reads `--a.b.c v`, `--a.b.c=v` and `a.b.c=v`. A bool flag needs no value. A list of numbers takes
 // as many words as it has items, or one word with commas. A list of texts takes one word each time
 // the flag is given, and commas separate its items unless the key resolves escapes. The words after
-// an unknown flag, up to the next flag, setting or YAML file, are taken as its values. Collects all
-// errors and reads the rest.
-Arguments read_flags(const Table& table, std::span<const std::string> words);
+// an unknown flag, up to the next flag, setting or YAML file, are taken as its values. Names may be
+// those of other trainers, as `methods` mean them. Collects all errors and reads the rest.
+Arguments read_flags(const Table& table,
+                     std::span<const std::string> words,
+                     Methods methods = kAllMethods);
 
 // Resolves \n, \t, \r and \\ in a flag's value; keeps other backslashes.
 std::string unescape_flag(std::string_view text);

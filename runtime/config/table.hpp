@@ -21,6 +21,7 @@ struct Setting {
   std::vector<std::string> values;  // one for a scalar, the items of a list
   bool is_list = false;             // written as a list
   std::string where;                // "demo.yaml:4" or "the command line"
+  std::string factor{};             // the value is one of several that are multiplied: its name
 };
 
 // How a row accesses its member of a TrainConfig.
@@ -67,12 +68,13 @@ struct Facts {
   Methods only = kNoMethod;           // methods that read the key, if not all of the section's
   std::vector<MethodDefault> defaults{};
   std::string_view peer{};  // OpenRLHF's flag if it differs in name or default; or "none"
-  std::string_view aka{};   // OpenRLHF's names with the same meaning, separated by spaces
+  std::string_view aka{};   // names of other trainers with the same meaning, separated by spaces
   bool free = false;        // a resumed run may change it
   bool entries = false;     // in YAML the list may be a map: each entry is an item "{name: value}"
   // What a run did whose resolved configuration lacks the key, since it is older; written as in
   // YAML. Empty: the default.
   std::string_view older{};
+  bool never = false;       // -1 is 0: others write it for "never" or "all"
 };
 
 struct Row : Facts {
@@ -112,7 +114,7 @@ class Table {
 
   // Null if there is no such key.
   const Row* find(std::string_view name) const;
-  // The same, but also finds OpenRLHF names with the same meaning and values (`aka`).
+  // The same, but also finds other trainers' names with the same meaning and values (`aka`).
   const Row* find_any(std::string_view name) const;
 
  private:
@@ -123,15 +125,18 @@ class Table {
 // The table without handed choices and rules.
 const Table& keys();
 
-// The key that a misspelt name most likely means; empty if none is close.
-std::string nearest_name(std::string_view name);
+// The key of these methods that a misspelt name most likely means; empty if none is near: of the
+// same section and alike, or hardly a letter wrong.
+std::string nearest_name(std::string_view name, Methods methods = kAllMethods);
 
-// For an OpenRLHF name, dotted or flat: a sentence that says what to write instead, or why there is
-// no such key. Empty for other names.
-std::string answer_to_name(std::string_view name);
+// For another trainer's name (peer_names.def): a sentence that says what it is here, what to write
+// instead, or why there is no such key. Empty for other names.
+std::string answer_to_name(std::string_view name, Methods methods = kAllMethods);
 
-// The error for a name that is not a key.
-core::Error unknown_key(std::string_view name, std::string_view where);
+// The error for a name that is not a key of these methods.
+core::Error unknown_key(std::string_view name,
+                        std::string_view where,
+                        Methods methods = kAllMethods);
 
 // The configuration with all defaults.
 const TrainConfig& default_config();

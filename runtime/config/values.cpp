@@ -140,6 +140,7 @@ class Parser {
     const std::string range = row_.range_text();
     const std::string expected =
         joined("expected ", range, row_.unit.empty() ? "" : " ", row_.unit);
+    if (row_.never && (written == "-1" || written == "-1.0")) return out = 0, Result<void>();
     const char* begin = written.data() + (written.starts_with('+') ? 1 : 0);
     const char* end = written.data() + written.size();
     Number value{};
@@ -236,7 +237,8 @@ std::string Row::range_text() const {
   if (low && !range.above && !high) out = "at least ";
   if (low) out += bound_text(range.min);
   if (low && high) out += range.above ? ", at most " : " to ";
-  return high ? out + bound_text(range.max) : out;
+  if (high) out += bound_text(range.max);
+  return never ? out + ", or -1 for 0" : out;
 }
 
 std::string_view Row::section() const {

@@ -1,4 +1,5 @@
 // Reads YAML into settings, and whole configurations from files and flags.
+#include "runtime/config/peer_names.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/limits.hpp"
@@ -54,15 +55,15 @@ YAML::Node one_entry(const YAML::Node& key, const YAML::Node& value) {
 // Flattens nested maps into settings. Reports each wrong pair and reads the others.
 class Flattener {
  public:
-  Flattener(const std::string& where, core::ErrorList& wrong) : where_(where), wrong_(wrong) {}
+  Flattener(const std::string& where, Methods methods, Arguments& out)
+      : where_(where), methods_(methods), out_(out) {}
 
-  std::vector<Setting> flatten(const YAML::Node& root) {
+  void flatten(const YAML::Node& root) {
     if (root.IsMap()) {
-      wrong_.take(visit(root, "", 0));
+      out_.wrong.take(visit(root, "", 0));
     } else if (!root.IsNull()) {
-      wrong_.add(refuse(place(root), ": expected `key: value` pairs at the top").error);
+      out_.wrong.add(refuse(place(root), ": expected `key: value` pairs at the top").error);
     }
-    return std::move(out_);
   }
 
  private:
@@ -78,12 +79,12 @@ class Flattener {
       const YAML::Node &key = entry.first, &value = entry.second;
       if (!key.IsScalar()) return refuse(place(key), ": a key must be a plain word");
       std::string name = prefix + key.Scalar();
-      const Row* row = keys().find_any(name);
-      if (row != nullptr) name = row->name;  // it may have been written with OpenRLHF's name
-      if (value.IsMap() && row == nullptr) {
+      const auto [row, peer] = meaning_of(keys(), name, methods_);
+      if (row != nullptr && peer == nullptr) name = row->name;
+      if (value.IsMap() && row == nullptr && peer == nullptr) {
         TROUPE_TRY(visit(value, name + ".", depth + 1));
       } else {
-        wrong_.take(add(name, key, value, row != nullptr));
+        out_.wrong.take(add(name, key, value, row, peer));
         if (seen_.size() > kKeys_max) return refuse(place(key), ": too many keys");
       }
     }
@@ -93,29 +94,34 @@ class Flattener {
   Result<void> add(const std::string& name,
                    const YAML::Node& key,
                    const YAML::Node& value,
-                   bool is_key) {
+                   const Row* row,
+                   const PeerName* peer) {
     const std::string where = place(key);
     if (const auto [first, fresh] = seen_.emplace(name, where); !fresh) {
       return refuse(where, ": ", name, " is given twice, first at ", first->second);
     }
-    if (!is_key) {
-      const auto in_it = [&](const Row& row) { return row.name.starts_with(name + "."); };
-      if (!std::ranges::any_of(keys().rows(), in_it)) return core::fail(unknown_key(name, where));
-      return refuse(where, ": '", name, "' is a section", kThen, "its keys go below it, indented");
+    if (row == nullptr && peer == nullptr) {
+      const auto in_it = [&](const Row& one) { return one.name.starts_with(name + "."); };
+      if (std::ranges::any_of(keys().rows(), in_it))
+        return refuse(where, ": '", name, "' is a section", kThen, "its keys go below it, indented");
     }
     Setting setting{name, {}, value.IsSequence(), where};
-    if (value.IsNull()) return refuse(where, ": ", name, " has no value");
-    const bool entries = value.IsMap() && keys().find(name)->entries;
+    if (peer != nullptr && !value.IsSequence()) {
+      // Others write null for what is not given, and maps for what has no counterpart.
+      setting.values = {value.IsScalar() ? value.Scalar() : value.IsNull() ? "null" : "{...}"};
+      return take(std::move(setting));
+    }
+    if (value.IsNull() && row != nullptr) return refuse(where, ": ", name, " has no value");
+    const bool entries = value.IsMap() && row != nullptr && row->entries;
     if (value.IsMap() && !entries) return refuse(where, ": ", name, " is a value, not a section");
     if (entries) {
       for (const auto& entry : value)
         setting.values.push_back(flow_text(one_entry(entry.first, entry.second)));
       setting.is_list = true;
-      out_.push_back(std::move(setting));
-      return {};
+      return take(std::move(setting));
     }
     if (value.IsScalar()) setting.values.push_back(value.Scalar());
-    const bool takes_maps = keys().find(name)->entries;
+    const bool takes_maps = row != nullptr && row->entries;
     for (const YAML::Node& item : value) {  // a scalar has none
       if (!item.IsScalar() && !(takes_maps && item.IsMap()))
         return refuse(where, ": ", name, ": a list of plain values expected");
@@ -124,14 +130,21 @@ class Flattener {
         return refuse(where, ": ", name, ": the list is too long");
       }
     }
-    out_.push_back(std::move(setting));
+    return take(std::move(setting));
+  }
+
+  Result<void> take(Setting setting) {
+    TROUPE_TRY_ASSIGN(understood, understand(keys(), methods_, std::move(setting)));
+    if (!understood.note.empty()) out_.notes.push_back(std::move(understood.note));
+    if (understood.setting)
+      (understood.hint ? out_.hints : out_.settings).push_back(std::move(*understood.setting));
     return {};
   }
 
   std::string where_;
-  core::ErrorList& wrong_;
+  const Methods methods_;
+  Arguments& out_;
   std::map<std::string, std::string> seen_;
-  std::vector<Setting> out_;
 };
 
 // The number of the first line that is indented with a tab, from 1; 0 if none is.
@@ -178,14 +191,9 @@ core::Failure syntax_error(const YAML::ParserException& error,
                 syntax_advice(error.msg));
 }
 
-// The settings that could be read; errors go to `wrong`.
-std::vector<Setting> settings_of(const std::string& text,
-                                 const std::string& where,
-                                 core::ErrorList& wrong) {
-  const auto refused = [&](const core::Failure& failure) {
-    wrong.add(failure.error);
-    return std::vector<Setting>{};
-  };
+// Adds the settings that could be read to `out`, and what is wrong.
+void read_text(const std::string& text, const std::string& where, Methods methods, Arguments& out) {
+  const auto refused = [&](const core::Failure& failure) { out.wrong.add(failure.error); };
   if (text.size() > core::limits::kConfigFile_bytes_max) {
     return refused(refuse(where, ": too large for a configuration (", text.size(), " bytes)"));
   }
@@ -194,12 +202,11 @@ std::vector<Setting> settings_of(const std::string& text,
     if (documents.size() > 1) {
       return refused(refuse(where, ": holds several YAML documents", kThen, "one is expected"));
     }
-    if (documents.empty()) return {};
-    return Flattener(where, wrong).flatten(documents.front());
+    if (!documents.empty()) Flattener(where, methods, out).flatten(documents.front());
   } catch (const YAML::ParserException& error) {
-    return refused(syntax_error(error, text, where));
+    refused(syntax_error(error, text, where));
   } catch (const YAML::Exception& error) {
-    return refused(refuse(where, ": not valid YAML: ", error.what()));
+    refused(refuse(where, ": not valid YAML: ", error.what()));
   }
 }
 
@@ -220,28 +227,44 @@ Result<std::string> content_of(const std::string& file) {
   return text;
 }
 
+// Everything that was written, in the order in which it counts: files, then flags.
+Arguments written_in(const Table& table, std::span<const std::string> words, Methods methods) {
+  Arguments flags = read_flags(table, words, methods);
+  Arguments out;
+  out.wrong = std::move(flags.wrong);
+  for (const std::string& file : flags.files) {
+    const auto text = content_of(file);
+    out.wrong.take(text);
+    if (text) read_text(*text, file, methods, out);
+  }
+  std::ranges::move(flags.hints, std::back_inserter(out.hints));
+  std::ranges::move(flags.settings, std::back_inserter(out.settings));
+  std::ranges::move(flags.notes, std::back_inserter(out.notes));
+  multiply_factors(out.settings);
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<Setting>> read_yaml(const std::string& text, const std::string& where) {
-  core::ErrorList wrong;
-  auto settings = settings_of(text, where, wrong);
-  TROUPE_TRY(wrong.result());
-  return settings;
+  Arguments out;
+  read_text(text, where, kAllMethods, out);
+  TROUPE_TRY(out.wrong.result());
+  return std::move(out.settings);
 }
 
 Result<Builder> read(const Table& table, std::span<const std::string> words, Methods method) {
-  Arguments arguments = read_flags(table, words);
-  core::ErrorList wrong = std::move(arguments.wrong);
-  std::vector<Setting> all;
-  for (const std::string& file : arguments.files) {
-    const auto text = content_of(file);
-    wrong.take(text);
-    if (text) std::ranges::move(settings_of(*text, file, wrong), std::back_inserter(all));
-  }
-  std::ranges::move(arguments.settings, std::back_inserter(all));
-  const auto found = method_of(all, method);
+  // What a name means depends on the method, which a file may say.
+  Arguments written = written_in(table, words, method == kNoMethod ? kAllMethods : method);
+  const auto found = method_of(written.settings, method);
+  if (found && method == kNoMethod) written = written_in(table, words, *found);
+  core::ErrorList wrong = std::move(written.wrong);
   wrong.take(found);
   Builder builder(table, found ? *found : kPpo);
+  for (std::string& note : written.notes)
+    builder.note(std::move(note));
+  std::vector<Setting> all = std::move(written.hints);
+  std::ranges::move(written.settings, std::back_inserter(all));
   if (found) wrong.take(builder.set_all(all));
   TROUPE_TRY(wrong.result());
   return builder;

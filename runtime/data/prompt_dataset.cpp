@@ -1,6 +1,7 @@
 #include "runtime/data/prompt_dataset.hpp"
 
 #include "runtime/data/chat_rows.hpp"
+#include "runtime/data/default_columns.hpp"
 #include "runtime/data/row_format.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/parse/written_numbers.hpp"
@@ -34,9 +35,7 @@ Result<void> known_prompt(const Json& row, const DatasetColumns& columns, Prompt
 }
 
 Result<void> column_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
-  std::string key = columns.input_key;
-  const auto messages = row.find("messages");
-  if (!row.contains(key) && messages != row.end() && messages->is_array()) key = "messages";
+  const std::string key = prompt_column(row, columns.input_key);
   TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
   if (input->is_string()) {
     out.prompt = input->get<std::string>();
@@ -119,8 +118,8 @@ std::vector<std::string> prompt_columns(const DatasetColumns& columns) {
   if (!columns.input_template.empty()) return {};
   std::vector<std::string> names = {columns.input_key};
   for (const char* name :
-       {"messages", "conversations", "instruction", "input", "system", "history", kToolsColumn,
-        kVariablesColumn}) {
+       {"messages", "conversations", "instruction", "input", "prompt", "system", "history",
+        kToolsColumn, kVariablesColumn}) {
     if (name != columns.input_key) names.emplace_back(name);
   }
   return names;

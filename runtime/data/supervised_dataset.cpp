@@ -71,11 +71,8 @@ class SupervisedLoader {
           where, coded.format, !columns_.input_template.empty(),
           last ? "the last answer is learned (all of them: --data.multiturn true)" : ""));
     }
-    if (coded.found_prompt && !found_prompt_) {
-      found_prompt_ = true;
-      out_.notes_.push_back(where + ": column 'prompt' is the prompt of '" + columns_.chosen_key +
-                            "' and '" + columns_.rejected_key + "'");
-    }
+    if (!coded.found.empty() && found_.insert(coded.found).second)
+      out_.notes_.push_back(where + ": " + coded.found);
   }
 
   Result<void> add(const CodedRow& coded, const std::string& where) {
@@ -145,7 +142,7 @@ class SupervisedLoader {
   const DialogueCoder coder_;
   SupervisedDataset out_;
   std::set<RowFormat> formats_;
-  bool found_prompt_ = false;
+  std::set<std::string> found_;  // what was said of columns that no setting names
 };
 
 Result<SupervisedDataset> SupervisedDataset::load(const std::string& files,

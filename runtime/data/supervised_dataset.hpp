@@ -31,8 +31,10 @@ struct StepMarks {
 
 struct SupervisedColumns {
   RowKind kind = RowKind::kAnswer;
-  std::string input_key = "input";    // prompt, text or dialogue; kAnswer falls back to `messages`
-  std::string output_key = "output";  // answer; empty: the input column holds the whole dialogue
+  // The columns of prompt (text, dialogue) and answer, or another of default_columns.hpp. An empty
+  // output_key: the input column holds the whole dialogue.
+  std::string input_key = "input";
+  std::string output_key = "output";
   std::string prompt_key;  // for pairs; empty: `prompt`, or both answers hold the whole dialogue
   std::string chosen_key = "chosen";
   std::string rejected_key = "rejected";

@@ -1,6 +1,7 @@
 #include "runtime/data/supervised_rows.hpp"
 
 #include "runtime/data/chat_rows.hpp"
+#include "runtime/data/default_columns.hpp"
 #include "runtime/data/step_rows.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/text/messages.hpp"
@@ -120,12 +121,12 @@ class RowCoder {
   }
 
   Result<CodedRow> answer_row(const Json& row) const {
-    std::string key = columns_.input_key;
-    if (!row.contains(key) && row.contains("messages")) key = "messages";
+    const std::string key = prompt_column(row, columns_.input_key);
+    if (!row.contains(key) && is_text_alone(row)) return text_row(row);
     TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
+    const std::string output_key = answer_column(row, columns_.output_key, input->is_array());
     // Without an answer column, the input column holds the whole dialogue.
-    const bool whole =
-        columns_.output_key.empty() || (input->is_array() && !row.contains(columns_.output_key));
+    const bool whole = output_key.empty() || (input->is_array() && !row.contains(output_key));
     CodedText coded;
     if (whole) {
       if (!input->is_array()) {
@@ -137,8 +138,8 @@ class RowCoder {
       TROUPE_TRY_ASSIGN(inputs, chat_inputs(row));
       TROUPE_TRY_SET(coded, coder_.dialogue(messages, inputs, columns_.every_turn));
     } else {
-      TROUPE_TRY_ASSIGN(output, column(row, columns_.output_key, "data.output_key"));
-      TROUPE_TRY_ASSIGN(answer, answer_in(*output, columns_.output_key));
+      TROUPE_TRY_ASSIGN(output, column(row, output_key, "data.output_key"));
+      TROUPE_TRY_ASSIGN(answer, answer_in(*output, output_key));
       if (input->is_array() && columns_.every_turn) {
         TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
         messages.push_back(std::move(answer));
@@ -151,18 +152,35 @@ class RowCoder {
     }
     CodedRow out;
     if (input->is_array()) out.format = RowFormat::kMessages;
+    if (!whole) note_columns(key, output_key, out);
     out.answer = std::move(coded.tokens);
     out.learn = std::move(coded.learn);
     return out;
   }
 
+  // TRL's rows of language modelling, which `sft` takes as `pretrain` does.
+  bool is_text_alone(const Json& row) const {
+    const std::string key = text_column(row, columns_.input_key);
+    return key != columns_.input_key && row[key].is_string() && !columns_.as_chat;
+  }
+
+  // What was found by its name, and not by a setting, is said at the first such row.
+  void note_columns(const std::string& prompt, const std::string& answer, CodedRow& out) const {
+    const bool named = prompt == columns_.input_key || prompt == "messages";
+    if (named && answer == columns_.output_key) return;
+    out.found = "column '" + prompt + "' is the prompt of the answer in '" + answer + "'";
+  }
+
   Result<CodedRow> text_row(const Json& row) const {
-    TROUPE_TRY_ASSIGN(input, column(row, columns_.input_key, "data.input_key"));
+    const std::string key = text_column(row, columns_.input_key);
+    TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
     if (!input->is_string() || input->get_ref<const std::string&>().empty()) {
-      return bad_row("column '" + columns_.input_key + "' must be text, and not empty");
+      return bad_row("column '" + key + "' must be text, and not empty");
     }
     const auto& words = input->get_ref<const std::string&>();
     CodedRow out;
+    if (columns_.kind == RowKind::kAnswer)
+      out.found = "column '" + key + "' is a whole text, all of which is learned";
     TROUPE_TRY_SET(out.answer, coder_.plain_ended(fill_template(columns_.input_template, words)));
     if (out.answer.size() < 2) return bad_row("a text of one token has nothing to predict");
     out.learn.assign(out.answer.size(), 1);
@@ -171,12 +189,14 @@ class RowCoder {
   }
 
   Result<CodedRow> rated_row(const Json& row) const {
-    const std::string& key = columns_.input_key;
+    const std::string key = prompt_column(row, columns_.input_key);
     TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
-    TROUPE_TRY_ASSIGN(output, column(row, columns_.output_key, "data.output_key"));
+    const std::string output_key = answer_column(row, columns_.output_key, input->is_array());
+    TROUPE_TRY_ASSIGN(output, column(row, output_key, "data.output_key"));
     TROUPE_TRY_ASSIGN(label, column(row, columns_.label_key, "data.label_key"));
-    TROUPE_TRY_ASSIGN(answer, answer_in(*output, columns_.output_key));
+    TROUPE_TRY_ASSIGN(answer, answer_in(*output, output_key));
     CodedRow out;
+    note_columns(key, output_key, out);
     TROUPE_TRY_SET(out.desirable, desirable_of(*label, columns_.label_key));
     TROUPE_TRY_ASSIGN(coded, answers(row, *input, key, {answer}, as_chat(*output)));
     out.prompt = std::move(coded.prompt);
@@ -192,7 +212,10 @@ class RowCoder {
     const bool messages =
         row[columns_.chosen_key].is_array() || (!prompt.empty() && row[prompt].is_array());
     if (messages) out.format = RowFormat::kMessages;
-    out.found_prompt = prompt != columns_.prompt_key;
+    if (prompt != columns_.prompt_key) {
+      out.found = "column 'prompt' is the prompt of '" + columns_.chosen_key + "' and '" +
+                  columns_.rejected_key + "'";
+    }
     TROUPE_TRY(finish_pair(row, std::move(coded), out));
     return out;
   }

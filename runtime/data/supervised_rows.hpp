@@ -19,8 +19,7 @@ struct CodedRow {
   bool desirable = true;
   std::uint32_t teacher = 0;
   RowFormat format = RowFormat::kColumns;
-  // Pairs only: the prompt comes from the column `prompt`, which no setting names.
-  bool found_prompt = false;
+  std::string found;  // says which columns were taken that no setting names; "": none
 };
 
 // Domains::teacher_of of a row that is parsed already.

@@ -1,6 +1,7 @@
 #include "runtime/data/table_reader.hpp"
 
 #include "runtime/data/csv_reader.hpp"
+#include "runtime/data/foreign_file.hpp"
 #include "runtime/data/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
 
@@ -135,11 +136,8 @@ Result<void> read_table(const fs::path& file,
                         std::string_view key,
                         parse::Numbers numbers,
                         const TakeRow& take) {
+  TROUPE_TRY(check_rows_file(file, key));
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) {
-    return fail(ErrorCode::kNotFound, "dataset " + file.string() + ": no such file",
-                "set --" + std::string(key) + " to a .jsonl, .json or .csv file");
-  }
   if (fs::file_size(file, error) > kFile_bytes_max) {
     return bad_place(file.string(), "larger than 4 GiB", "split it and give the parts");
   }

@@ -1,8 +1,9 @@
-// Resolves the model that a user names to a folder: a path, or org/name in the local hub cache.
-// Nothing is downloaded.
+// Resolves the model that a user names to a folder: a path, a run or one of its checkpoints, or
+// org/name in the local hub cache. Nothing is downloaded.
 #include "runtime/model/spec.hpp"
 
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -74,6 +75,41 @@ std::optional<fs::path> newest_snapshot(const fs::path& repository) {
   return newest;
 }
 
+// The number of a checkpoint's folder, "step_000010"; nullopt for another name.
+std::optional<std::uint64_t> step_of(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  std::uint64_t step = 0;
+  const char* const end = name.data() + name.size();
+  if (!name.starts_with("step_")) return std::nullopt;
+  const auto read = std::from_chars(name.data() + 5, end, step);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return step;
+}
+
+// What a folder that is no model itself holds: a checkpoint's model, or that of a run's newest
+// checkpoint that has one. The folder itself if it is neither.
+Result<fs::path> model_within(const fs::path& folder) {
+  if (has_config(folder)) return folder;
+  if (has_config(folder / "model")) return folder / "model";
+  std::error_code error;
+  const fs::path checkpoints = folder / "ckpt";
+  if (!fs::is_directory(checkpoints, error)) return folder;
+  std::optional<std::uint64_t> newest;
+  fs::path found;
+  for (fs::directory_iterator it(checkpoints, error), end; !error && it != end;
+       it.increment(error)) {
+    const auto step = step_of(it->path());
+    if (!step || (newest && *step < *newest) || !has_config(it->path() / "model")) continue;
+    newest = step;
+    found = it->path() / "model";
+  }
+  if (newest) return found;
+  return core::fail(core::ErrorCode::kNotFound,
+                    "the run " + folder.string() +
+                        " has no model in ckpt/ yet: the last checkpoint of a run that has ended "
+                        "has one; name a model folder");
+}
+
 }  // namespace
 
 Result<fs::path> resolve_model(const std::string& name_or_path) {
@@ -82,7 +118,7 @@ Result<fs::path> resolve_model(const std::string& name_or_path) {
   if (name_or_path == "~" || name_or_path.rfind("~/", 0) == 0) {
     path = environment("HOME") / name_or_path.substr(name_or_path.size() > 1 ? 2 : 1);
   }
-  if (fs::is_directory(path, error)) return path;
+  if (fs::is_directory(path, error)) return model_within(path);
   if (fs::exists(path, error)) {
     return core::fail(core::ErrorCode::kNotFound, name_or_path + " is a file",
                       "a model is a folder with config.json and model.safetensors");

@@ -116,6 +116,14 @@ void Progress::mark(std::uint64_t step) {
   if (marks_.size() > kEtaSteps + 1) marks_.pop_front();
 }
 
+void Progress::leave_out(double seconds) {
+  const std::lock_guard lock(mutex_);
+  const auto time = std::chrono::duration_cast<core::TimePoint::duration>(
+      std::chrono::duration<double>(std::max(seconds, 0.0)));
+  for (Mark& mark : marks_)
+    mark.at = std::min(mark.at + time, clock_.now());
+}
+
 std::string Progress::eta_text() const {
   const Mark &first = marks_.front(), &last = marks_.back();
   if (last.step <= first.step || last.step >= steps_) return {};

@@ -51,6 +51,8 @@ class Progress {
   // async/generators, async/staleness_mean, response/length_mean. The ETA is computed from the last
   // kEtaSteps updates.
   void update(const MetricRow& row);
+  // Time that was no update's, such as an evaluation's: the ETA leaves it out.
+  void leave_out(double seconds);
   // Sets the text that says what is going on now; only the live block shows it.
   void activity(std::string_view text);
   // Prints a text for the user, above the live block if there is one.

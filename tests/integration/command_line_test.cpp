@@ -158,8 +158,8 @@ TEST_F(CommandLine, ValidateLooksAtFiles) {
   words.insert(words.end(), {"--eval.dataset", prompts + ",/no/held.jsonl"});
   expect(words, 2,
          {"error: actor.model_name_or_path: no model folder at /no/such/model",
-          "error: data.prompt_dataset: there is no file /no/such/rows.jsonl",
-          "error: eval.dataset: there is no file /no/held.jsonl"});
+          "error: data.prompt_dataset: dataset /no/such/rows.jsonl: no such file",
+          "error: eval.dataset: dataset /no/held.jsonl: no such file"});
 
   // A folder that is a model but for one file, then whole.
   const ScratchFolder folder;

@@ -244,7 +244,7 @@ TEST_F(Judge, NamedSetsHaveRewardsOfTheirOwn) {
                                                   {"letters/sampled", 24}}));
   EXPECT_NE(ended.text.find("held-out judged after 1 updates: sampled"), std::string::npos)
       << ended.text;
-  EXPECT_NE(ended.text.find("held-out accuracy, letters, 24 problems"), std::string::npos);
+  EXPECT_NE(ended.text.find("held-out reward, letters, 24 problems"), std::string::npos);
 }
 
 // The judge of a set is gone: the set is left out of the evaluation, and the run goes on.

@@ -184,6 +184,119 @@ TEST(Supervised, RowsOfOtherFormatsAreKnownByTheirColumns) {
       << text_of(files / "out.jsonl");
 }
 
+// What a run leaves is a model in every command, by the name of its folder, and it says so.
+TEST(Supervised, ARunFolderIsAModelEverywhere) {
+  const TinySupervised files;
+  const auto run_of = [&](std::size_t method) {
+    const ProgramRun run = run_troupe(files.words(methods()[method], methods()[method].name, 1));
+    EXPECT_EQ(run.status, 0) << run.output;
+    const std::string folder = files.file(methods()[method].name);
+    EXPECT_NE(
+        run.output.find("\nmodel " + folder + "/ckpt/step_000001/model; use it with: troupe "),
+        std::string::npos)
+        << run.output;
+    return folder;
+  };
+  const std::string sft = run_of(0), reward = run_of(2);
+  for (const std::string& model : {sft, sft + "/ckpt/step_000001"}) {
+    const ProgramRun generated = run_troupe({"generate", "--model", model, "--prompt",
+                                             "1+1=", "--max-new-tokens", "2", "--threads", "1"});
+    EXPECT_EQ(generated.status, 0) << generated.output;
+  }
+  const ProgramRun scored =
+      run_troupe({"score", "--model", reward, "--data", files.file("answers.jsonl"), "--out",
+                  files.file("s.jsonl"), "--threads", "1"});
+  EXPECT_EQ(scored.status, 0) << scored.output;
+  const ProgramRun judged =
+      run_troupe({"eval", "--model", sft, "--data", files.file("answers.jsonl"), "--reward-model",
+                  reward, "--max-new-tokens", "2", "--threads", "1"});
+  EXPECT_EQ(judged.status, 0) << judged.output;
+  auto words = files.words(methods()[3], "from_run", 1);
+  words[4] = sft;  // --actor.model_name_or_path
+  ASSERT_EQ(words[3], "--actor.model_name_or_path");
+  const ProgramRun dpo = run_troupe(words);
+  EXPECT_EQ(dpo.status, 0) << dpo.output;
+}
+
+// TRL's columns, with no flag: the same weights as with this project's own names.
+TEST(Supervised, TrlsColumnsAreTakenWithoutAFlag) {
+  const TinySupervised files;
+  std::ofstream answers(files.file("trl_answers.jsonl")), rated(files.file("trl_rated.jsonl"));
+  std::ofstream texts(files.file("trl_texts.jsonl")), own(files.file("own_texts.jsonl"));
+  for (int i = 0; i < 12; ++i) {
+    const std::string prompt = std::to_string(i) + "+1=", good = std::to_string(i + 1);
+    answers << nlohmann::json({{"prompt", prompt}, {"completion", good}}) << '\n';
+    rated << nlohmann::json({{"prompt", prompt},
+                             {"completion", i % 2 == 0 ? good : "a \"fish\""},
+                             {"label", i % 2 == 0}})
+          << '\n';
+    texts << nlohmann::json({{"text", prompt + good}}) << '\n';
+    own << nlohmann::json({{"input", prompt + good}}) << '\n';
+  }
+  for (auto* file : {&answers, &rated, &texts, &own})
+    file->close();
+  const auto weights = [&](const char* method, const char* file, const char* said) {
+    const std::string run = std::string(method) + "_" + file;
+    const ProgramRun outcome = run_troupe(files.words({method, file, {}}, run, 1));
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_NE(outcome.output.find(said), std::string::npos) << outcome.output;
+    return text_of(files / run / "ckpt" / "step_000001" / "model" / "model.safetensors");
+  };
+  EXPECT_EQ(weights("sft", "answers.jsonl", ""),
+            weights("sft", "trl_answers.jsonl",
+                    "column 'prompt' is the prompt of the answer in 'completion'"));
+  EXPECT_EQ(weights("kto", "rated.csv", ""), weights("kto", "trl_rated.jsonl", ""));
+  const std::string text = weights("pretrain", "own_texts.jsonl", "");
+  EXPECT_FALSE(text.empty());
+  EXPECT_EQ(text, weights("pretrain", "trl_texts.jsonl", ""));
+  EXPECT_EQ(text, weights("sft", "trl_texts.jsonl",
+                          "column 'text' is a whole text, all of which is learned"));
+  const auto prompts = [&](const char* key) {
+    return run_troupe({"train",
+                       "ppo",
+                       "--actor.model_name_or_path",
+                       files.model(),
+                       "--data.prompt_dataset",
+                       files.file(key),
+                       "--reward.rule",
+                       "regex",
+                       "--reward.rule_pattern",
+                       "[A-Za-z]",
+                       "--data.label_key",
+                       "label",
+                       "--run.path",
+                       files.file("ppo"),
+                       "--train.max_steps",
+                       "1",
+                       "--rollout.batch_size",
+                       "2",
+                       "--rollout.n_samples_per_prompt",
+                       "2",
+                       "--rollout.max_new_tokens",
+                       "4",
+                       "--data.prompt_max_len",
+                       "64",
+                       "--cluster.transport",
+                       "loopback"});
+  };
+  const ProgramRun ppo = prompts("trl_rated.jsonl");
+  EXPECT_EQ(ppo.status, 0) << ppo.output;
+
+  // A prompt and an answer in files of the other commands.
+  const ProgramRun scored = run_troupe({"score", "--data", files.file("trl_answers.jsonl"),
+                                        "--rule", "regex", "--pattern", "[0-9]", "--label-key",
+                                        "completion", "--out", files.file("s.jsonl")});
+  EXPECT_EQ(scored.status, 0) << scored.output;
+  for (const char* rows : {"trl_answers.jsonl", "answers.jsonl"}) {
+    const ProgramRun generated = run_troupe(
+        {"generate", "--model", files.model(), "--data", files.file(rows), "--out",
+         files.file(std::string(rows) + ".out"), "--max-new-tokens", "2", "--threads", "1"});
+    EXPECT_EQ(generated.status, 0) << generated.output;
+    EXPECT_EQ(text_of(files / (std::string(rows) + ".out")).find("rendered_prompt"),
+              std::string::npos);
+  }
+}
+
 TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
   const TinySupervised files;
   const auto refusal = [&](const Method& method, const std::string& rows, int status,
@@ -205,6 +318,8 @@ TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
   EXPECT_NE(refusal(sft, R"({"question": "a", "answer": "b"})", 4)
                 .find("bad.jsonl:1: no column 'input'\n  hint: set --data.input_key to one of: "
                       "question, answer"),
+            std::string::npos);
+  EXPECT_NE(refusal(sft, "PAR1", 4).find("bad.jsonl: is Parquet; rows are .jsonl"),
             std::string::npos);
   EXPECT_NE(refusal(dpo, R"({"input": "a", "chosen": "b", "rejected": "b"})", 4)
                 .find("bad.jsonl:1: 'chosen' and 'rejected' are equal"),

@@ -4,6 +4,8 @@ works. The figures come from transformers where there is something to compare wi
 import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 
@@ -82,6 +84,28 @@ def test_the_advantage_function_trains(folder, tmp_path):  # noqa: F811
                "--data.label_key", "answer", "--run.path", tmp_path / name, *flags])
         norms.append(json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])["policy/grad_norm"])
     assert norms[0] != norms[1]
+
+
+def test_the_quickstart_page_runs_as_it_stands(folder, tmp_path):  # noqa: F811
+    """Its files are written, and its commands run in order; MODEL is the tiny model."""
+    page = (EXAMPLES.parent / "quickstart.md").read_text()
+    files = re.findall(r"^`([\w.]+)`.*?\n\n```\w+\n(.*?)```", page, re.M | re.S)
+    assert [name for name, _ in files] == ["sft.jsonl", "tickets.jsonl", "reward.py", "grpo.yaml"]
+    for name, text in files:
+        (tmp_path / name).write_text(text)
+    commands = re.findall(r"^    (troupe .*)$", page, re.M)
+    assert len(commands) == 6
+    for command in commands:
+        words = [str(folder) if word == "MODEL" else word for word in shlex.split(command)]
+        ran = subprocess.run([str(BUILD / words[0]), *words[1:]], cwd=tmp_path, text=True, timeout=PATIENCE_S,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert ran.returncode == 0, f"{command}\n{ran.stdout}"
+        if words[1] == "train":
+            assert "use it with: troupe generate --model runs/" in ran.stdout
+    assert "held-out reward, 4 problems" in subprocess.run(
+        [str(BUILD / "troupe"), "train", "ppo", "grpo.yaml", "--run.path", "again"], cwd=tmp_path, text=True,
+        timeout=PATIENCE_S, stdout=subprocess.PIPE).stdout
+    assert (tmp_path / "runs" / "grpo" / "report.html").exists()
 
 
 def test_the_loop_over_files_keeps_the_best_of_each_prompt(folder, tmp_path):  # noqa: F811

@@ -1,5 +1,6 @@
 #include "apps/troupe/batch/baseline.hpp"
 
+#include "runtime/data/default_columns.hpp"
 #include "runtime/data/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/written_numbers.hpp"
@@ -37,13 +38,15 @@ Result<Baseline> read_baseline(const std::filesystem::path& file, const std::str
     const auto usable = [&](const char* key) {
       return row && row->is_object() && row->contains(key) && (*row)[key].is_number();
     };
-    if (!usable("prompt_id") || !usable("reward") || !row->contains(input_key)) {
+    const std::string prompt_key =
+        row && row->is_object() ? data::prompt_column(*row, input_key) : input_key;
+    if (!usable("prompt_id") || !usable("reward") || !row->contains(prompt_key)) {
       return fail(ErrorCode::kData,
                   "--against: " + file.string() + ":" + std::to_string(number) +
                       ": no row with prompt_id, reward and '" + input_key + "'",
                   "give a file that `eval --out` has written from the same data");
     }
-    const std::string prompt = parse::written_text((*row)[input_key]);
+    const std::string prompt = parse::written_text((*row)[prompt_key]);
     const auto id = (*row)["prompt_id"].get<std::uint64_t>();
     if (id == sums.size()) {
       sums.emplace_back();

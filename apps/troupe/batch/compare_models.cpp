@@ -7,7 +7,6 @@
 #include "apps/troupe/batch/responses.hpp"
 #include "runtime/parse/written_numbers.hpp"
 #include "runtime/store/atomic_folder.hpp"
-#include "runtime/store/checkpoint_store.hpp"
 
 #include <cstdio>
 #include <map>
@@ -25,23 +24,6 @@ using Json = nlohmann::ordered_json;
 bool is_file(const std::string& side) {
   std::error_code error;
   return fs::is_regular_file(side, error);
-}
-
-// The model that a side names: the newest one in a run folder, else what it says.
-Result<std::string> model_of(const std::string& side) {
-  std::error_code error;
-  const fs::path checkpoints = fs::path(side) / "ckpt";
-  if (!fs::is_directory(checkpoints, error)) return side;
-  const store::CheckpointStore found(checkpoints, 1);
-  TROUPE_TRY_ASSIGN(steps, found.steps());
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const fs::path model = found.folder_of(*step) / "model";
-    if (fs::is_directory(model, error)) return model.string();
-  }
-  return fail(ErrorCode::kData,
-              "the run " + side +
-                  " has no model in ckpt/ yet: the last checkpoint of a run that has ended has one",
-              "name a model folder");
 }
 
 // The outcome of a pair in words, for --out.
@@ -108,8 +90,7 @@ class Comparing {
   }
 
   Result<Responses> sampled(const std::string& side) {
-    TROUPE_TRY_ASSIGN(model, model_of(side));
-    TROUPE_TRY_ASSIGN(host, EngineHost::load(model, placement_, engine_.limits()));
+    TROUPE_TRY_ASSIGN(host, EngineHost::load(side, placement_, engine_.limits()));
     TROUPE_TRY_ASSIGN(dataset, flags_.options());
     TROUPE_TRY_ASSIGN(prompts,
                       actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));

@@ -1,5 +1,6 @@
 #include "apps/troupe/batch/responses.hpp"
 
+#include "runtime/data/default_columns.hpp"
 #include "runtime/parse/written_numbers.hpp"
 
 #include <nlohmann/json.hpp>
@@ -72,7 +73,7 @@ Result<Responses> ComparedPrompts::responses(const PromptFlags& flags,
       return core::fail(ErrorCode::kData, row.where + ": " + why, advice);
     };
     const Json columns = parse::written_json<Json>(row.columns_json);
-    const auto text = columns.find(response_key);
+    const auto text = columns.find(data::answer_column(columns, response_key, false));
     if (text == columns.end() || !text->is_string()) {
       return bad("no text in column '" + response_key + "'", "set --response-key");
     }

@@ -23,4 +23,15 @@ TEST(ActivityWords, CountsNameWhoIsWaitedFor) {
   EXPECT_EQ(words(8, 8, 8), "all 8 groups are there");
 }
 
+TEST(ActivityWords, APhaseIsNamedAfterWhatItWaitsFor) {
+  const auto phase = [](std::uint64_t groups, std::uint64_t sampled, std::uint64_t scored) {
+    return phase_name(awaited_phase(actors::GroupCounts{groups, sampled, scored}));
+  };
+  EXPECT_EQ(phase(8, 0, 0), "waiting for samples");
+  EXPECT_EQ(phase(8, 7, 2), "waiting for samples");
+  EXPECT_EQ(phase(8, 8, 2), "waiting for scores");
+  EXPECT_EQ(phase_name("evaluate"), "evaluation");
+  EXPECT_EQ(phase_name("something new"), "something new");
+}
+
 }  // namespace troupe::app

@@ -60,9 +60,8 @@ TEST(Builder, UnknownKeyNamesTheNearestAndThePlace) {
 }
 
 TEST(Builder, OldNameIsAnsweredWithTheNewOne) {
-  EXPECT_EQ(setting_refusal("ckpt_path", "x"),
-            "demo.yaml:4: 'ckpt_path' is called 'run.path' here; checkpoints and model stand below "
-            "it");
+  EXPECT_EQ(setting_refusal("max_ckpt_mem", "x"),
+            "demo.yaml:4: 'max_ckpt_mem' has no counterpart: 'ckpt.max_num' bounds what is kept");
 }
 
 TEST(Builder, WrongTypesSayWhatIsExpected) {

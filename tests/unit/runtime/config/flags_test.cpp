@@ -96,8 +96,9 @@ TEST(Flags, RefusalsNameTheFlag) {
             "the command line: --reward.clip_range needs 2 values (2 floats, -1000000000 to "
             "1000000000)");
   EXPECT_EQ(flags_refusal({"-x"}), "the command line: unknown flag '-x'");
-  EXPECT_EQ(flags_refusal({"--async_train"}),
-            "the command line: 'async_train' is called 'train.staleness_max' here");
+  EXPECT_EQ(flags_refusal({"--max_ckpt_mem", "7"}),
+            "the command line: 'max_ckpt_mem' has no counterpart: 'ckpt.max_num' bounds what is "
+            "kept");
 }
 
 TEST(Flags, AllThatIsWrongIsToldAndTheRestIsRead) {

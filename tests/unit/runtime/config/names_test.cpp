@@ -1,15 +1,22 @@
-// Every flag of OpenRLHF 0.11 and of the releases that had KTO, PRM, distillation and batch
-// inference that is known here is a key, an alias of one, or answered. The list was typed from
-// notes on its features, not from our table; it may lack some.
+// Names of other trainers: all that their packages have (tests/data/peer_names), and those of
+// OpenRLHF's releases that had KTO, PRM, distillation and batch inference, which were typed from
+// notes on its features. Each is a key, taken as one, or answered.
+#include "runtime/config/peer_names.hpp"
+#include "runtime/config/peer_page.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/config/table.hpp"
+#include "tests/unit/runtime/config/openrlhf_flags.hpp"
 #include "tests/unit/runtime/core/listing1.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -17,95 +24,266 @@ namespace {
 using namespace troupe::config;
 using namespace troupe::core;
 
-const std::vector<std::string> kFlags = {
-    // reinforcement learning, dotted
-    "actor.model_name_or_path", "actor.num_nodes", "actor.num_gpus_per_node", "actor.adam.lr",
-    "actor.adam.betas", "actor.adam.eps", "actor.adam.weight_decay", "actor.optim", "actor.muon.lr",
-    "actor.muon.momentum", "actor.lr_scheduler", "actor.lr_warmup_ratio", "actor.min_lr_ratio",
-    "actor.max_norm", "actor.eps_clip", "actor.eps_clip_low_high", "actor.dual_clip",
-    "actor.policy_loss_type", "actor.entropy_coef", "actor.aux_loss_coef",
-    "actor.gradient_checkpointing_enable", "actor.gradient_checkpointing_reentrant",
-    "actor.freeze_visual_encoder", "critic.model_name_or_path", "critic.num_nodes",
-    "critic.num_gpus_per_node", "critic.adam.lr", "critic.optim", "critic.value_clip",
-    "critic.freezing_steps", "critic.save_value_network", "ref.num_nodes", "ref.num_gpus_per_node",
-    "ref.offload", "reward.num_nodes", "reward.num_gpus_per_node", "reward.model_name_or_path",
-    "reward.remote_url", "reward.clip_range", "reward.normalize_enable",
-    "reward.overlong_buffer_len", "reward.overlong_penalty_factor",
-    "reward.stop_properly_penalty_coef", "reward.offload", "algo.advantage.estimator",
-    "algo.advantage.gamma", "algo.advantage.lambd", "algo.advantage.no_std_norm",
-    "algo.advantage.is_correction_enable", "algo.advantage.is_correction_type",
-    "algo.advantage.is_correction_threshold", "algo.kl.init_coef", "algo.kl.target",
-    "algo.kl.horizon", "algo.kl.estimator", "algo.kl.use_loss", "algo.dynamic_filtering_enable",
-    "algo.dynamic_filtering_range", "train.agent_func_path", "train.async_enable",
-    "train.async_queue_size", "train.partial_rollout_enable", "train.batch_size",
-    "train.micro_batch_size", "train.max_epochs", "train.num_episodes",
-    "train.dynamic_batch_enable", "train.max_tokens_per_gpu", "train.enable_ema", "train.ema_beta",
-    "train.seed", "train.full_determinism_enable", "train.colocate_actor_ref",
-    "train.colocate_critic_reward", "train.colocate_all", "rollout.batch_size",
-    "rollout.n_samples_per_prompt", "rollout.micro_batch_size", "rollout.max_new_tokens",
-    "rollout.max_tokens_per_gpu", "rollout.temperature", "rollout.top_p",
-    "rollout.vllm_generate_batch_size", "vllm.num_engines", "vllm.tensor_parallel_size",
-    "vllm.gpu_memory_utilization", "vllm.enforce_eager", "vllm.enable_prefix_caching",
-    "vllm.enable_sleep", "vllm.sync_backend", "vllm.sync_with_ray", "eval.dataset", "eval.steps",
-    "eval.temperature", "eval.n_samples_per_prompt",
-    // DeepSpeed
-    "ds.zero_stage", "ds.zpg", "ds.adam_offload", "ds.grad_accum_dtype", "ds.overlap_comm",
-    "ds.deepcompile", "ds.tensor_parallel_size", "ds.ring_attn_size", "ds.ring_attn_head_stride",
-    "ds.packing_samples", "ds.lora.rank", "ds.lora.alpha", "ds.lora.dropout",
-    "ds.lora.target_modules", "ds.load_in_4bit", "ds.attn_implementation", "ds.use_liger_kernel",
-    "ds.experts_implementation", "ds.param_dtype", "ds.use_universal_ckpt", "ds.enable_sleep",
-    // supervised and preference
-    "model.model_name_or_path", "model.beta", "model.ipo_enable", "model.label_smoothing",
-    "model.nll_loss_coef", "model.loss_type", "model.margin_loss_enable",
-    "model.compute_fp32_loss_enable", "model.pretrain_mode_enable", "adam.lr",
-    // data, checkpoints, logging
-    "data.prompt_dataset", "data.dataset", "data.prompt_probs", "data.max_samples", "data.max_len",
-    "data.input_key", "data.output_key", "data.label_key", "data.chosen_key", "data.rejected_key",
-    "data.multiturn", "data.apply_chat_template", "data.input_template",
-    "data.tokenizer_chat_template", "data.image_key", "data.max_images_per_prompt",
-    "ckpt.save_steps", "ckpt.load_enable", "ckpt.max_num", "ckpt.max_mem", "ckpt.save_hf",
-    "ckpt.disable_ds", "ckpt.best_metric_key", "ckpt.path", "ckpt.output_dir", "logger.wandb.key",
-    "logger.wandb.org", "logger.wandb.group", "logger.wandb.project", "logger.wandb.run_name",
-    "logger.tensorboard_dir", "logger.logging_steps",
-    // flat, and what later releases dropped
-    "pretrain", "reward_pretrain", "critic_pretrain", "remote_rm_url", "actor_learning_rate",
-    "critic_learning_rate", "learning_rate", "adam_betas", "l2", "eps_clip", "value_clip", "lambd",
-    "gamma", "init_kl_coef", "kl_target", "kl_horizon", "kl_estimator", "use_kl_loss",
-    "advantage_estimator", "rollout_batch_size", "micro_rollout_batch_size", "train_batch_size",
-    "micro_train_batch_size", "n_samples_per_prompt", "generate_max_len", "prompt_max_len",
-    "max_epochs", "num_episodes", "max_samples", "max_len", "prompt_data", "input_key",
-    "apply_chat_template", "input_template", "packing_samples", "normalize_reward", "zero_stage",
-    "bf16", "flash_attn", "adam_offload", "load_in_4bit", "lora_rank", "lora_alpha",
-    "target_modules", "gradient_checkpointing", "save_path", "ckpt_path", "save_steps",
-    "load_checkpoint", "max_ckpt_num", "use_wandb", "wandb_org", "wandb_group", "wandb_project",
-    "wandb_run_name", "use_tensorboard", "colocate_all_models", "vllm_num_engines",
-    "vllm_sync_backend", "async_train", "beta", "desirable_loss_weight", "undesirable_loss_weight",
-    "ptx_coef", "pretrain_data", "placeholder_token", "reward_tokens", "kd_coef", "post_processor",
-    "best_of_n", "csft_prompt", "is_rm", "batch_size", "actor_num_nodes", "ref_num_nodes",
-    "critic_num_nodes", "reward_num_nodes", "ref_offload", "deepspeed_enable_sleep", "deepcompile",
-    "overlap_comm", "grad_accum_dtype", "ring_head_stride", "attn_implementation",
-    "use_liger_kernel", "disable_fast_tokenizer", "enforce_eager",
-    "gradient_checkpointing_use_reentrant", "prompt_split", "eval_split", "use_kl_estimator_k3",
-    "local_rank", "vllm_enable_sleep", "vllm_gpu_memory_utilization"};
+struct Listed {
+  std::string name;
+  std::vector<Methods> methods;
+};
+
+std::vector<Listed> names_of(const std::string& peer) {
+  const char* source = std::getenv("TROUPE_SOURCE_DIR");
+  std::ifstream in(std::string(source == nullptr ? "." : source) + "/tests/data/peer_names/" +
+                   peer + ".tsv");
+  std::vector<Listed> out;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    Listed one{line.substr(0, line.find('\t')), {}};
+    std::istringstream methods(line.substr(line.find('\t') + 1));
+    for (std::string word; std::getline(methods, word, ',');)
+      one.methods.push_back(method_named(word));
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+TEST(PeerNames, EachNameOfAPackageHasAMeaningInItsMethods) {
+  for (const auto& [peer, least] :
+       {std::pair{"openrlhf", 150}, {"trl", 200}, {"verl", 700}, {"llamafactory", 300}}) {
+    const auto names = names_of(peer);
+    EXPECT_GT(static_cast<int>(names.size()), least) << peer;
+    for (const Listed& listed : names) {
+      for (const Methods method : listed.methods) {
+        EXPECT_NE(peer_answer(keys(), listed.name, method), "")
+            << peer << ": " << listed.name << " in " << method_names(method) << " has no row";
+      }
+    }
+  }
+}
+
+// A name that its package does not have any more is no reason to keep a row.
+TEST(PeerNames, EachRowIsReachedAndNamesThingsThatExist) {
+  const auto& rows = peer_names();
+  for (const PeerName& peer : rows) {
+    const std::string what(peer.names);
+    const Row* row = peer.key.empty() ? nullptr : keys().find(peer.key);
+    EXPECT_EQ(row == nullptr, peer.key.empty()) << what << " is " << peer.key;
+    std::istringstream names(what);
+    for (std::string name; names >> name;) {
+      if (name.find('*') != name.npos) continue;
+      EXPECT_EQ(keys().find(name) == nullptr || !keys().find(name)->is_read_by(peer.methods), true)
+          << name << " is a key";
+      bool reached = false;
+      for (unsigned bit = 1; bit <= kPrm; bit *= 2) {
+        const auto method = static_cast<Methods>(bit);
+        reached = reached ||
+                  ((peer.methods & bit) != 0 && meaning_of(keys(), name, method).peer == &peer);
+      }
+      EXPECT_TRUE(reached) << name << " has an earlier row";
+    }
+    if (row == nullptr) continue;
+    EXPECT_TRUE(row->is_read_by(peer.methods)) << what;
+    std::istringstream values{std::string(peer.values)};
+    for (std::string pair; values >> pair;) {
+      if (pair == "*") continue;
+      TrainConfig config;
+      EXPECT_TRUE(row->set(config, {row->name, {pair.substr(pair.find('=') + 1)}, false, "test"}) ||
+                  !row->words.empty() || row->is<Text>())
+          << what << " " << pair;
+    }
+  }
+}
+
+// What an answer puts in quotes is a key that exists, or a section of them.
+TEST(PeerNames, TextsNameKeysThatExist) {
+  for (const PeerName& peer : peer_names()) {
+    std::istringstream parts{std::string(peer.text)};
+    std::string part;
+    for (bool quoted = false; std::getline(parts, part, '\''); quoted = !quoted) {
+      if (quoted && part.find(' ') == part.npos && part.find('.') != part.npos)
+        EXPECT_NE(keys().find(part), nullptr) << peer.text;
+    }
+  }
+}
+
+struct Taken {
+  TrainConfig config;
+  std::vector<std::string> notes;
+  std::string error;
+};
+Taken take(Methods method, const std::vector<std::string>& words) {
+  auto builder = read(keys(), words, method);
+  if (!builder) return {{}, {}, builder.error().message};
+  return {builder->current(), builder->notes(), ""};
+}
+
+TEST(PeerNames, WhatIsSoAnywayIsTakenWithALine) {
+  const Taken taken =
+      take(kPpo, {"--packing_samples", "--flash_attn", "--enforce_eager", "--vllm_sync_backend",
+                  "nccl", "--zero_stage", "3", "--logging_steps", "1", "--save_path", "out",
+                  "--bf16", "--save_steps", "-1", "--eval_steps", "-1", "--ds.zpg", "1"});
+  ASSERT_EQ(taken.error, "");
+  EXPECT_EQ(taken.config.train.zero_stage, 3);
+  EXPECT_EQ(taken.config.run.path, "out");
+  EXPECT_EQ(taken.config.actor.param_dtype, ParamDtype::kBf16);
+  EXPECT_EQ(taken.config.ckpt.save_steps, 0);
+  EXPECT_EQ(taken.config.eval.steps, 0);
+  EXPECT_EQ(taken.notes.size(), 9u);
+  EXPECT_EQ(taken.notes[0],
+            "the command line: 'packing_samples' has no effect: sequences are always packed "
+            "without padding, and none sees another");
+  EXPECT_NE(take(kPpo, {"--ds.zpg", "8"}).error.find("'ds.zpg' = 8: it splits one model"),
+            std::string::npos);
+  EXPECT_NE(take(kPpo, {"--rollout.batch_size", "-1"}).error.find("out of range"),
+            std::string::npos);
+}
+
+TEST(PeerNames, AMethodDecidesWhatANameMeans) {
+  EXPECT_EQ(take(kDpo, {"--beta", "0.3"}).config.dpo.beta, 0.3);
+  EXPECT_EQ(take(kKto, {"--beta", "0.3"}).config.kto.beta, 0.3);
+  EXPECT_EQ(take(kPpo, {"--beta", "0.3"}).config.algo.kl.init_coef, 0.3);
+  EXPECT_EQ(take(kPpo, {"--loss_type=dapo"}).config.algo.reducer, "token_mean");
+  EXPECT_EQ(take(kDpo, {"--loss_type=hinge"}).config.dpo.loss, "hinge");
+  EXPECT_EQ(take(kSft, {"--num_train_epochs", "3.0"}).config.train.max_epochs, 3);
+  EXPECT_EQ(take(kPpo, {"--num_train_epochs", "2"}).config.train.num_episodes, 2);
+  EXPECT_EQ(take(kPpo, {"data.prompt_key=question"}).config.data.input_key, "question");
+  EXPECT_EQ(take(kDpo, {"data.prompt_key=question"}).config.data.prompt_key, "question");
+  EXPECT_EQ(take(kSft, {"--num_generations", "8"}).error,
+            "the command line: 'num_generations' is called 'rollout.n_samples_per_prompt' here, "
+            "which is not read by `train sft` (only by ppo); take it out");
+}
+
+TEST(PeerNames, HydrasWordsAndNullsAreRead) {
+  const Taken taken = take(
+      kPpo, {"actor_rollout_ref.model.path=m", "+data.train_batch_size=8",
+             "actor_rollout_ref.actor.use_dynamic_bsz=True", "trainer.total_training_steps=null",
+             "reward.custom_reward_function.path=r.py", "trainer.save_freq=-1"});
+  ASSERT_EQ(taken.error, "");
+  EXPECT_EQ(taken.config.actor.model_name_or_path, "m");
+  EXPECT_EQ(taken.config.rollout.batch_size, 8);
+  EXPECT_EQ(taken.config.reward.python, "r.py");
+}
+
+TEST(PeerNames, AHintGivesWayToTheKeyItself) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"--lora_r", "32", "--use_peft"},
+                                                                 {"--use_peft", "--lora_r", "32"}})
+    EXPECT_EQ(take(kSft, words).config.actor.lora.rank, 32);
+  EXPECT_EQ(take(kSft, {"--use_peft"}).config.actor.lora.rank, 16);
+  EXPECT_EQ(take(kSft, {"--finetuning_type", "full"}).config.actor.lora.rank, 0);
+}
+
+TEST(PeerNames, FlatYamlOfLlamaFactoryIsRead) {
+  const char* text =
+      "model_name_or_path: m\ntrust_remote_code: true\nstage: sft\ndo_train: true\n"
+      "finetuning_type: lora\nlora_rank: 4\nlora_target: all\ndataset: rows.jsonl\n"
+      "template: llama3\ncutoff_len: 512\noutput_dir: saves\nlogging_steps: 10\n"
+      "learning_rate: 1.0e-4\nnum_train_epochs: 3.0\nlr_scheduler_type: cosine\n"
+      "warmup_ratio: 0.1\nbf16: true\nddp_timeout: 180000000\nresume_from_checkpoint: null\n";
+  const std::string file = testing::TempDir() + "lf.yaml";
+  std::ofstream(file) << text;
+  const Taken taken = take(kSft, {file});
+  ASSERT_EQ(taken.error, "");
+  EXPECT_EQ(taken.config.actor.lora.rank, 4);
+  EXPECT_EQ(taken.config.actor.lora.target, std::vector<std::string>{"all-linear"});
+  EXPECT_EQ(taken.config.data.max_len, 512);
+  EXPECT_EQ(taken.config.train.max_epochs, 3);
+  EXPECT_EQ(taken.config.run.path, "saves");
+  std::ofstream(file, std::ios::app) << "dataset_dir: data\n";
+  EXPECT_NE(take(kSft, {file}).error.find("lf.yaml:20: 'dataset_dir' has no counterpart"),
+            std::string::npos);
+}
+
+// A guess belongs to the method, and to the section or to nearly the same letters.
+TEST(PeerNames, GuessesAreOfTheMethodAndNear) {
+  for (unsigned bit = 1; bit <= kPrm; bit *= 2) {
+    const auto method = static_cast<Methods>(bit);
+    for (const Row& row : keys().rows()) {
+      std::string typed = row.name;
+      typed.erase(typed.size() / 2, 1);
+      const std::string near = nearest_name(typed, method);
+      if (near.empty()) continue;
+      EXPECT_TRUE(keys().find(near)->is_read_by(method)) << typed << " " << near;
+      if (row.is_read_by(method)) EXPECT_LE(near.size(), row.name.size() + 8) << typed;
+    }
+  }
+  EXPECT_EQ(nearest_name("reward.pattern", kPpo), "reward.rule_pattern");
+  EXPECT_EQ(nearest_name("reward.rule_patern", kPpo), "reward.rule_pattern");
+  EXPECT_EQ(nearest_name("rolout.batch_size", kPpo), "rollout.batch_size");
+  EXPECT_EQ(nearest_name("rollout.max_len", kPpo), "");
+  EXPECT_EQ(nearest_name("other.model.path", kPpo), "");
+  EXPECT_EQ(nearest_name("rollout.batch_size", kSft), "");
+}
+
+TEST(PeerNames, ThePagesAreCurrent) {
+  const char* source = std::getenv("TROUPE_SOURCE_DIR");
+  const std::string root = source == nullptr ? "." : source;
+  const auto text_of = [](const std::string& file) {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  for (const char* peer : {"openrlhf", "trl", "verl", "llamafactory"}) {
+    const auto page =
+        peer_page(keys(), peer, text_of(root + "/tests/data/peer_names/" + peer + ".tsv"));
+    ASSERT_TRUE(page) << page.error().message;
+    EXPECT_EQ(*page, text_of(root + "/docs/coming_from_" + peer + ".md"))
+        << "troupe config docs " << peer << " < tests/data/peer_names/" << peer
+        << ".tsv > docs/coming_from_" << peer << ".md";
+  }
+}
+
+// Command lines from the other trainers' own pages: every word is taken or answered.
+TEST(PeerNames, WholeCommandLinesAreTakenOrAnswered) {
+  const char* source = std::getenv("TROUPE_SOURCE_DIR");
+  std::ifstream in(std::string(source == nullptr ? "." : source) +
+                   "/tests/data/peer_names/commands.txt");
+  int lines = 0, whole = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    ++lines;
+    const auto first = line.find('\t'), second = line.find('\t', first + 1);
+    const Methods method = method_named(line.substr(0, first));
+    ASSERT_NE(method, kNoMethod) << line;
+    std::vector<std::string> words;
+    std::string word;
+    bool quoted = false;
+    for (const char c : line.substr(second + 1) + " ") {
+      if (c == '\'') {
+        quoted = !quoted;
+      } else if (c == ' ' && !quoted) {
+        words.push_back(std::exchange(word, {}));
+      } else {
+        word += c;
+      }
+    }
+    const Taken taken = take(method, words);
+    whole += taken.error.empty() ? 1 : 0;
+    EXPECT_EQ(taken.error.find("unknown key"), std::string::npos) << line << "\n" << taken.error;
+    EXPECT_EQ(taken.error.find("configuration file"), std::string::npos) << line << "\n"
+                                                                         << taken.error;
+  }
+  EXPECT_GE(lines, 30);
+  EXPECT_GE(whole, 12) << "the others are answered";
+}
 
 TEST(PeerNames, EveryFlagIsTakenOrAnswered) {
-  for (const std::string& flag : kFlags) {
-    if (keys().find_any(flag) != nullptr) continue;
-    const std::string answer = answer_to_name(flag);
-    EXPECT_FALSE(answer.empty()) << flag << " is neither taken nor answered";
-    EXPECT_GT(answer.size(), flag.size() + 12) << answer;
+  for (const std::string& flag : troupe::test::openrlhf_flags()) {
+    const Meaning meaning = meaning_of(keys(), flag, kAllMethods);
+    EXPECT_TRUE(meaning.row != nullptr || meaning.peer != nullptr)
+        << flag << " is neither taken nor answered";
   }
 }
 
 TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
-  const Arguments read = read_flags(keys(), troupe::test::listing1());
+  const Arguments read = read_flags(keys(), troupe::test::listing1(), kPpo);
   EXPECT_TRUE(read.files.empty()) << "values of answered flags are not taken for files";
   Builder builder(keys());
+  ASSERT_TRUE(builder.set_all(read.hints));
   ASSERT_TRUE(builder.set_all(read.settings));
   const TrainConfig& config = builder.current();
   EXPECT_EQ(config.rollout.generators, 4);
   EXPECT_EQ(config.actor.ranks, 4);
   EXPECT_EQ(config.critic.ranks, 4);
+  EXPECT_EQ(config.train.zero_stage, 3);
+  EXPECT_EQ(config.run.path, "checkpoint/llama3");
+  EXPECT_EQ(config.actor.param_dtype, ParamDtype::kBf16);
   EXPECT_EQ(config.actor.model_name_or_path, "meta-llama/Llama-3-8b");
   EXPECT_EQ(config.reward.model_name_or_path, std::vector<std::string>{"my/reward-model"});
   EXPECT_EQ(config.algo.kl.init_coef, 0.01);
@@ -115,7 +293,10 @@ TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
   ASSERT_FALSE(read.wrong.empty());
   const Error wrong = read.wrong.error();
   const auto answers = single_errors(wrong);
-  EXPECT_EQ(builder.origins().size() + answers.size(), 21u) << wrong.message;
+  const auto so = std::ranges::count_if(
+      read.notes, [](const std::string& note) { return note.find("has no effect") != note.npos; });
+  EXPECT_EQ(builder.origins().size() + answers.size() + static_cast<std::size_t>(so), 21u)
+      << wrong.message;
   for (const Error& answer : answers) {
     EXPECT_EQ(answer.message.find("unknown key"), std::string::npos) << answer.message;
     EXPECT_TRUE(answer.message.starts_with("the command line: '")) << answer.message;
@@ -124,9 +305,8 @@ TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
 
 TEST(PeerNames, RanksAreTheProductOfNodesAndGpus) {
   const auto ranks = [](std::vector<std::string> words) {
-    Builder builder(keys());
-    const auto set = builder.set_all(read_flags(keys(), words).settings);
-    return set ? std::to_string(builder.current().actor.ranks) : set.error().message;
+    const Taken taken = take(kPpo, words);
+    return taken.error.empty() ? std::to_string(taken.config.actor.ranks) : taken.error;
   };
   EXPECT_EQ(ranks({"--actor_num_nodes", "2", "--actor_num_gpus_per_node", "8"}), "16");
   EXPECT_EQ(ranks({"--actor.num_gpus_per_node=4", "--actor.num_nodes=3"}), "12");
@@ -138,31 +318,34 @@ TEST(PeerNames, RanksAreTheProductOfNodesAndGpus) {
             std::string::npos);
 }
 
-// What an answer puts in quotes beside the name itself is a key that exists.
-TEST(PeerNames, AnswersNameKeysThatExist) {
-  for (const std::string& flag : kFlags) {
-    const std::string answer = answer_to_name(flag);
-    std::size_t at = answer.find('\'', answer.find('\'') + 1);
-    while (!answer.empty() && (at = answer.find('\'', at + 1)) != answer.npos) {
-      const auto end = answer.find('\'', at + 1);
-      const std::string key = answer.substr(at + 1, end - at - 1);
-      EXPECT_NE(keys().find(key), nullptr) << answer;
-      at = end;
-    }
-  }
+TEST(PeerNames, AStepIsTheProductOfDeviceBatchAndAccumulation) {
+  const auto batch = [](std::vector<std::string> words) {
+    return take(kSft, words).config.train.batch_size;
+  };
+  EXPECT_EQ(batch({"--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "8"}),
+            16);
+  EXPECT_EQ(batch({"--gradient_accumulation_steps", "2"}), 16)
+      << "theirs is 8 where it is not given";
+  EXPECT_EQ(batch({"--per_device_train_batch_size", "2"}), 2);
+  EXPECT_EQ(batch({"per_device_train_batch_size=1", "gradient_accumulation_steps=8",
+                   "gradient_accumulation_steps=4"}),
+            4)
+      << "the later one counts";
 }
 
 // Names of TRL's preference trainers: each says the key or the method to use instead.
 TEST(PeerNames, TrlsNamesOfPreferenceLossesAreAnswered) {
-  for (const auto& [flag, part] : {std::pair{"loss_type", "is called 'dpo.loss' here"},
-                                   {"loss_weights", "'dpo.nll_loss_coef'"},
-                                   {"rpo_alpha", "'dpo.nll_loss_coef'"},
-                                   {"cpo_alpha", "'cpo.nll_loss_coef'"},
-                                   {"simpo_gamma", "'simpo.gamma'"},
-                                   {"discopop_tau", "'dpo.discopop_tau'"},
-                                   {"reference_free", "`troupe train simpo`"},
-                                   {"beta", "'bco.beta'"}})
-    EXPECT_NE(answer_to_name(flag).find(part), std::string::npos) << answer_to_name(flag);
+  for (const auto& [method, flag, part] :
+       {std::tuple{kDpo, "loss_type", "is called 'dpo.loss' here"},
+        {kDpo, "loss_weights", "'dpo.nll_loss_coef'"},
+        {kDpo, "rpo_alpha", "'dpo.nll_loss_coef'"},
+        {kCpo, "cpo_alpha", "'cpo.nll_loss_coef'"},
+        {kSimpo, "simpo_gamma", "'simpo.gamma'"},
+        {kDpo, "discopop_tau", "'dpo.discopop_tau'"},
+        {kDpo, "reference_free", "`troupe train simpo`"},
+        {kBco, "beta", "'bco.beta'"}})
+    EXPECT_NE(answer_to_name(flag, method).find(part), std::string::npos)
+        << answer_to_name(flag, method);
   EXPECT_EQ(answer_to_name("label_smoothing"),
             "'label_smoothing' is called 'dpo.label_smoothing' here");
 }

@@ -134,7 +134,7 @@ TEST(Table, NearestNameFindsTyposAndShortForms) {
 }
 
 TEST(Table, OldNamesPointToKeysThatExist) {
-  for (const char* old_name : {"pretrain", "actor_learning_rate", "prompt_data", "ckpt.path",
+  for (const char* old_name : {"pretrain", "actor_learning_rate", "prompt_data", "save_path",
                                "train.async_queue_size", "init_kl_coef"}) {
     const std::string answer = answer_to_name(old_name);
     ASSERT_FALSE(answer.empty()) << old_name;

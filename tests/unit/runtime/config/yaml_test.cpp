@@ -102,9 +102,8 @@ TEST(Yaml, RefusalsNameFileAndLine) {
   EXPECT_EQ(file_refusal("train:\n  seed:\n"), "demo.yaml:2: train.seed has no value");
   EXPECT_EQ(file_refusal("train:\n  seed: 1\ntrain.seed: 2\n"),
             "demo.yaml:3: train.seed is given twice, first at demo.yaml:2");
-  EXPECT_EQ(
-      file_refusal("save_path: x\n"),
-      "demo.yaml:1: 'save_path' is called 'run.path' here; checkpoints and model stand below it");
+  EXPECT_EQ(file_refusal("max_ckpt_mem: x\n"),
+            "demo.yaml:1: 'max_ckpt_mem' has no counterpart: 'ckpt.max_num' bounds what is kept");
   EXPECT_EQ(file_refusal("- a\n- b\n"), "demo.yaml:1: expected `key: value` pairs at the top");
 }
 
@@ -144,7 +143,7 @@ TEST(Yaml, MissingFileIsAConfigurationError) {
 TEST(Yaml, FlagsAndFilesTellAllThatIsWrong) {
   TempFile file("train:\n  sed: 1\n  seed: x\nnothing: {a: 1}\nactor.adam.lr: 1e-6\n");
   const std::vector<std::string> words = {
-      file.name(), "--zero_stage", "3", "--train.threads", "-1", "--reward.normalize", "stord"};
+      file.name(), "--max_ckpt_mem", "3", "--train.threads", "-1", "--reward.normalize", "stord"};
   auto builder = config::read(config::keys(), words);
   ASSERT_FALSE(builder);
   const std::string told = builder.error().message;
@@ -153,7 +152,8 @@ TEST(Yaml, FlagsAndFilesTellAllThatIsWrong) {
     starts.emplace_back(mistake.what().substr(0, mistake.what().find('=')));
   const std::string& name = file.name();
   EXPECT_EQ(starts, (std::vector<std::string>{
-                        "the command line: 'zero_stage' is called 'train.zero_stage' here",
+                        "the command line: 'max_ckpt_mem' has no counterpart: 'ckpt.max_num' "
+                        "bounds what is kept",
                         name + ":2: unknown key 'train.sed'", name + ":4: unknown key 'nothing.a'",
                         name + ":3: train.seed ", "the command line: train.threads ",
                         "the command line: reward.normalize "}))

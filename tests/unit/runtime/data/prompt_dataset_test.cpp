@@ -130,8 +130,8 @@ TEST_F(PromptDataset, BadLineIsNamed) {
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"\"}\n"), "bad.jsonl:1: column 'input' is empty");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": 3}\n"),
             "bad.jsonl:1: column 'input' must be text or a list of messages");
-  EXPECT_EQ(refusal("bad.jsonl", "{\"prompt\": \"x\", \"answer\": \"y\"}\n"),
-            "bad.jsonl:1: no column 'input'; set --data.input_key to one of: prompt, answer");
+  EXPECT_EQ(refusal("bad.jsonl", "{\"question\": \"x\", \"answer\": \"y\"}\n"),
+            "bad.jsonl:1: no column 'input'; set --data.input_key to one of: question, answer");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\"}\n", {.label_key = "answer"}),
             "bad.jsonl:1: no column 'answer'; set --data.label_key to one of: input");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\", \"answer\": null}\n", {.label_key = "answer"}),

@@ -2,10 +2,15 @@
 // tokenizer is one of bytes, so that tokens can be read as text; "<|end|>" ends an answer.
 #include "runtime/data/supervised_dataset.hpp"
 
+#include "runtime/data/prompt_dataset.hpp"
 #include "tests/unit/runtime/data/chat_support.hpp"
 #include "tests/unit/runtime/text/fixture.hpp"
 
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
 
 namespace troupe::data {
 namespace {
@@ -168,6 +173,49 @@ TEST_F(SupervisedDatasetTest, RatedAnswersHaveALabel) {
   EXPECT_FALSE(rows->row(1).desirable);
   EXPECT_EQ(refusal(R"({"input": "q", "output": "a", "label": 3})", columns),
             "t.jsonl:1: column 'label' must be true or false (or 1 or 0), it is 3");
+}
+
+// docs/data_formats.md: rows of a table "| methods | format | `row` |".
+TEST_F(SupervisedDatasetTest, EachRowOfThePageOfFormatsIsRead) {
+  const char* source = std::getenv("TROUPE_SOURCE_DIR");
+  std::ifstream page(std::string(source == nullptr ? "." : source) + "/docs/data_formats.md");
+  const std::map<std::string, RowKind> kinds = {
+      {"sft", RowKind::kAnswer}, {"distill", RowKind::kAnswer}, {"pretrain", RowKind::kText},
+      {"rm", RowKind::kPair},    {"dpo", RowKind::kPair},       {"kto", RowKind::kRated},
+      {"prm", RowKind::kSteps}};
+  std::map<std::string, int> seen;
+  for (std::string line; std::getline(page, line);) {
+    const auto begin = line.find("| `{"), end = line.rfind("` |");
+    if (begin == line.npos || end == line.npos) continue;
+    const std::string row = line.substr(begin + 3, end - begin - 3);
+    const std::string methods = line.substr(0, line.find('|', 2)) + ",";
+    for (const auto& [method, kind] : kinds) {
+      if (methods.find(" " + method + ",") == methods.npos &&
+          methods.find(" " + method + " ,") == methods.npos)
+        continue;
+      ++seen[method];
+      auto columns = plain(kind);
+      if (kind == RowKind::kSteps) columns.steps = {"#", '#', {"+", "-"}, {'+', '-'}, "\n"};
+      EXPECT_EQ(refusal(row, columns), "accepted") << method << ": " << row;
+    }
+    if (methods.find(" ppo ") == methods.npos) continue;
+    ++seen["ppo"];
+    folder_.write("p.jsonl", row);
+    const auto rows = load_prompts((folder_.path() / "p.jsonl").string(), {});
+    ASSERT_TRUE(rows) << row << rows.error().message;
+    const PromptRow& first = rows->front();
+    const std::string prompt =
+        first.messages.empty() ? first.prompt : first.messages.back().content;
+    EXPECT_TRUE(prompt == "2+3=" || prompt == "Add.\n2+3") << prompt;
+  }
+  EXPECT_EQ(seen, (std::map<std::string, int>{{"sft", 8},
+                                              {"distill", 7},
+                                              {"pretrain", 2},
+                                              {"rm", 6},
+                                              {"dpo", 6},
+                                              {"kto", 3},
+                                              {"prm", 2},
+                                              {"ppo", 6}}));
 }
 
 TEST_F(SupervisedDatasetTest, BadRowsAreNamed) {

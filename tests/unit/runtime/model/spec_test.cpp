@@ -273,6 +273,27 @@ TEST_F(ResolveModel, AFolderIsItself) {
   EXPECT_EQ(*resolve_model((home_ / "m").string()), home_ / "m");
 }
 
+TEST_F(ResolveModel, ARunIsItsNewestModelAndACheckpointItsOwn) {
+  const fs::path run = home_ / "run";
+  const auto model = [&](const std::string& step) {
+    const fs::path folder = run / "ckpt" / step / "model";
+    fs::create_directories(folder);
+    std::ofstream(folder / "config.json") << "{}";
+    return folder;
+  };
+  fs::create_directories(run / "ckpt" / "step_000012");  // a checkpoint without a model
+  const auto none = resolve_model(run.string());
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("has no model in ckpt/ yet"), std::string::npos);
+  const fs::path two = model("step_000002"), ten = model("step_000010"), best = model("best");
+  EXPECT_EQ(*resolve_model(run.string()), ten);
+  EXPECT_EQ(*resolve_model((run / "ckpt" / "step_000002").string()), two);
+  EXPECT_EQ(*resolve_model((run / "ckpt" / "best").string()), best);
+  EXPECT_EQ(*resolve_model(model("step_1000000").string()),
+            run / "ckpt" / "step_1000000" / "model");
+  EXPECT_EQ(*resolve_model(run.string()), run / "ckpt" / "step_1000000" / "model");
+}
+
 TEST_F(ResolveModel, FollowsRefsMain) {
   snapshot("bbb");
   const fs::path main = snapshot("aaa");

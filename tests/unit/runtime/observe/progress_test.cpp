@@ -132,6 +132,21 @@ TEST(Progress, EtaIsThatOfTheLastSteps) {
   EXPECT_TRUE(screen.text().ends_with("step=17/100 eta=2min46s\n")) << screen.text();
 }
 
+TEST(Progress, EtaLeavesEvaluationsOut) {
+  Screen screen;
+  core::ManualClock clock;
+  Progress progress(screen.file(), {ProgressForm::kLines}, clock, 0, 100);
+  clock.advance(600s);  // an evaluation before the first update
+  progress.leave_out(600);
+  clock.advance(2s);
+  progress.update({1, 0, {}});
+  clock.advance(300s);
+  progress.leave_out(300);
+  clock.advance(2s);
+  progress.update({2, 0, {}});
+  EXPECT_EQ(screen.text(), "step=1/100 eta=3min18s\nstep=2/100 eta=3min16s\n");
+}
+
 TEST(Progress, LiveBlockFitsTheTerminal) {
   Screen screen;
   core::ManualClock clock;
