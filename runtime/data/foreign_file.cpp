@@ -99,13 +99,12 @@ core::Failure no_file(const std::string& name, const std::string& key) {
   const bool ends_well =
       name.ends_with(".jsonl") || name.ends_with(".json") || name.ends_with(".csv");
   if (ends_well || !names_hub_set(name)) {
-    return fail(ErrorCode::kNotFound, what + "; set --" + key + " to a .jsonl, .json or .csv file");
+    return fail(ErrorCode::kNotFound, what, "set --" + key + " to a .jsonl, .json or .csv file");
   }
   const std::string rows = name.substr(name.find('/') + 1) + ".jsonl";
-  return fail(ErrorCode::kNotFound,
-              what +
-                  "; data sets of the Hugging Face hub are not fetched. Make a file of it: "
-                  "python -c 'from datasets import load_dataset; load_dataset(\"" +
+  return fail(ErrorCode::kNotFound, what,
+              "data sets of the Hugging Face hub are not fetched. Make a file of it: python -c "
+              "'from datasets import load_dataset; load_dataset(\"" +
                   name + "\", split=\"train\").to_json(\"" + rows + "\")'");
 }
 
@@ -120,21 +119,21 @@ core::Failure folder_of_files(const fs::path& folder) {
   }
   std::ranges::sort(rows);
   std::ranges::sort(others);
-  const std::string what = folder.string() + ": is a folder; ";
+  const std::string what = folder.string() + ": is a folder";
   if (!rows.empty()) {
     std::string names = rows[0];
     for (std::size_t i = 1; i < std::min<std::size_t>(rows.size(), 3); ++i)
       names += "," + rows[i];
-    return fail(ErrorCode::kData, what + "name its files, separated by commas, as in " + names);
+    return fail(ErrorCode::kData, what, "name its files, separated by commas, as in " + names);
   }
   for (const std::string& other : others) {
     if (const Format* format = format_of_file(other)) {
-      return fail(ErrorCode::kData, what + "its " + fs::path(other).filename().string() + " is " +
-                                        std::string(format->name) +
-                                        ". Make rows of each: " + command_of(*format, other));
+      return fail(ErrorCode::kData, what,
+                  "its " + fs::path(other).filename().string() + " is " + std::string(format->name) +
+                      ". Make rows of each: " + command_of(*format, other));
     }
   }
-  return fail(ErrorCode::kData, what + "it holds no .jsonl, .json or .csv file");
+  return fail(ErrorCode::kData, what, "it holds no .jsonl, .json or .csv file");
 }
 
 }  // namespace
@@ -145,9 +144,8 @@ core::Result<void> check_rows_file(const fs::path& file, std::string_view key) {
   if (!fs::is_regular_file(file, error)) return no_file(file.string(), std::string(key));
   const Format* format = format_of_file(file);
   if (format == nullptr) return {};
-  return fail(ErrorCode::kData,
-              file.string() + ": is " + std::string(format->name) +
-                  "; rows are .jsonl, .json or .csv. Make them: " + command_of(*format, file));
+  return fail(ErrorCode::kData, file.string() + ": is " + std::string(format->name),
+              "rows are .jsonl, .json or .csv. Make them: " + command_of(*format, file));
 }
 
 }  // namespace troupe::data

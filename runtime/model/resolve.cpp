@@ -107,7 +107,8 @@ Result<fs::path> model_within(const fs::path& folder) {
   return core::fail(core::ErrorCode::kNotFound,
                     "the run " + folder.string() +
                         " has no model in ckpt/ yet: the last checkpoint of a run that has ended "
-                        "has one; name a model folder");
+                        "has one",
+                    "name a model folder");
 }
 
 }  // namespace
