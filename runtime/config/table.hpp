@@ -74,7 +74,7 @@ struct Facts {
   // What a run did whose resolved configuration lacks the key, since it is older; written as in
   // YAML. Empty: the default.
   std::string_view older{};
-  bool never = false;       // -1 is 0: others write it for "never" or "all"
+  bool never = false;  // -1 is 0: others write it for "never" or "all"
 };
 
 struct Row : Facts {
