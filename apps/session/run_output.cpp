@@ -1,5 +1,7 @@
 #include "apps/session/run_output.hpp"
 
+#include "runtime/store/atomic_folder.hpp"
+
 #include <chrono>
 #include <utility>
 
@@ -20,6 +22,7 @@ Result<RunOutput> RunOutput::open(const config::TrainConfig& config,
 }
 
 Result<void> RunOutput::begin_events(std::optional<std::uint64_t> resumed_at) {
+  TROUPE_TRY(store::make_folder(folder_->tensorboard_folder()));
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   TROUPE_TRY_ASSIGN(writer, observe::TensorboardWriter::create(
                                 folder_->tensorboard_folder(),

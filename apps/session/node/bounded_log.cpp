@@ -35,6 +35,10 @@ std::string BoundedLines::told_drops() {
   return "... " + std::to_string(dropped) + " lines were dropped here: too many at a time\n";
 }
 
+bool BoundedLines::has_room(core::TimePoint now) const {
+  return now - second_ >= std::chrono::seconds(1) || bytes_ < actors::limits::kNodeLog_rate_max;
+}
+
 bool BoundedLines::add(std::string_view safe, core::TimePoint now, std::string& text) {
   if (now - second_ >= std::chrono::seconds(1)) {
     second_ = now;

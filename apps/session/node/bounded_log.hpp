@@ -24,6 +24,8 @@ class BoundedLines {
   // Adds a safe line, and its end, to `text`; before it a line that says how many were dropped.
   // False: it is dropped, too.
   bool add(std::string_view safe, core::TimePoint now, std::string& text);
+  // False while this second has all its bytes: a line need not be made safe to be dropped then.
+  bool has_room(core::TimePoint now) const;
   void drop(std::uint64_t lines) { dropped_ += lines; }
   // The line about what was dropped, if anything was; then nothing was.
   std::string told_drops();

@@ -10,12 +10,15 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <thread>
 #include <vector>
 
 namespace troupe::app {
@@ -51,7 +54,12 @@ class OutputLines {
 
  private:
   void finish(std::string& text) {
-    lines_.add(safe_log_line(line_), std::chrono::steady_clock::now(), text);
+    const auto now = std::chrono::steady_clock::now();
+    if (lines_.has_room(now)) {
+      lines_.add(safe_log_line(line_), now, text);
+    } else {
+      lines_.drop(1);
+    }
     line_.clear();
   }
 
@@ -66,7 +74,23 @@ bool is_held(const std::filesystem::path& file) {
   return opened && ::flock(opened.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-// Ends when nobody has the other end of the pipe any more, or the owner is gone and nothing comes.
+// Reads until nobody has the other end of the pipe, or the owner is gone and nothing comes.
+void read_all_of(int pipe, const std::filesystem::path& log, const std::function<bool()>& owned) {
+  OutputLines lines(log);
+  std::vector<char> block(kPipe_bytes);
+  for (;;) {
+    pollfd ready{pipe, POLLIN, 0};
+    const int count = ::poll(&ready, 1, kLook_ms);
+    if (count == 0 && !owned()) break;
+    if (count <= 0) continue;
+    const ssize_t got = ::read(pipe, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    lines.add({block.data(), static_cast<std::size_t>(got)});
+  }
+  lines.end();
+}
+
 // `lock`: the log as it is now, which stays locked until then, under its next name, too.
 [[noreturn]] void keep(int pipe, int lock, const std::filesystem::path& log, pid_t owner) {
   ::setsid();
@@ -79,19 +103,7 @@ bool is_held(const std::filesystem::path& file) {
   ::dup2(pipe, 3);
   ::dup2(lock, 4);
   ::close_range(5, ~0u, 0);
-  OutputLines lines(log);
-  std::vector<char> block(kPipe_bytes);
-  for (;;) {
-    pollfd ready{3, POLLIN, 0};
-    const int count = ::poll(&ready, 1, kLook_ms);
-    if (count == 0 && ::getppid() != owner) break;
-    if (count <= 0) continue;
-    const ssize_t got = ::read(3, block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    lines.add({block.data(), static_cast<std::size_t>(got)});
-  }
-  lines.end();
+  read_all_of(3, log, [owner] { return ::getppid() == owner; });
   ::_exit(0);
 }
 
@@ -115,6 +127,14 @@ void keep_output_in(const std::filesystem::path& log) {
   }
   ::dup2(writes.get(), STDOUT_FILENO);
   ::dup2(writes.get(), STDERR_FILENO);
+  // Somebody may kill the keeper. This process has the pipe's end, too, and reads on then, so that
+  // nobody's print fails.
+  const int pipe = ::fcntl(reads.get(), F_DUPFD_CLOEXEC, 3);
+  std::thread([pipe, keeper, log = std::filesystem::absolute(log)] {
+    while (::waitpid(keeper, nullptr, 0) < 0 && errno == EINTR)
+      continue;
+    read_all_of(pipe, log, [] { return true; });
+  }).detach();
 }
 
 bool keeper_writes(const std::filesystem::path& log) {

@@ -11,7 +11,8 @@
 
 namespace troupe::app {
 
-// Call it on the main thread, before the process has other threads. Standard output and standard
+// Call it on the main thread, before the process has other threads; it gets one, which takes over
+// when somebody kills the keeper. Standard output and standard
 // error are as before when the system has no room for a process.
 void keep_output_in(const std::filesystem::path& log);
 
