@@ -98,6 +98,7 @@ class EnvironmentStage {
   Turn finish(Held& opened) { return run(finish_one(this, opened.episode)); }
   void drop(Held& opened) { run(drop_one(this, opened.episode)); }
 
+  std::string modules() { return run(modules_of(environment_.get())); }
   double amount(const std::string& name) {
     const wire::Amounts amounts = run(amounts_of(environment_.get()));
     const double* const found = wire::find_amount(amounts, name);
@@ -106,6 +107,9 @@ class EnvironmentStage {
 
  private:
   using Done = core::Result<void>;
+  static async::task<std::string> modules_of(Environment* environment) {
+    co_return environment->take_modules();
+  }
   static async::task<void> begin(Environment* environment, RoleContext context) {
     environment->begin(context);
     co_return;

@@ -1,5 +1,6 @@
 // Environments of our own form in real worker processes: many episodes side by side, and files that
 // raise, hang, die, print without end or say too much.
+#include "runtime/store/sha256.hpp"
 #include "tests/unit/actors/environment/python_file.hpp"
 
 #include <set>
@@ -40,6 +41,24 @@ class Count:
   ASSERT_TRUE(turn) << turn.error().message;
   EXPECT_EQ(turn->score, 0.5) << "the sum of the rewards";
   EXPECT_TRUE(turn->done);
+}
+
+TEST_F(PythonEnvironmentTest, SaysOnceWhatModulesItHasLoaded) {
+  std::ofstream(folder_ / "rules.py") << "value = 1\n";
+  auto& calls = stage(R"(
+import rules
+class Environment:
+    def step(self, message):
+        return message['content'] + '?'
+)");
+  auto opened = calls.open();
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(calls.modules(), "") << "its step may load more";
+  ASSERT_TRUE(calls.step(*opened, "a"));
+  const std::string file = (std::filesystem::canonical(folder_) / "rules.py").string();
+  EXPECT_EQ(json::parse(calls.modules()), (json{{file, store::sha256_text("value = 1\n")}}));
+  ASSERT_TRUE(calls.step(*opened, "b"));
+  EXPECT_EQ(calls.modules(), "");
 }
 
 TEST_F(PythonEnvironmentTest, WhatALimitEndsHasTheScoreOfFinish) {

@@ -5,6 +5,7 @@
 #include "actors/reward/reward_retries.hpp"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,13 @@ class CallsStage {
     const double* const found = wire::find_amount(amounts, name);
     return found == nullptr ? -1 : *found;
   }
+  std::string modules() { return host_.run(modules_of(&host_.calls())); }
   RewardTries tries;
 
  private:
+  static async::task<std::string> modules_of(RewardCalls* calls) {
+    co_return calls->take_modules();
+  }
   static async::task<wire::Amounts> amounts_of(RewardCalls* calls) { co_return calls->amounts(); }
   static async::task<void> score_all(CallsStage* self,
                                      std::vector<RewardGroup> groups,

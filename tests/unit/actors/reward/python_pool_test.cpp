@@ -1,10 +1,12 @@
 // Several workers, and async functions: batches that are scored together, workers that are killed
 // or hang while they have many. Real processes and real SIGKILLs.
 #include "actors/reward/python_reward.hpp"
+#include "runtime/store/sha256.hpp"
 #include "tests/unit/actors/reward/answered.hpp"
 #include "tests/unit/actors/reward/calls_stage.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -93,6 +95,26 @@ async def reward_func(queries, prompts, labels):
   EXPECT_EQ((*answers[7])[0].extra, R"({"there":100})");
   EXPECT_EQ(calls.amount("starts"), 1);
   EXPECT_EQ(calls.amount("together"), 1);
+}
+
+// Those that it loads in its first call among them; neither its own file nor the interpreter's.
+TEST_F(PythonPool, SaysOnceWhatModulesItHasLoaded) {
+  const std::filesystem::path real = std::filesystem::canonical(folder_);
+  std::ofstream(folder_ / "early.py") << "value = 1\n";
+  std::ofstream(folder_ / "late.py") << "value = 2\n";
+  auto& calls = stage(R"(
+import early, json
+def reward_func(queries, prompts, labels):
+    import late
+    return [float(p) for p in prompts]
+)");
+  EXPECT_EQ(calls.modules(), "") << "nothing was called";
+  expect_numbers(calls.score(numbered(2), kAmple));
+  EXPECT_EQ(nlohmann::json::parse(calls.modules()),
+            (nlohmann::json{{(real / "early.py").string(), store::sha256_text("value = 1\n")},
+                            {(real / "late.py").string(), store::sha256_text("value = 2\n")}}));
+  expect_numbers(calls.score(numbered(2), kAmple));
+  EXPECT_EQ(calls.modules(), "");
 }
 
 TEST_F(PythonPool, WorkersRunAPlainFunctionSideBySide) {
