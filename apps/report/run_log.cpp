@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <deque>
 #include <fstream>
@@ -72,6 +73,40 @@ ordered_json line_json(std::string_view line, std::uint64_t number) {
   return one;
 }
 
+// Where rewards change: "reward set 2 from update 21 on: ..." (RunReporter). By the set, so that
+// what a resumed run says again counts once; the set of the first update is no change.
+class Marks {
+ public:
+  void add(std::string_view text) {
+    std::uint64_t set = 0, update = 0;
+    if (!take(text, "reward set ", set) || !take(text, " from update ", update)) return;
+    if (update < 2 || (marks_.size() >= limits::kReportMarks_max && !marks_.contains(set))) return;
+    const auto rest = text.find(": ");
+    marks_[set] = {
+        {"step", update},
+        {"text", "rewards from here on: " +
+                     std::string(rest == text.npos ? text : text.substr(rest + 2, 500))}};
+  }
+  ordered_json all() const {
+    ordered_json out = ordered_json::array();
+    for (const auto& [set, mark] : marks_)
+      out.push_back(mark);
+    return out;
+  }
+
+ private:
+  // Takes `words` and the number behind them from the beginning of the text.
+  static bool take(std::string_view& text, std::string_view words, std::uint64_t& number) {
+    if (!text.starts_with(words)) return false;
+    text.remove_prefix(words.size());
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+    return read.ec == std::errc();
+  }
+
+  std::map<std::uint64_t, ordered_json> marks_;
+};
+
 struct LedgerSums {
   std::uint64_t groups = 0, samples = 0, replaced = 0, damaged = 0;
   std::map<std::uint64_t, std::uint64_t> spans;  // groups by how many versions their tokens span
@@ -116,8 +151,10 @@ bool tells_of_fault(std::string_view line) {
 ordered_json log_json(const fs::path& run, Notes& notes) {
   LineReader reader(run / "troupe.log", 64 << 10);
   Ends faults(limits::kReportEvents_max / 2), others(limits::kReportEvents_max / 2);
+  Marks marks;
   while (const auto line = reader.next()) {
     ordered_json one = line_json(*line, reader.line());
+    marks.add(one["text"].get_ref<const std::string&>());
     Ends& kind = one.contains("fault") ? faults : others;
     kind.add(std::move(one));
   }
@@ -132,7 +169,10 @@ ordered_json log_json(const fs::path& run, Notes& notes) {
               " lines are longer than 64 KiB and left out");
   }
   if (reader.broken()) notes.add("troupe.log: cannot be read to its end");
-  return {{"lines", std::move(lines)}, {"all", reader.line()}, {"left_out", left_out}};
+  return {{"lines", std::move(lines)},
+          {"all", reader.line()},
+          {"left_out", left_out},
+          {"marks", marks.all()}};
 }
 
 ordered_json ledger_json(const fs::path& run, Notes& notes) {

@@ -11,8 +11,9 @@
 
 namespace troupe::report {
 
-// {lines: [{t, text, fault}], all, left_out}: the first lines and the last, if there are more than
-// are shown; lines that tell of faults are kept before others.
+// {lines: [{t, text, fault}], all, left_out, marks: [{step, text}]}: the first lines and the last,
+// if there are more than are shown; lines that tell of faults are kept before others. Marks are
+// what changed a run at an update: rewards that came, went or got another weight.
 nlohmann::ordered_json log_json(const std::filesystem::path& run, Notes& notes);
 
 // True for a line that tells of something lost, failed, refused or replaced. Judged by its words.

@@ -55,10 +55,21 @@ std::optional<std::string> translated(std::string_view values, const std::string
   if (values.empty()) return written;
   for (const std::string_view pair : core::split(values, " ")) {
     if (pair == "*") return written;
+    if (pair.find('>') != pair.npos) continue;  // another key's
     const auto equals = pair.find('=');
     if (same_word(written, pair.substr(0, equals))) return std::string(pair.substr(equals + 1));
   }
   return std::nullopt;
+}
+
+// The key that takes values with such an ending: "*.py>reward.python". Empty: the row's own.
+std::string_view other_key(std::string_view values, const std::vector<std::string>& given) {
+  for (const std::string_view pair : core::split(values, " ")) {
+    const auto to = pair.find('>');
+    if (to == pair.npos || given.size() != 1) continue;
+    if (given[0].ends_with(pair.substr(1, to - 1))) return pair.substr(to + 1);
+  }
+  return {};
 }
 
 // A whole number may be written 3.0 by those who count in fractions.
@@ -187,6 +198,8 @@ core::Result<Understood> understand(const Table& table, Methods methods, Setting
   const bool is_null = given.values.size() == 1 && plain_word(given.values[0]) == "null";
   if (row != nullptr) {
     if (is_null && peer->values.find("null=") == std::string_view::npos) return Understood{};
+    const std::string_view other = other_key(peer->values, given.values);
+    if (!other.empty()) return taken(*peer, *table.find(other), std::move(given));
     return taken(*peer, *row, std::move(given));
   }
   if (is_null) return Understood{};  // others write it for "not given"

@@ -184,6 +184,50 @@ TEST(Supervised, RowsOfOtherFormatsAreKnownByTheirColumns) {
       << text_of(files / "out.jsonl");
 }
 
+// Lines of other trainers' own pages, with paths of this test: they run as they stand.
+TEST(Supervised, CommandLinesOfOtherTrainersRun) {
+  const TinySupervised files;
+  const char* source = std::getenv("TROUPE_SOURCE_DIR");
+  std::ifstream in(std::string(source == nullptr ? "." : source) +
+                   "/tests/data/peer_names/commands.txt");
+  std::ofstream many(files.file("many.jsonl"));
+  for (int i = 0; i < 32; ++i) {
+    many << nlohmann::json({{"prompt", std::to_string(i) + "+1="},
+                            {"chosen", std::to_string(i + 1)},
+                            {"rejected", "fish"}})
+         << '\n';
+  }
+  many.close();
+  std::size_t ran = 0;
+  for (std::string line; std::getline(in, line);) {
+    const bool trl = line.find("TRL 1.16.0, trl/scripts/dpo.py") != line.npos;
+    const bool factory = line.find("examples/train_lora/qwen3_lora_sft.yaml") != line.npos;
+    if (!trl && !factory) continue;
+    const std::string method = line.substr(0, line.find('\t'));
+    const std::string run = files.file(method + std::to_string(++ran));
+    const std::string rows = files.file(trl ? "many.jsonl" : "answers.jsonl");
+    std::vector<std::string> words = {"train", method, "--train.micro_tokens_max", "64"};
+    std::istringstream rest(line.substr(line.find('\t', line.find('\t') + 1) + 1));
+    for (std::string word; rest >> word;) {
+      const auto after = [&](const char* flag) { return words.back() == flag; };
+      if (after("--model_name_or_path")) word = files.model();
+      if (after("--dataset_name")) word = rows;
+      if (after("--output_dir")) word = run;
+      if (word.starts_with("model_name_or_path=")) word = "model_name_or_path=" + files.model();
+      if (word.starts_with("dataset=")) word = "dataset=" + rows;
+      if (word.starts_with("output_dir=")) word = "output_dir=" + run;
+      words.push_back(std::move(word));
+    }
+    if (trl) words.insert(words.end(), {"--eval_dataset", rows});
+    const ProgramRun outcome = run_troupe(words);
+    EXPECT_EQ(outcome.status, 0) << line << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find("is taken as train.batch_size"), std::string::npos)
+        << outcome.output;
+    EXPECT_GT(steps_in(run), 0u);
+  }
+  EXPECT_EQ(ran, 3u);
+}
+
 // What a run leaves is a model in every command, by the name of its folder, and it says so.
 TEST(Supervised, ARunFolderIsAModelEverywhere) {
   const TinySupervised files;

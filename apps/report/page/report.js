@@ -254,6 +254,18 @@
       for (const tick of ticks(first, end, 5).filter((one) => charts.time || Number.isInteger(one))) {
         picture.append(svg('text', { x: px(tick), y: bottom + 18, 'text-anchor': px(tick) > right - 16 ? 'end' : 'middle' }, charts.time ? `${number(tick, 3)} ${unit[0]}` : count(tick)));
       }
+      // Where the run's rewards changed.
+      runs.forEach((run, index) => {
+        if (!shown[index] || !points[index].length) return;
+        for (const {step, text} of run.log.marks) {
+          const x = charts.time ? timeOf(index, step) : step;
+          if (x < first || x > end) continue;
+          const line = svg('line', {class: 'mark', x1: px(x), x2: px(x), y1: top, y2: bottom});
+          line.append(svg('title', {}, `step ${count(step)}: ${plain(text)}`));
+          line.style.stroke = colour(index);
+          picture.append(line);
+        }
+      });
       const path = (line, run, className) => {
         let way = '', down = false;
         for (const p of line) {

@@ -230,6 +230,22 @@ TEST(RunReport, ALongLogKeepsItsEndsAndItsFaults) {
             20);
 }
 
+TEST(RunReport, ChangesOfRewardsAreMarkedAtTheirUpdates) {
+  MadeRun run;
+  const std::string head = "2026-01-01T00:00:00.000+00:00 info ";
+  run.put("troupe.log", head + "reward set 0 from update 1 on: rule x 1\n" + head +
+                            "reward set 1 from update 11 on: rule x 1 length x 0.1; formula sum\n" +
+                            head + "reward set 2 from update 21 on: rule x 1\n" + head +
+                            "reward set 2 from update 21 on: rule x 1\n" + head +
+                            "reward set is no number\n");
+  Notes notes;
+  const ordered_json marks = log_json(run.path(), notes)["marks"];
+  ASSERT_EQ(marks.size(), 2u) << marks.dump() << ": the first set is no change, a set counts once";
+  EXPECT_EQ(marks[0]["step"], 11);
+  EXPECT_EQ(marks[0]["text"], "rewards from here on: rule x 1 length x 0.1; formula sum");
+  EXPECT_EQ(marks[1]["step"], 21);
+}
+
 TEST(RunReport, TimesOfRolesAreThoseOfTheStatus) {
   MadeRun run;
   run.put(
