@@ -51,7 +51,7 @@ pub fn check(name: &str, value: &Value, args: &Args, meter: &Meter) -> R<bool> {
 }
 
 fn of_type(name: &str, value: &Value) -> Option<bool> {
-    use Value::{Bool, Dict, Float, Int, List, Str, Tuple, Undefined};
+    use Value::{Big, Bool, Dict, Float, Int, List, Str, Tuple, Undefined};
     let iterable = matches!(value, Str(_) | List(_) | Tuple(_) | Dict(_) | Undefined(_));
     Some(match name {
         "defined" => !value.is_undefined(),
