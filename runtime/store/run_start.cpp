@@ -124,9 +124,11 @@ Result<bool> take_given(RunStart& start, const TrainConfig& config) {
 // The first update of the run that made the checkpoint, less one, where its manifest says it.
 std::optional<std::uint64_t> first_in(const Checkpoint& checkpoint) {
   const auto state = nlohmann::json::parse(checkpoint.state_json, nullptr, false);
-  if (!state.is_object() || !state.contains("first") || !state["first"].is_number_unsigned())
+  if (!state.is_object() || !state.contains("begins_after") ||
+      !state["begins_after"].is_number_unsigned()) {
     return std::nullopt;
-  return state["first"].get<std::uint64_t>();
+  }
+  return state["begins_after"].get<std::uint64_t>();
 }
 
 }  // namespace

@@ -53,6 +53,9 @@ DROPPED = {
     r"seconds": "the clock (bench)",
     r"arithmetic": "a class's name in a manifest: test_model has it, the other columns what it stands for",
     r"failed_groups|dropped_samples": "in data_state.json: since the program was started, for people",
+    r"begins_after": "where a run begins, in a manifest: younger than the record; branches have tests of their own",
+    r"(eval\.dataset |eval\.sets |env\.command|the module ).*":
+        "hashes of contents that are younger than the record; runs whose contents change have tests of their own",
     r"(.*/)?length_(pearson|spearman)|alarm/reward_up_truth_down":
         "younger than the record; unit tests hold their values",
 }

@@ -310,7 +310,7 @@ std::string hashes_json(const Hashes& hashes,
                         const std::string& arithmetic,
                         std::optional<std::uint64_t> first) {
   nlohmann::json state = {{"sha256", hashes}};
-  if (first) state["first"] = *first;
+  if (first) state["begins_after"] = *first;
   if (!arithmetic.empty()) state["arithmetic"] = arithmetic;
   return state.dump();
 }
