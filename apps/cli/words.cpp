@@ -51,7 +51,7 @@ std::string error_text(const core::Error& error) {
 
 void say(const std::string& text) {
   tell_ear(text);
-  std::printf("%s\n", text.c_str());
+  std::printf("%s\n", observe::terminal_safe(text).c_str());
   std::fflush(stdout);
 }
 

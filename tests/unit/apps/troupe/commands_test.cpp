@@ -44,6 +44,17 @@ TEST(ErrorText, EachThingThatIsWrongHasItsHint) {
   EXPECT_EQ(core::exit_status(wrong.error().code), 2);
 }
 
+// Names and answers of others reach the terminal without what could move its cursor.
+TEST(ErrorText, IsSafeForATerminal) {
+  EXPECT_EQ(error_text({ErrorCode::kConfig, "no node a\x1b[31m\x07; try b\x9b"}).find('\x1b'),
+            std::string::npos);
+  testing::internal::CaptureStdout();
+  say("node/a\x1b]0;x\x07 is in");
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(said.find('\x1b'), std::string::npos) << said;
+  EXPECT_EQ(said.find('\x07'), std::string::npos) << said;
+}
+
 TEST(ErrorText, AnInterruptionIsNoError) {
   EXPECT_EQ(error_text({ErrorCode::kInterrupted, "stopped; go on so"}), "stopped; go on so\n");
 }
@@ -80,6 +91,18 @@ TEST(Commands, FirstHelpPageIsShort) {
   EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 60);
   for (const char* name : {"train ppo", "generate", "chat", "bench", "doctor", "version"}) {
     EXPECT_NE(page.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(Commands, WhatCanBeAttachedIsShownWithBothKinds) {
+  for (const char* command : {"attach", "detach"}) {
+    const std::vector<std::string> words = {command, "--help"};
+    testing::internal::CaptureStdout();
+    ASSERT_TRUE(run_command(words));
+    const std::string page = testing::internal::GetCapturedStdout();
+    EXPECT_NE(page.find(std::string("troupe ") + command + " reward"), std::string::npos) << page;
+    EXPECT_NE(page.find(std::string("troupe ") + command + " environment"), std::string::npos)
+        << page;
   }
 }
 
