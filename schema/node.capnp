@@ -24,6 +24,8 @@ struct Join {
   roles @7 :List(Text);     # kinds it offers to play: "generator", "reward"
   hosted @8 :List(HostedRole);  # started by an earlier head
   config @9 :Text;          # the configuration that these were started with
+  runId @10 :UInt64;        # the run that it belongs to; 0: whichever it meets
+  run @11 :Text;            # the folder of that run, for people
 }
 
 # A role that runs on a node whose head is gone.
@@ -39,6 +41,7 @@ struct Joined {
   node @1 :Text;
   kept @2 :List(Text);   # of `hosted`; the node stops the others
   headWaitMs @3 :UInt32; # how long the node waits for a new head when this one is gone
+  run @4 :Text;          # the run's folder, as its head calls it
 }
 
 # A node's heartbeat, sent every kBeatEvery (actors/limits.def).

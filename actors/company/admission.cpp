@@ -4,6 +4,7 @@
 #include "actors/limits.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/core/find_value.hpp"
+#include "runtime/core/plain_name.hpp"
 #include "runtime/core/secret.hpp"
 
 #include <algorithm>
@@ -15,16 +16,13 @@ core::Failure turn_away(std::string why, std::string_view advice = {}) {
   return core::fail(core::ErrorCode::kInvalidArgument, std::move(why), advice);
 }
 
-// True for a name of safe characters alone: names end up in files, logs and terminals.
+// "node/gpu1": a kind and a name.
 bool well_formed(const std::string& name) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  };
-  const auto slash = std::find(name.begin(), name.end(), '/');
-  return name.size() <= cluster::limits::kPeerName_bytes_max && slash != name.begin() &&
-         name.end() - slash > 1 && std::all_of(name.begin(), slash, plain) &&
-         std::all_of(slash + 1, name.end(), plain);
+  const auto slash = name.find('/');
+  constexpr std::size_t kMost = cluster::limits::kPeerName_bytes_max;
+  return slash != name.npos && name.size() <= kMost &&
+         core::is_plain_name(name.substr(0, slash), kMost) &&
+         core::is_plain_name(name.substr(slash + 1), kMost);
 }
 
 }  // namespace
@@ -32,13 +30,13 @@ bool well_formed(const std::string& name) {
 std::string Admission::issue_pass() {
   const std::lock_guard lock(mutex_);
   if (passes_.size() >= limits::kPasses_max) passes_.pop_front();
-  passes_.push_back(make_pass(++last_number_));
+  passes_.push_back(make_pass({run_, ++last_number_}));
   return passes_.back();
 }
 
 core::Result<void> Admission::admit(const wire::Hello& hello, const std::string& origin) {
   if (!well_formed(hello.name)) {
-    return turn_away("a name may hold letters, digits, '-', '_' and '.'", "give another --name");
+    return turn_away(std::string("a name ") + core::kPlainNameRule, "give another --name");
   }
   const std::lock_guard lock(mutex_);
   return hello.name.starts_with("node/") ? admit_node(hello, origin) : admit_role(hello, origin);
@@ -58,7 +56,7 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
   if (pass == passes_.end() && before == gone_.end()) {
     return turn_away(hello.name + " brings no valid pass");
   }
-  if (const auto number = number_of_pass(hello.pass); !number || *number != hello.epoch) {
+  if (const auto facts = facts_of_pass(hello.pass); !facts || facts->number != hello.epoch) {
     return turn_away(hello.name + " of epoch " + std::to_string(hello.epoch) +
                      " brings the pass of another epoch");
   }

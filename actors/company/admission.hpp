@@ -5,6 +5,7 @@
 // reconnect after a broken link.
 #pragma once
 
+#include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/wire/hello.hpp"
 
@@ -19,8 +20,11 @@ namespace troupe::actors {
 
 class Admission {
  public:
-  // Passes are numbered from `first` + 1 on.
-  explicit Admission(std::uint64_t first = 0) : last_number_(first) {}
+  // Passes are of that run and numbered from `first` + 1 on.
+  explicit Admission(core::RunId run = {}, std::uint64_t first = 0)
+      : run_(run), last_number_(first) {}
+
+  core::RunId run() const noexcept { return run_; }
 
   // A new pass, numbered one higher than the last. Beyond the bound the oldest unused pass expires.
   std::string issue_pass();
@@ -55,6 +59,7 @@ class Admission {
   core::Result<void> admit_role(const wire::Hello& hello, const std::string& origin);
   bool holds(const wire::Hello& hello) const;  // true when a guest of that name has this pass
 
+  const core::RunId run_;
   mutable std::mutex mutex_;
   std::uint64_t last_number_;
   std::deque<std::string> passes_;

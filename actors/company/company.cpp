@@ -3,6 +3,7 @@
 #include "actors/company/start_errors.hpp"
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/run_words.hpp"
 #include "runtime/cluster/limits.hpp"
 
 #include <algorithm>
@@ -87,8 +88,20 @@ void Company::tend_processes() {
   if (!started && !full) fail_run(started.error());
 }
 
+// Who belongs to a run does not take part in another, though that has its address and token.
+core::Result<void> Company::check_run(const Join& request) const {
+  if (request.run_id == 0 || request.run_id == options_.run_id) return {};
+  return core::fail(ErrorCode::kNotFound, "this is " + run_words(options_.run_id, options_.run) +
+                                              ", and " + request.name + " belongs to " +
+                                              run_words(request.run_id, request.run));
+}
+
 async::task<core::Result<Joined>> Company::on(Join request) {
   if (dismissing_) co_return core::fail(ErrorCode::kPeerLost, "the run has ended");
+  if (auto ours = check_run(request); !ours) {
+    hooks_.note("refused: " + ours.error().message);
+    co_return ours.failure();
+  }
   const bool brings = offers(request, kAttachedEnvironment) || offers(request, "learn");
   if (brings && !options_.episodes) {
     co_return core::fail(ErrorCode::kUnsupported,
@@ -126,7 +139,7 @@ async::task<core::Result<Joined>> Company::on(Join request) {
     placement_.want(kAttachedEnvironment, role, request.name, true);
   }
   Joined joined{options_.run_id, request.name, adopt(request),
-                static_cast<std::uint32_t>(options_.head_wait.count() / 1'000'000)};
+                static_cast<std::uint32_t>(options_.head_wait.count() / 1'000'000), options_.run};
   placement_.node_in(request.name, request.roles);
   changed_.notify_all();
   co_return joined;

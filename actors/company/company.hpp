@@ -32,6 +32,7 @@ struct WantedRole {
 
 struct CompanyOptions {
   std::uint64_t run_id = 0;
+  std::string run;               // its folder, as this head calls it
   std::uint64_t generation = 0;  // of the run: this head's
   core::Duration head_wait{0};   // how long nodes wait for the next head
   std::string arithmetic, build;
@@ -166,6 +167,7 @@ class Company {
 
  private:
   async::task<core::Result<void>> attend();
+  core::Result<void> check_run(const Join& request) const;
   std::vector<std::string> adopt(const Join& request);
   async::task<void> take_over(std::string role, std::uint64_t epoch);
   void tend_processes();

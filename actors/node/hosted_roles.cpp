@@ -4,6 +4,8 @@
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/at_exit.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 using core::Result;
@@ -52,11 +54,13 @@ async::task<Result<void>> HostedRoles::stop_told(std::string role, std::uint64_t
 async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {
   co_await settle_here();
   if (ending_) co_return core::fail(core::ErrorCode::kClosed, "this node ends");
+  if (spawn.run_id != run_id_) co_await forget_run(spawn.run_id);
   const std::string name = spawn.name;
   const std::uint64_t epoch = spawn.epoch;
   const auto there = hosted_.find(name);
-  if (there != hosted_.end() && there->second.role.epoch == epoch) co_return Result<void>();
-  const std::uint64_t newest = there != hosted_.end() ? there->second.role.epoch : ended_[name];
+  const bool ours = there != hosted_.end() && there->second.role.run_id == spawn.run_id;
+  if (ours && there->second.role.epoch == epoch) co_return Result<void>();
+  const std::uint64_t newest = ours ? there->second.role.epoch : ended_[name];
   if (newest >= epoch) {
     co_return core::fail(core::ErrorCode::kInvalidArgument,
                          name + " of epoch " + std::to_string(newest) + " was here",
@@ -76,6 +80,21 @@ async::task<Result<void>> HostedRoles::start_here(Spawn spawn) {
   }
   ports_.note("started " + name);
   co_return Result<void>();
+}
+
+// Another run has come: what is here belongs to the last one, and epochs of the two do not compare.
+async::task<void> HostedRoles::forget_run(std::uint64_t next) {
+  run_id_ = next;
+  ended_.clear();
+  for (;;) {
+    const auto other = std::find_if(hosted_.begin(), hosted_.end(), [this](const auto& one) {
+      return one.second.role.run_id != run_id_;
+    });
+    if (other == hosted_.end()) co_return;
+    const std::string role = other->first;
+    ports_.note(role + " ends: it was of another run");
+    co_await stop_one(role, 0);
+  }
 }
 
 async::task<Result<std::unique_ptr<cluster::RoleHost>>> HostedRoles::host(Spawn spawn) {
@@ -106,7 +125,7 @@ async::task<void> HostedRoles::stop_one(std::string role, std::uint64_t epoch) {
   if (epoch != 0 && found->second.role.epoch > epoch) co_return;
   const auto change = begin_change();
   found->second.stops = true;
-  ended_[role] = found->second.role.epoch;
+  if (found->second.role.run_id == run_id_) ended_[role] = found->second.role.epoch;
   co_await found->second.host->stop();
   hosted_.erase(found);
 }

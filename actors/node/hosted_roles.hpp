@@ -46,8 +46,9 @@ class HostedRoles {
   };
   HostedRoles(async::Executor strand, async::Timers& timers, Ports ports);
 
-  // Starts a role; a role of an earlier epoch is stopped first. Does nothing when the role is here
-  // with that epoch. Error kInvalidArgument: it has run here with a later one.
+  // Starts a role; a role of an earlier epoch is stopped first, and all roles of another run are.
+  // Does nothing when the role is here with that epoch. Error kInvalidArgument: it has run here
+  // with a later one of this run.
   async::task<core::Result<void>> start(Spawn spawn);
   // Stops a role if its epoch is at most `epoch`; 0: whatever its epoch. Does nothing when the role
   // is not here.
@@ -81,6 +82,7 @@ class HostedRoles {
   };
   auto begin_change();
   async::task<core::Result<void>> start_here(Spawn spawn);
+  async::task<void> forget_run(std::uint64_t next);
   async::task<core::Result<void>> stop_told(std::string role, std::uint64_t epoch);
   async::task<void> stop_one(std::string role, std::uint64_t epoch);
   async::task<void> settle_here();
@@ -95,7 +97,8 @@ class HostedRoles {
   async::Scope scope_;  // starts and stops under way
   std::map<std::string, Hosted> hosted_;
   std::string config_;
-  std::map<std::string, std::uint64_t> ended_;  // newest epoch of the roles that were here
+  std::uint64_t run_id_ = 0;                    // of the last start
+  std::map<std::string, std::uint64_t> ended_;  // newest epoch of this run's roles that were here
   bool ending_ = false;
   bool changing_ = false;  // a role is being started or stopped
   async::Notifier changed_;

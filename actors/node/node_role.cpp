@@ -26,7 +26,6 @@ async::task<void> NodeRole::attend() {
   const auto hosted = join.hosted;
   auto joined = co_await ask(patient, "company/0", std::move(join));
   if (!joined) co_return ports_.left(joined.error());
-  run_id_ = joined->run_id;
   for (const HostedRole& role : hosted) {
     const auto& kept = joined->kept;
     if (std::find(kept.begin(), kept.end(), role.name) != kept.end()) {

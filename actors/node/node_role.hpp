@@ -9,7 +9,6 @@
 #include "actors/node/hosted_roles.hpp"
 #include "actors/node/log_backlog.hpp"
 
-#include <atomic>
 #include <functional>
 #include <string>
 
@@ -45,8 +44,6 @@ class NodeRole {
   // Acknowledges a repeated request; there is nothing to stop.
   async::task<core::Result<Ack>> on(StopRole request);
 
-  std::uint64_t run_id() const noexcept { return run_id_; }
-
  private:
   async::task<void> attend();
   async::task<void> send_log();
@@ -54,7 +51,6 @@ class NodeRole {
   RoleContext context_;
   Join self_;
   NodePorts ports_;
-  std::atomic<std::uint64_t> run_id_ = 0;
 };
 
 }  // namespace troupe::actors

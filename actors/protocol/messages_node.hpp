@@ -25,6 +25,7 @@ struct Joined {
   std::string node;
   std::vector<std::string> kept;   // of the hosted roles; the node stops the others
   std::uint32_t head_wait_ms = 0;  // how long the node waits for a new head when this one is gone
+  std::string run{};               // the run's folder, as its head calls it
 };
 
 // A role that an earlier head started, on a node that has waited for the next.
@@ -34,8 +35,9 @@ struct HostedRole {
   std::uint64_t epoch = 0;
 };
 
-// The first request of a node. Errors: kInvalidArgument (name taken), kUnsupported (another class
-// of arithmetic or another program version, naming both), kOverloaded (kNodes_max nodes).
+// The first request of a node. Errors: kNotFound (it belongs to another run), kInvalidArgument
+// (name taken), kUnsupported (another class of arithmetic or another program version, naming both),
+// kOverloaded (kNodes_max nodes).
 struct Join {
   using Reply = Joined;
   std::string name;     // "node/gpu1", unique in the company
@@ -48,6 +50,8 @@ struct Join {
   std::vector<std::string> roles;  // kinds it offers to play
   std::vector<HostedRole> hosted;  // started by an earlier head
   std::string config;              // the configuration that these were started with
+  std::uint64_t run_id = 0;        // the run that it belongs to; 0: whichever it meets
+  std::string run{};               // the folder of that run, for people
 };
 
 // A heartbeat, every kBeatEvery, with the node's figures. Error kPeerLost: the company has given

@@ -15,8 +15,12 @@ RunFollower::RunFollower(EnginePump& pump,
                          std::shared_ptr<weights::WeightSubscriber> subscriber,
                          async::DeviceQueue& fetch_thread,
                          std::function<void(const std::string&)> note,
+                         std::function<void()> current,
                          actors::RoleContext context)
-    : pump_(pump), note_(std::move(note)), context_(std::move(context)) {
+    : pump_(pump),
+      note_(std::move(note)),
+      current_(std::move(current)),
+      context_(std::move(context)) {
   context_.call_deadline = actors::limits::kNewsWait + actors::limits::kFrozenAfter;
   weights_ = std::make_shared<actors::WeightFollower>(context_, std::move(subscriber), fetch_thread,
                                                       [this] { hand_over(); });
@@ -64,6 +68,7 @@ async::task<core::Result<void>> RunFollower::take_next() {
   update.recompute_kv = true;
   TROUPE_CO_TRY(co_await weights_->update(std::move(update)));
   note_("serving version " + std::to_string(*weights_->version()));
+  current_();
   co_return core::Result<void>();
 }
 

@@ -18,11 +18,12 @@ class RunFollower final : public cluster::Role {
  public:
   // `pump` and `fetch_thread` outlive the follower. `note` is called with a message for each new
   // version, and for errors from the second consecutive failure on: a single failure may be the end
-  // of the run, which the node reports by itself.
+  // of the run, which the node reports by itself. `current`: the engine has the run's weights.
   RunFollower(EnginePump& pump,
               std::shared_ptr<weights::WeightSubscriber> subscriber,
               async::DeviceQueue& fetch_thread,
               std::function<void(const std::string&)> note,
+              std::function<void()> current,
               actors::RoleContext context);
 
   async::task<core::Result<wire::Frame>> handle(wire::Frame request) override;
@@ -35,6 +36,7 @@ class RunFollower final : public cluster::Role {
 
   EnginePump& pump_;
   const std::function<void(const std::string&)> note_;
+  const std::function<void()> current_;
   actors::RoleContext context_;
   async::Executor executor_;
   std::shared_ptr<actors::WeightFollower> weights_;

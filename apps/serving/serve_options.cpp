@@ -69,6 +69,7 @@ std::vector<Flag> ServeOptions::flags() {
       flag.help = "serve the live policy of a run: HOST:PORT, or its folder";
     list.push_back(std::move(flag));
   }
+  guest.add_to(list);
   return list;
 }
 

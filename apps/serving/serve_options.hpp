@@ -6,6 +6,7 @@
 #include "apps/cli/flags.hpp"
 #include "apps/serving/api_key.hpp"
 #include "apps/serving/limits.hpp"
+#include "apps/session/node/guest_flags.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "runtime/dialects/limits.hpp"
 #include "runtime/dialects/served_model.hpp"
@@ -31,6 +32,7 @@ struct ServeOptions {
        tokens_as_ids = false;
   bool no_tokenizer = false;
   JoinFlags join;
+  GuestFlags guest;
   bool learn = false;  // the run learns from sessions
   double reward_timeout_s = 60;
   Placement placement;

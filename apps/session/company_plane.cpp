@@ -40,7 +40,7 @@ CompanyPlane::CompanyPlane(CompanyPlaneOptions options)
     : options_(std::move(options)),
       own_io_(1),
       role_io_(1),
-      admission_(core::first_epoch(options_.generation)) {}
+      admission_(core::RunId{options_.run_id}, core::first_epoch(options_.generation)) {}
 
 Result<std::unique_ptr<CompanyPlane>> CompanyPlane::open(CompanyPlaneOptions options) {
   auto plane = std::unique_ptr<CompanyPlane>(new CompanyPlane(std::move(options)));
@@ -94,6 +94,7 @@ Result<void> CompanyPlane::open_exchange() {
 actors::CompanyOptions CompanyPlane::company_options() const {
   actors::CompanyOptions wanted;
   wanted.run_id = options_.run_id;
+  wanted.run = options_.run_folder.string();
   wanted.generation = options_.generation;
   wanted.head_wait = std::chrono::seconds(options_.config.cluster.head_wait_s);
   wanted.arithmetic = processor_arithmetic();

@@ -58,8 +58,8 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   }
   if (!gateway)
     return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));
-  TROUPE_TRY(
-      write_company_file(run_folder.string(), address.first, (*gateway)->port(), token_file));
+  TROUPE_TRY(write_company_file(
+      run_folder.string(), {address.first, (*gateway)->port(), token_file, admission.run().value}));
   return gateway;
 }
 

@@ -39,6 +39,8 @@ core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
   async::IoThreads io(1);
   NodeSelf self;
   self.name = "node/visitor-" + std::to_string(::getpid());
+  self.run_id = target.run_id;
+  self.run = target.run;
   core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
   NodeCalls calls;
   calls.note = [](const std::string&) {};

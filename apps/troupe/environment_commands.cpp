@@ -4,6 +4,8 @@
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/drain_node.hpp"
 #include "apps/troupe/join_as_node.hpp"
+#include "apps/troupe/own_name.hpp"
+#include "apps/troupe/rejoining.hpp"
 #include "runtime/config/table.hpp"
 
 #include <algorithm>
@@ -16,17 +18,14 @@ namespace {
 using core::ErrorCode;
 using core::Result;
 
+// Digits alone are the names of the run's own environments.
 Result<void> check_name(const std::string& name) {
-  const bool plain = std::ranges::all_of(name, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-  });
+  if (name.empty())
+    return core::fail(ErrorCode::kConfig, "--name is not set", "give the environment a name");
+  TROUPE_TRY(check_own_name(name));
   const bool number = std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); });
-  if (!name.empty() && name.size() <= 64 && plain && !number) return {};
-  return core::fail(ErrorCode::kConfig,
-                    name.empty() ? "--name is not set" : "--name: '" + name + "'",
-                    name.empty() ? "give the environment a name"
-                                 : "it takes up to 64 letters, digits, '-', '_' and '.', not "
-                                   "digits alone");
+  if (!number) return {};
+  return core::fail(ErrorCode::kConfig, "--name " + name + ": not digits alone", "add a letter");
 }
 
 }  // namespace
@@ -37,6 +36,7 @@ Result<void> run_attach_environment(Words words) {
   auto& env = own.env;
   std::string name;
   bool unconfined = false, open = false;
+  GuestFlags guest;
   std::vector<Flag> flags = join.flags();
   const std::vector<Flag> more = {
       {"--name", &name, "its name in the run"},
@@ -51,6 +51,7 @@ Result<void> run_attach_environment(Words words) {
       {"--listen-key", &env.listen_key, "key that opening one wants: env:NAME or file:PATH"},
       {"--open", &open, "whoever reaches --listen may open sessions, without a key"}};
   flags.insert(flags.end(), more.begin(), more.end());
+  guest.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe attach environment: takes episodes of a run that goes on, "
                                 "in this process, until it is detached, the run ends or Ctrl-C. "
@@ -84,6 +85,8 @@ Result<void> run_attach_environment(Words words) {
   place.join = join;
   place.self.name = "node/" + name;
   place.self.kinds = {actors::kAttachedEnvironment};
+  place.one_run = !guest.any_run;
+  place.wait_s = guest.wait_s;
   place.prepare = [own](RoleLoader& loader) { loader.bring_environment(own); };
   return join_as_node(place);
 }

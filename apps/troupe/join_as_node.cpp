@@ -1,10 +1,9 @@
 #include "apps/troupe/join_as_node.hpp"
 
-#include "actors/limits.hpp"
 #include "apps/session/node/relay_gate.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/troupe/ask_company.hpp"
-#include "apps/troupe/reentry_waits.hpp"
+#include "apps/troupe/rejoining.hpp"
 
 #include <linux/close_range.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 
 namespace troupe::app {
 
-using core::ErrorCode;
 using core::Result;
 
 void start_over() {
@@ -34,10 +32,11 @@ void start_over() {
 namespace {
 
 // Joins the company through a tunnel to its gateway, and stays until the node ends.
-Result<NodeEnd> stay(const JoinTarget& target,
-                     const NodePlace& place,
-                     const std::shared_ptr<actors::LogBacklog>& log) {
-  const NodeSelf& self = place.self;
+Result<NodeEnd> stay(const NodePlace& place,
+                     const std::shared_ptr<actors::LogBacklog>& log,
+                     Rejoining& rejoining) {
+  TROUPE_TRY_ASSIGN(target, rejoining.find());
+  const NodeSelf self = rejoining.bound(place.self, target);
   async::IoThreads io(1);
   TROUPE_TRY_ASSIGN(gate, RelayGate::open(io, target, place.relay));
   NodeCalls calls;
@@ -55,55 +54,26 @@ Result<NodeEnd> stay(const JoinTarget& target,
   calls.log = log;
   calls.end_now = &start_over;
   calls.find_again = [&io, &target] { return enter_company(io, target); };
-  calls.once_in = [&](NodeGuest) -> Result<bool> {
+  calls.may_wait = [&rejoining] { return rejoining.may_wait(); };
+  calls.patience = rejoining.patience();
+  calls.once_in = [&](const NodeGuest& guest) -> Result<bool> {
+    rejoining.joined(guest);
     say(self.name + " is in the company of " + target.name());
     return true;
   };
   return live_through_gateway(io, target, self, calls);
 }
 
-// Errors that no retry can mend.
-bool is_final(ErrorCode code) {
-  return code == ErrorCode::kConfig || code == ErrorCode::kUnsupported;
-}
-
 }  // namespace
 
 Result<void> join_as_node(const NodePlace& place) {
-  const NodeSelf& self = place.self;
-  TROUPE_TRY_ASSIGN(target, find_company(place.join));
-  const core::Failure interrupted = core::fail(ErrorCode::kInterrupted, "interrupted");
+  const std::string& name = place.self.name;
   const auto log = overheard();
-  ReentryWaits waits;
-  std::string last;
-  bool taken = false;  // the company has a node of this name
-  std::chrono::steady_clock::time_point since;
+  Rejoining rejoining({name, place.join, place.one_run, true, place.wait_s, "",
+                       "the company has dismissed " + name + "; it ends"});
   for (;;) {
-    auto end = stay(target, place, log);
-    // The name may be held by an earlier connection of this node, which the company soon drops. If
-    // it stays taken, another node has it.
-    if (end || end.error().code != ErrorCode::kInvalidArgument) {
-      taken = false;
-    } else if (const auto now = std::chrono::steady_clock::now(); !taken) {
-      taken = true;
-      since = now;
-    } else if (now - since > 2 * actors::limits::kFrozenAfter) {
-      return core::fail(ErrorCode::kConfig,
-                        "the company of " + target.name() + " does not take " + self.name + ": " +
-                            end.error().message,
-                        "give this node another --name");
-    }
-    if (end && *end == NodeEnd::kDismissed) {
-      say("the company has dismissed " + self.name + "; it ends");
-      return {};
-    }
-    if (end && *end == NodeEnd::kStopped) return interrupted;
-    if (!end && is_final(end.error().code)) return end.failure();
-    std::string why = end ? "the company went away" : end.error().message;
-    if (taken) why = "the company does not take " + self.name + " yet";
-    if (why != last) say(why + "; trying again until it is there (Ctrl-C ends this)");
-    last = why;
-    if (!waits.next(end.has_value())) return interrupted;
+    auto end = stay(place, log, rejoining);
+    if (auto over = rejoining.next(end)) return *over;
   }
 }
 

@@ -1,5 +1,6 @@
 // Lives as a node of a company whose head is another process, through its gateway, until the
-// company dismisses the node or a signal comes. Joins again when the company was lost.
+// company dismisses the node or a signal comes. Joins again when the company was lost. A node lends
+// what it has to any run; one that brings an environment of its own is a guest of one run.
 #pragma once
 
 #include "apps/session/node/node_process.hpp"
@@ -15,6 +16,8 @@ struct NodePlace {
   NodeSelf self;
   std::string relay{};                         // of the weights that it has; empty: none
   std::function<void(RoleLoader&)> prepare{};  // each loader of its roles; may be null
+  bool one_run = false;                        // it belongs to one run
+  double wait_s = 0;                           // for a company that is away; 0: for ever
 };
 
 // Starts this program anew in this process, with the same words: the company takes it for a node

@@ -4,6 +4,8 @@
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/join_as_node.hpp"
 #include "apps/troupe/node_ranks.hpp"
+#include "apps/troupe/own_name.hpp"
+#include "apps/troupe/rejoining.hpp"
 #include "runtime/collective/limits.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/core/host_name.hpp"
@@ -24,6 +26,7 @@ struct NodeOptions {
   JoinFlags join;
   std::string roles = "generator", name, local, relay;
   std::int64_t ranks = 1;
+  double wait_s = 0;
 };
 
 Result<std::vector<std::string>> kinds_of(const std::string& text) {
@@ -44,6 +47,14 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   }
   if (kinds.empty()) return core::fail(ErrorCode::kConfig, "--roles: name at least one role");
   return kinds;
+}
+
+// Host and process, with '-' for what a name cannot hold.
+std::string default_name() {
+  std::string name = core::host_name("host") + "-" + std::to_string(::getpid());
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !core::is_plain_character(c); }, '-');
+  return name;
 }
 
 // Runs the node that `troupe train` started as this process.
@@ -83,6 +94,7 @@ Result<void> run_node(Words words) {
   flags.push_back({"--ranks", &options.ranks,
                    "processes, each a node NAME-I that plays a rank of a gang (default: 1)", false,
                    1, double{collective::limits::kRanks_max}});
+  flags.push_back(wait_flag(options.wait_s));
   // Only `troupe train` uses this flag, for the processes that it starts.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
     flags.push_back({"--local", &options.local, "file with the pass of the company on this host"});
@@ -103,9 +115,8 @@ Result<void> run_node(Words words) {
     return core::fail(ErrorCode::kConfig, "--relay: several processes cannot listen at one address",
                       "start a node of its own for the generators of this host");
   }
-  if (options.name.empty()) {
-    options.name = core::host_name("host") + "-" + std::to_string(::getpid());
-  }
+  if (options.name.empty()) options.name = default_name();
+  TROUPE_TRY(check_own_name(options.name));
   self.name = "node/" + options.name;
   if (!options.local.empty()) return run_local(options, self);
   if (options.join.join.empty()) {
@@ -114,7 +125,12 @@ Result<void> run_node(Words words) {
   }
   if (offers("critic") || offers("policy")) TROUPE_TRY(learn::find_trainers());
   if (options.ranks > 1) return run_node_ranks(options.name, options.ranks, words);
-  return join_as_node({options.join, std::move(self), options.relay});
+  NodePlace place;
+  place.join = options.join;
+  place.self = std::move(self);
+  place.relay = options.relay;
+  place.wait_s = options.wait_s;
+  return join_as_node(place);
 }
 
 }  // namespace troupe::app

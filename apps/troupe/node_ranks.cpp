@@ -62,6 +62,8 @@ class RankProcess {
       if (code == 0) over_ = true;
       if (code == core::exit_status(ErrorCode::kConfig))
         return core::fail(ErrorCode::kConfig, name_ + " cannot be a node here, as it says");
+      if (code == core::exit_status(ErrorCode::kPeerLost))
+        return core::fail(ErrorCode::kPeerLost, name_ + " has waited in vain, as it says");
       if (over_ || stop_requested()) return !over_;
       const bool lived = clock_.now() - started_ > actors::limits::kRestartWindow;
       again_ = clock_.now() + waits_.span(lived);

@@ -11,7 +11,7 @@
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/background.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/reentry_waits.hpp"
+#include "apps/troupe/rejoining.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/limits.hpp"
@@ -23,6 +23,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 
 namespace troupe::app {
 namespace {
@@ -39,12 +40,27 @@ struct AttachOptions {
   bool chat = false, background = false;
   double weight = 1;
   ProcessFlags process;
+  GuestFlags guest;
 
   bool computes() const { return !model.empty() || !process.model.empty(); }
 };
 
 bool is_environment(Words words) {
   return !words.empty() && words[0] == "environment";
+}
+
+// `troupe attach --help`: what there is to attach, each with flags of its own. False: not asked
+// for.
+bool show_kinds(const std::string& command,
+                const char* reward,
+                const char* environment,
+                Words words) {
+  if (words.empty() || words[0] == "reward" || !wants_help(words)) return false;
+  std::printf(
+      "troupe %s reward       %s\ntroupe %s environment  %s\n\n"
+      "Each shows its flags with --help.\n",
+      command.c_str(), reward, command.c_str(), environment);
+  return true;
 }
 
 // Checks that the words begin with the kind `reward`, and drops it.
@@ -78,6 +94,7 @@ Result<void> check_name(const AttachOptions& options) {
   return core::fail(ErrorCode::kConfig, "--name is not set", "give the reward a name");
 }
 
+// Of a reward that this process brings.
 Result<void> check_new_name(const AttachOptions& options) {
   TROUPE_TRY(check_name(options));
   const std::string why = config::attached_name_fault(options.name);
@@ -129,38 +146,65 @@ std::string number_text(double value) {
   return text;
 }
 
-// Joins the company once, with the reward as a role of this process; sets `in` once the run has
-// accepted the reward.
+// Lines of a process that has not attached its reward yet. What the run says to that is told
+// instead of what led to it.
+class HeldLines {
+ public:
+  void put(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    if (open_) return say(line);
+    lines_.push_back(line);
+  }
+  // Says what was held, and from now on every line at once.
+  void release() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    for (const std::string& line : lines_)
+      say(line);
+    lines_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+  bool open_ = false;
+};
+
+// Joins the company once, with the reward as a role of this process.
 Result<NodeEnd> stay(const AttachOptions& options,
                      core::TeamRunner& team,
                      const std::shared_ptr<actors::LogBacklog>& log,
                      const SayRunning& running,
-                     bool& in) {
+                     Rejoining& rejoining) {
   TROUPE_TRY_ASSIGN(reward, calls_of(options, team));
-  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  TROUPE_TRY_ASSIGN(target, rejoining.find());
   async::IoThreads io(1);
   NodeSelf self;
   self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
   self.kinds = {"attach"};
   async::DeviceThread thread("reward", &kernels::flush_denormals);
   std::unique_ptr<cluster::RoleHost> role;
+  HeldLines lines;
   NodeCalls calls;
-  calls.note = say;
+  calls.note = [&lines](const std::string& line) { lines.put(line); };
   calls.log = log;
-  calls.once_in = [&](NodeGuest guest) -> Result<bool> {
+  calls.once_in = [&](const NodeGuest& guest) -> Result<bool> {
+    rejoining.joined(guest);
     auto factory = reward_factory(std::move(reward), options.source.deadline());
     const std::string name = "reward/" + options.name;
     TROUPE_TRY_SET(role, guest.host(name, std::move(factory), &thread));
     actors::AttachReward request{options.name, name, options.weight, options.formula};
     TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
+    lines.release();
     running("reward " + options.name + " scores from update " +
             std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
             ")");
-    in = true;
+    rejoining.settled();
     return true;
   };
-  calls.before_end = [&](NodeGuest guest) { guest.stop(role); };
-  auto end = live_through_gateway(io, target, std::move(self), calls);
+  calls.before_end = [&](const NodeGuest& guest) { guest.stop(role); };
+  auto end = live_through_gateway(io, target, rejoining.bound(std::move(self), target), calls);
+  if (end || end.error().code != ErrorCode::kInvalidArgument) lines.release();
   thread.close();
   return end;
 }
@@ -172,34 +216,14 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
   // Rewards other than models do not use the team.
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
   if (options.computes()) TROUPE_TRY_SET(team, make_team({options.device, 0}));
-  const core::Failure interrupted =
-      core::fail(ErrorCode::kInterrupted, "interrupted",
-                 "groups that needed reward " + options.name + " are sampled again");
+  const std::string who = "reward " + options.name;
+  Rejoining rejoining({who, options.join, !options.guest.any_run, false, options.guest.wait_s,
+                       "groups that needed " + who + " are sampled again",
+                       who + " is needed no more: it was detached, or the run has ended"});
   const auto log = overheard();
-  std::error_code error;
-  const bool by_folder = std::filesystem::is_directory(options.join.join, error);
-  bool in = false;
-  std::string last;
-  ReentryWaits waits;
   for (;;) {
-    auto end = stay(options, *team, log, running, in);
-    if (end && *end == NodeEnd::kStopped) return interrupted;
-    if (end && *end == NodeEnd::kDismissed) {
-      say("reward " + options.name + " is needed no more: it was detached, or the run has ended");
-      return {};
-    }
-    if (!end && (!in || end.error().code == ErrorCode::kUnsupported)) return end.failure();
-    if (by_folder && !std::filesystem::exists(options.join.join, error)) {
-      return core::fail(ErrorCode::kPeerLost, "the run's folder " + options.join.join +
-                                                  " is gone, so reward " + options.name + " ends");
-    }
-    const std::string why = end ? "the run went away" : end.error().message;
-    if (why != last) {
-      say(why + "; reward " + options.name +
-          " tries again until the run goes on (Ctrl-C ends this)");
-    }
-    last = why;
-    if (!waits.next(end.has_value())) return interrupted;
+    auto end = stay(options, *team, log, running, rejoining);
+    if (auto over = rejoining.next(end)) return *over;
   }
 }
 
@@ -244,6 +268,10 @@ Result<void> attach_behind(const AttachOptions& options) {
 
 Result<void> run_attach(Words words) {
   if (is_environment(words)) return run_attach_environment(words.subspan(1));
+  if (show_kinds("attach", "adds a reward to a run that goes on",
+                 "takes episodes of a run that goes on", words)) {
+    return {};
+  }
   AttachOptions options;
   std::vector<Flag> own = {
       {"--name", &options.name, "name of the reward in the run"},
@@ -265,6 +293,7 @@ Result<void> run_attach(Words words) {
   options.process.add_to(own,
                          "of --process-model: steps (each score at its step's last token; the "
                          "default), or one score: last, min, mean, product");
+  options.guest.add_to(own);
   TROUPE_TRY_ASSIGN(runs,
                     read_flags("attach",
                                "troupe attach reward: adds a reward to a run that goes on; it "
@@ -292,6 +321,10 @@ Result<void> run_attach(Words words) {
 
 Result<void> run_detach(Words words) {
   if (is_environment(words)) return run_detach_environment(words.subspan(1));
+  if (show_kinds("detach", "takes a reward out of a run, once its last group is scored",
+                 "takes an attached environment out of a run", words)) {
+    return {};
+  }
   AttachOptions options;
   TROUPE_TRY_ASSIGN(runs,
                     read_flags("detach",

@@ -14,6 +14,7 @@
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/rejoining.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
@@ -140,6 +141,8 @@ class Learning {
   }
 
   actors::EpisodeSessions& episodes() { return episodes_; }
+  // Any thread. False: no episode is drawn from, since the weights here may not be the run's.
+  void follows(bool does) { follows_ = does; }
 
   cluster::RoleHost::Factory factory() {
     return actors::factory_of<actors::EnvironmentRole>([this](actors::RoleContext context) {
@@ -155,7 +158,8 @@ class Learning {
 
  private:
   Result<std::shared_ptr<dialects::Sampler>> sampler_of(const actors::EpisodeOrder& order) {
-    if (serving_.pump().version() < order.version_min) {
+    // A run that came back may have gone back to earlier weights.
+    if (!follows_ || serving_.pump().version() < order.version_min) {
       return fail(ErrorCode::kOverloaded, "the weights here are older than the run's by too much");
     }
     return std::shared_ptr<dialects::Sampler>(
@@ -164,61 +168,111 @@ class Learning {
 
   Serving& serving_;
   async::SteadyTimers timers_;
+  std::atomic<bool> follows_ = false;
   actors::EpisodeSettings settings_;
   actors::EpisodeSessions episodes_;
 };
 
-// Serves the policy of a run, as a guest: the run never waits for this process.
+// The server as a guest of a run: the run never waits for it. While the run is away it serves what
+// it has.
+class Guest {
+ public:
+  Guest(const ServeOptions& options, Serving& serving, kernels::PanelDtype dtype)
+      : options_(options), serving_(serving), dtype_(dtype) {
+    if (options.learn) learning_.emplace(options, serving);
+  }
+
+  Result<void> furnish(ApiKeys keys) {
+    TROUPE_TRY_ASSIGN(
+        host, EngineHost::prepare(options_.model, options_.placement, options_.tokenizer_use()));
+    TROUPE_TRY_ASSIGN(model, options_.served_model(*host));
+    auto driver = host->make_driver(options_.limits());
+    host_ = host.get();
+    serving_.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false,
+                     learning_ ? &learning_->episodes() : nullptr);
+    return {};
+  }
+
+  // In the run, again and again, until it needs the server no more.
+  Result<void> stay() {
+    Rejoining rejoining({"this server", options_.join, !options_.guest.any_run, false,
+                         options_.guest.wait_s, "stopped", "the run ended"});
+    for (;;) {
+      auto end = stay_once(rejoining);
+      auto over = rejoining.next(end);
+      if (!over) continue;
+      const bool stopped = !*over && over->error().code == ErrorCode::kInterrupted;
+      if (stopped) say("stopped");
+      return stopped ? Result<void>() : *over;
+    }
+  }
+
+ private:
+  Result<NodeEnd> stay_once(Rejoining& rejoining) {
+    TROUPE_TRY_ASSIGN(target, rejoining.find());
+    async::IoThreads io(1);
+    async::DeviceThread fetch("fetch");
+    const auto subscriber = std::make_shared<TunnelSubscriber>(
+        io, target,
+        std::make_shared<weights::RemoteWeightSubscriber>(
+            host_->spec(), dtype_, weights::own_host_id(), host_->team().memory()));
+    const cluster::RoleHost::Factory follow = [&](const cluster::RoleServices& services) {
+      return Result<std::unique_ptr<cluster::Role>>(std::make_unique<RunFollower>(
+          serving_.pump(), subscriber, fetch, &say, [this] { follows(true); },
+          actors::context_of(services)));
+    };
+    NodeSelf self;
+    self.name = "node/serve-" + number_;
+    self.kinds = {"serve"};
+    if (learning_) self.kinds.push_back("learn");
+    std::unique_ptr<cluster::RoleHost> follower, environment;
+    NodeCalls calls;
+    calls.note = &say;
+    calls.once_in = [&](const NodeGuest& guest) -> Result<bool> {
+      rejoining.joined(guest);
+      TROUPE_TRY_SET(follower, guest.host("serve/" + number_, follow, nullptr));
+      if (learning_) {
+        const std::string name = "environment/serve-" + number_;
+        TROUPE_TRY_SET(environment, guest.host(name, learning_->factory(), nullptr));
+      }
+      if (!std::exchange(begun_, true)) serving_.begin();
+      rejoining.settled();
+      return true;
+    };
+    calls.before_end = [&](const NodeGuest& guest) {
+      follows(false);
+      if (environment) guest.stop(environment);
+      guest.stop(follower);
+    };
+    auto end = live_through_gateway(io, target, rejoining.bound(std::move(self), target), calls);
+    fetch.close();
+    return end;
+  }
+
+  // Whether the weights here are those of the run as it is now.
+  void follows(bool does) {
+    if (learning_) learning_->follows(does);
+  }
+
+  const ServeOptions& options_;
+  Serving& serving_;
+  const kernels::PanelDtype dtype_;
+  const std::string number_ = std::to_string(::getpid());
+  EngineHost* host_ = nullptr;  // of `serving_`
+  std::optional<Learning> learning_;
+  bool begun_ = false;
+};
+
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
-  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  TROUPE_TRY(find_company(options.join));
   Serving serving(options);
   TROUPE_TRY(serving.open());
-  TROUPE_TRY_ASSIGN(host,
-                    EngineHost::prepare(options.model, options.placement, options.tokenizer_use()));
-  TROUPE_TRY_ASSIGN(model, options.served_model(*host));
-  auto driver = host->make_driver(options.limits());
-  auto inner = std::make_shared<weights::RemoteWeightSubscriber>(
-      host->spec(), dtype, weights::own_host_id(), host->team().memory());
-  async::IoThreads io(1);
-  std::optional<Learning> learning;
-  if (options.learn) learning.emplace(options, serving);
-  serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false,
-                  learning ? &learning->episodes() : nullptr);
-  const auto subscriber = std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
-  async::DeviceThread fetch("fetch");
-  NodeSelf self;
-  self.name = "node/serve-" + std::to_string(::getpid());
-  self.kinds = {"serve"};
-  if (learning) self.kinds.push_back("learn");
-  std::unique_ptr<cluster::RoleHost> follower, environment;
-  const cluster::RoleHost::Factory follow = [&](const cluster::RoleServices& services) {
-    return Result<std::unique_ptr<cluster::Role>>(std::make_unique<RunFollower>(
-        serving.pump(), subscriber, fetch, &say, actors::context_of(services)));
-  };
-  NodeCalls calls;
-  calls.note = &say;
-  calls.once_in = [&](NodeGuest guest) -> Result<bool> {
-    TROUPE_TRY_SET(follower, guest.host("serve/" + std::to_string(::getpid()), follow, nullptr));
-    if (learning) {
-      const std::string name = "environment/serve-" + std::to_string(::getpid());
-      TROUPE_TRY_SET(environment, guest.host(name, learning->factory(), nullptr));
-    }
-    serving.begin();
-    return true;
-  };
-  calls.before_end = [&](NodeGuest guest) {
-    serving.stop();
-    if (environment) guest.stop(environment);
-    guest.stop(follower);
-  };
-  auto end = live_through_gateway(io, target, std::move(self), calls);
-  fetch.close();
+  Guest guest(options, serving, dtype);
+  TROUPE_TRY(guest.furnish(std::move(keys)));
+  auto stayed = guest.stay();
   serving.stop();
-  if (!end) return end.failure();
-  if (*end == NodeEnd::kLost) return fail(ErrorCode::kPeerLost, "the company went away");
-  say(*end == NodeEnd::kDismissed ? "the run ended" : "stopped");
-  return {};
+  return stayed;
 }
 
 }  // namespace
@@ -235,6 +289,9 @@ Result<void> run_serve(Words words) {
   TROUPE_TRY(options.check_listen(keys));
   if (options.learn && options.join.join.empty()) {
     return fail(ErrorCode::kConfig, "--learn goes with --join: a run is what learns");
+  }
+  if (options.guest.any_run && options.join.join.empty()) {
+    return fail(ErrorCode::kConfig, "--any-run goes with --join: there is no run to follow");
   }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.model));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));

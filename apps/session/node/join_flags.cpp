@@ -31,6 +31,8 @@ Result<JoinTarget> from_run_folder(const fs::path& folder) {
   JoinTarget target;
   target.host = object.value("host", "127.0.0.1");
   target.port = object.value("port", std::uint16_t{0});
+  target.run_id = object.value("run_id", std::uint64_t{0});
+  target.run = folder.string();
   const std::string token = object.value("token_file", "");
   if (!token.empty()) {
     TROUPE_TRY_SET(target.auth.token, net::read_token_file(token));
@@ -118,11 +120,11 @@ Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
   return tunnel;
 }
 
-Result<void> write_company_file(const std::string& run_folder,
-                                const std::string& host,
-                                std::uint16_t port,
-                                const std::string& token_file) {
-  const nlohmann::json object = {{"host", host}, {"port", port}, {"token_file", token_file}};
+Result<void> write_company_file(const std::string& run_folder, const CompanyFile& company) {
+  const nlohmann::json object = {{"host", company.host},
+                                 {"port", company.port},
+                                 {"token_file", company.token_file},
+                                 {"run_id", company.run_id}};
   return store::replace_file(fs::path(run_folder) / "company.json", object.dump(1) + "\n");
 }
 

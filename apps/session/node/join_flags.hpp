@@ -25,6 +25,8 @@ struct JoinTarget {
   std::string host;
   std::uint16_t port = 0;
   net::GatewayAuth auth;
+  std::uint64_t run_id = 0;  // of the run whose folder was given; 0: whichever is at the address
+  std::string run;           // that folder
 
   std::string name() const { return host + ":" + std::to_string(port); }
 };
@@ -39,12 +41,14 @@ core::Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                                  const std::string& service,
                                                  std::function<void(const std::string&)> log = {});
 
-// Writes RUN/company.json, from which commands on the same machine learn the gateway's address and
-// token file.
-core::Result<void> write_company_file(const std::string& run_folder,
-                                      const std::string& host,
-                                      std::uint16_t port,
-                                      const std::string& token_file);
+// What RUN/company.json says to commands on the same machine.
+struct CompanyFile {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string token_file;
+  std::uint64_t run_id = 0;
+};
+core::Result<void> write_company_file(const std::string& run_folder, const CompanyFile& company);
 
 // "host:1234" or "[::1]:1234". Error kConfig naming the flag.
 core::Result<std::pair<std::string, std::uint16_t>> parse_address(const std::string& text,

@@ -44,12 +44,18 @@ class Standing {
     dismissed_ = true;
     changed_.notify_all();
   }
-  void in(core::Duration head_wait) {
+  void in(core::Duration head_wait, const std::string& run) {
     const std::lock_guard lock(mutex_);
     in_ = true;
     heard_ = clock_.now();
     head_wait_ = head_wait;
+    run_ = run;
     changed_.notify_all();
+  }
+  // The run's folder, as its head has called it.
+  std::string run() const {
+    const std::lock_guard lock(mutex_);
+    return run_;
   }
   void heard() {
     const std::lock_guard lock(mutex_);
@@ -103,6 +109,7 @@ class Standing {
   std::optional<core::Error> left_;
   core::TimePoint heard_{};
   core::Duration head_wait_{0};
+  std::string run_;
   bool dismissed_ = false, in_ = false;
 };
 
@@ -116,6 +123,8 @@ actors::Join join_of(const NodeSelf& self) {
   join.arithmetic = self.arithmetic.empty() ? processor_arithmetic() : self.arithmetic;
   join.build = self.build.empty() ? build_version() : self.build;
   join.roles = self.kinds;
+  join.run_id = self.run_id;
+  join.run = self.run;
   return join;
 }
 
@@ -173,7 +182,7 @@ class NodeProcess {
       const bool lost = end ? *end == NodeEnd::kLost : was_in_ && is_passing(end.error().code);
       if (!lost || !calls_.find_again) return end;
       calls_.note("the head is gone: " + (end ? standing_.cause() : end.error()).message +
-                  "; waiting for the next");
+                  "; waiting for the next" + calls_.patience);
       auto next = await_head();
       if (!next) return next.failure();
       if (!*next) return standing_.end();
@@ -183,8 +192,9 @@ class NodeProcess {
 
   // Joins one company and stays until the node ends or the company's head is gone.
   core::Result<NodeEnd> live_once(Entrance entrance) {
-    TROUPE_TRY_ASSIGN(number, actors::number_of_pass(entrance.pass));
-    epoch_ = number;
+    TROUPE_TRY_ASSIGN(facts, actors::facts_of_pass(entrance.pass));
+    epoch_ = facts.number;
+    run_ = facts.run;
     standing_.begin();
     own_io_.run(stop());
     linked_ = false;
@@ -219,6 +229,8 @@ class NodeProcess {
       } else if (auto found = find_newer(1)) {
         next_ = std::move(found);
         standing_.left({core::ErrorCode::kPeerLost, "a newer head is there"});
+      } else if (other_run_) {
+        standing_.left({core::ErrorCode::kPeerLost, "another run is there"});
       }
     }
   }
@@ -230,13 +242,16 @@ class NodeProcess {
     calls_.end_now();
   }
 
-  // The company, if its head is at least `by` generations newer than the last.
+  // The company, if its head is at least `by` generations newer than the last. Through a gateway
+  // another run may have come to the address; on this host the folder is the same run's, or of one
+  // that began anew in it.
   std::optional<Entrance> find_newer(std::uint64_t by) {
     auto found = calls_.find_again();
     if (!found) return std::nullopt;
-    const auto number = actors::number_of_pass(found->pass);
-    const bool fits = number && *number != epoch_ &&
-                      core::generation_of(*number) >= core::generation_of(epoch_) + by;
+    const auto facts = actors::facts_of_pass(found->pass);
+    other_run_ = facts && facts->run != run_ && found->tunnel != nullptr;
+    const bool fits = facts && !other_run_ && facts->number != epoch_ &&
+                      core::generation_of(facts->number) >= core::generation_of(epoch_) + by;
     if (fits) return std::move(*found);
     if (found->tunnel) found->tunnel->stop();
     return std::nullopt;
@@ -246,7 +261,7 @@ class NodeProcess {
   core::Result<std::optional<Entrance>> await_head() {
     own_io_.run(hosted_->settle());
     if (next_) return std::exchange(next_, std::nullopt);
-    while (standing_.may_wait() && !stop_requested()) {
+    while (standing_.may_wait() && calls_.may_wait() && !other_run_ && !stop_requested()) {
       if (auto found = find_newer(0)) return found;
       std::this_thread::sleep_for(actors::limits::kLookEvery);
     }
@@ -257,7 +272,8 @@ class NodeProcess {
     NodeGuest guest;
     guest.exchange = exchange_.get();
     guest.io = &role_io_;
-    guest.run_id = node_->run_id();
+    guest.run_id = run_.value;
+    guest.run_folder = standing_.run();
     guest.epoch = epoch_;
     guest.context = context_;
     guest.own_io = &own_io_;
@@ -302,7 +318,7 @@ class NodeProcess {
     ports.announce = [this](const std::string& role) { exchange_->announce(role); };
     ports.left = [this](const core::Error& error) { standing_.left(error); };
     ports.in = [this](const actors::Joined& joined) {
-      standing_.in(std::chrono::milliseconds(joined.head_wait_ms));
+      standing_.in(std::chrono::milliseconds(joined.head_wait_ms), joined.run);
     };
     ports.heard = [this] { standing_.heard(); };
     ports.memory = &resident_bytes;
@@ -326,6 +342,8 @@ class NodeProcess {
   const NodeSelf& self_;
   const NodeCalls& calls_;
   std::atomic<std::uint64_t> epoch_ = 0;  // assigned by the company
+  core::RunId run_;                       // of the company
+  bool other_run_ = false;                // is where this node's company was
   std::atomic<bool> linked_ = false;
   async::SteadyTimers timers_;
   async::IoThreads own_io_;  // of the node's role, so that no other role delays a heartbeat

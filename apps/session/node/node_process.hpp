@@ -1,7 +1,8 @@
 // Runs this process as a node of a company, from connecting until it is dismissed, stopped or given
 // up. When the company's head is gone or silent, the node keeps its roles and waits for the next
-// head, as long as the company has said. Builds the threads and the transport, and takes them down
-// again in order. Called on the main thread, which it blocks.
+// head, as long as the company has said. When another run is there instead, it ends as lost: what
+// it hosts belongs to the last one. Builds the threads and the transport, and takes them down again
+// in order. Called on the main thread, which it blocks.
 #pragma once
 
 #include "actors/gang/company_rendezvous.hpp"
@@ -24,6 +25,8 @@ struct NodeSelf {
   std::string name;                // "node/gpu1"
   std::vector<std::string> kinds;  // kinds of roles that it offers
   std::string build, arithmetic;   // empty: this program's
+  std::uint64_t run_id = 0;        // the run that it belongs to; 0: whichever it meets
+  std::string run{};               // the folder of that run
 };
 
 // The way into a company, for one node and once.
@@ -47,6 +50,7 @@ struct NodeGuest {
   cluster::Exchange* exchange = nullptr;
   async::IoThreads* io = nullptr;
   std::uint64_t run_id = 0;
+  std::string run_folder{};  // as its head calls it
   std::uint64_t epoch = 0;
   actors::RoleContext context;         // of the node's own role, for calls to company/0
   async::IoThreads* own_io = nullptr;  // where that role lives
@@ -75,6 +79,9 @@ struct NodeCalls {
   // Looks for the company again, for some seconds at most; an error says that it is not there.
   // Null: the node does not outlive its company's head.
   std::function<core::Result<Entrance>()> find_again;
+  // False: the node waits for its company's next head no longer, though the company would have it.
+  std::function<bool()> may_wait = [] { return true; };
+  std::string patience{};  // how long that is, for a line: ", for at most 60 s"
   // Called on the main thread each time that a company has admitted the node. False or an error
   // ends the node.
   std::function<core::Result<bool>(NodeGuest)> once_in;

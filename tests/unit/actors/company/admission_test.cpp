@@ -16,13 +16,13 @@ wire::Hello hello(std::string name, std::string pass = "", std::uint64_t epoch =
 
 // A node that starts with the epoch of its pass, as it must.
 wire::Hello node(std::string name, const std::string& pass) {
-  return hello(std::move(name), pass, number_of_pass(pass).value());
+  return hello(std::move(name), pass, facts_of_pass(pass).value().number);
 }
 
 TEST(Admission, APassIsGoodOnce) {
   Admission admission;
   const std::string pass = admission.issue_pass();
-  EXPECT_EQ(pass.size(), std::string("1-").size() + 64u);
+  EXPECT_EQ(pass.size(), std::string("0-1-").size() + 64u);
   EXPECT_FALSE(admission.admit(hello("node/a", ""), "x"));
   EXPECT_FALSE(admission.admit(node("node/a", pass + "0"), "x"));
   EXPECT_TRUE(admission.admit(node("node/a", pass), "x"));
@@ -91,8 +91,8 @@ TEST(Admission, AGuestTakesNoRoleOfTheRun) {
 
 TEST(Admission, ANameThatIsNoneIsRefused) {
   Admission admission;
-  for (const std::string name :
-       {"", "node", "node/", "/a", "node/a b", "node/\x1b[2J", "node/../x"}) {
+  for (const std::string name : {"", "node", "node/", "/a", "node/a b", "node/\x1b[2J", "node/../x",
+                                 "node/.", "node/..", "../a", "node/a\n"}) {
     EXPECT_FALSE(admission.admit(node(name, admission.issue_pass()), "x")) << name;
   }
   EXPECT_FALSE(
@@ -113,14 +113,24 @@ TEST(Admission, TheOldestUnusedPassesLapse) {
 TEST(Admission, PassesAreNumberedAndANodeStartsWithTheNumberOfItsPass) {
   Admission admission;
   const std::string first = admission.issue_pass(), second = admission.issue_pass();
-  EXPECT_EQ(number_of_pass(first).value(), 1u);
-  EXPECT_EQ(number_of_pass(second).value(), 2u);
+  EXPECT_EQ(facts_of_pass(first).value().number, 1u);
+  EXPECT_EQ(facts_of_pass(second).value().number, 2u);
   EXPECT_FALSE(admission.admit(hello("node/a", first, 2), "x"));
   EXPECT_FALSE(admission.admit(hello("node/a", second, 1'795'378'055'169), "x"));
   EXPECT_TRUE(admission.admit(hello("node/a", second, 2), "x"));
-  for (const char* none : {"", "7", "7x", "-7", "0-ab", "x-1", "99999999999999999999-ab"}) {
-    EXPECT_FALSE(number_of_pass(none)) << none;
+  for (const char* none : {"", "7", "7x", "-7", "0-ab", "x-1", "7-ab", "7-0-ab", "-7-ab", "7-x-ab",
+                           "7-99999999999999999999-ab", "99999999999999999999-7-ab"}) {
+    EXPECT_FALSE(facts_of_pass(none)) << none;
   }
+}
+
+// Who holds a pass knows which run gave it.
+TEST(Admission, APassNamesItsRun) {
+  Admission admission(core::RunId{77}, 5);
+  const auto facts = facts_of_pass(admission.issue_pass());
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->run.value, 77u);
+  EXPECT_EQ(facts->number, 6u);
 }
 
 // Visitors that come and go leave what a node that is in needs.

@@ -33,6 +33,7 @@ class CompanyStage final : public NodeLauncher {
       : rng_(seed), network_(time_, seed + 1, {}) {
     CompanyOptions options;
     options.run_id = 42;
+    options.run = "runs/here";
     options.arithmetic = options.build = "same";
     options.local_nodes = std::move(nodes);
     options.roles = std::move(roles);
@@ -88,6 +89,10 @@ class CompanyStage final : public NodeLauncher {
              const std::vector<std::string>& kinds,
              std::uint32_t pid = 0) {
     time_.schedule(time_.now(), [this, node, kinds, pid] { begin_life(node, kinds, pid); });
+  }
+  // The answer to who asks to come in.
+  cluster::testing::Later<core::Result<Joined>> asks_in(Join join) {
+    return {strand_, company_->on(std::move(join))};
   }
   // Somebody wants the node to leave; the answer is there once it has. Its generators need `work`
   // to finish.

@@ -160,6 +160,32 @@ TEST(Company, ProcessesThatNeverComeUpEndTheRunAndItsWait) {
   EXPECT_FALSE(up.value());
 }
 
+// A guest says to which run it belongs; a node that lends what it has says nothing.
+TEST(Company, AGuestOfAnotherRunIsRefusedByName) {
+  CompanyStage stage(7, local_nodes(), kRoles);
+  stage.run_for(seconds(5));
+  Join guest;
+  guest.name = "node/guest";
+  guest.arithmetic = guest.build = "same";
+  guest.run_id = 43;
+  guest.run = "runs/there";
+  auto other = stage.asks_in(guest);
+  stage.run_for(seconds(1));
+  ASSERT_FALSE(other.value());
+  EXPECT_EQ(other.value().error().code, core::ErrorCode::kNotFound);
+  const std::string text =
+      "this is runs/here (run 000000000000002a), and node/guest belongs to runs/there (run "
+      "000000000000002b)";
+  EXPECT_EQ(other.value().error().message, text);
+  EXPECT_EQ(std::count(stage.notes().begin(), stage.notes().end(), "refused: " + text), 1);
+  guest.run_id = 42;
+  auto ours = stage.asks_in(guest);
+  stage.run_for(seconds(1));
+  ASSERT_TRUE(ours.value());
+  EXPECT_EQ(ours.value()->run_id, 42u);
+  EXPECT_EQ(ours.value()->run, "runs/here");
+}
+
 TEST(Company, ACalmCompanyHasNothingToSay) {
   CompanyStage stage(3, local_nodes(), kRoles);
   stage.run_for(seconds(120));

@@ -187,6 +187,41 @@ TEST_F(NodeRoles, AStartThatComesAfterItsStopIsRefused) {
   EXPECT_EQ(maker_.made, (Epochs{3, 4}));
 }
 
+// Epochs of two runs do not compare, and nothing of one plays in the other.
+TEST_F(NodeRoles, AnotherRunBeginsAnew) {
+  Spawn other = spawn_of(9);
+  other.name = "reward/1";
+  ASSERT_TRUE(asked(spawn_of(4)));
+  ASSERT_TRUE(asked(other));
+  ASSERT_TRUE(asked(StopRole{"reward/1", 9}));
+  Spawn next = spawn_of(4);
+  next.run_id = 7;
+  EXPECT_TRUE(asked(next)) << "the same epoch of another run is another start";
+  ASSERT_EQ(roles_->list().size(), 1u);
+  EXPECT_EQ(roles_->list()[0].run_id, 7u);
+  other.run_id = 7;
+  other.epoch = 2;
+  EXPECT_TRUE(asked(other)) << "its epochs of the last run are forgotten";
+  EXPECT_EQ(maker_.made, (Epochs{4, 9, 4, 2}));
+  EXPECT_FALSE(asked([&] {
+    Spawn late = next;
+    late.epoch = 3;
+    return late;
+  }()))
+      << "within a run they count";
+}
+
+TEST_F(NodeRoles, AnotherRunEndsWhatTheLastOneHasHere) {
+  Spawn other = spawn_of(5);
+  other.name = "reward/1";
+  ASSERT_TRUE(asked(spawn_of(4)));
+  ASSERT_TRUE(asked(other));
+  Spawn next = spawn_of(1);
+  next.run_id = 7;
+  ASSERT_TRUE(asked(next));
+  ASSERT_EQ(roles_->list().size(), 1u) << "reward/1 was of the other run";
+}
+
 TEST_F(NodeRoles, AStopOfAnEarlierStartLeavesALaterOneAlone) {
   ASSERT_TRUE(asked(spawn_of(3)));
   ASSERT_TRUE(asked(spawn_of(4)));

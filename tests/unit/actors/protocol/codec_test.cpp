@@ -347,7 +347,9 @@ TEST(Codec, AGroupKeepsItsSamples) {
 }
 
 TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
-  const Join join{"node/a", "host-a", "boot", 42, 2, "exact-f32", "0.1.0", {"generator", "reward"}};
+  Join join{"node/a", "host-a", "boot", 42, 2, "exact-f32", "0.1.0", {"generator", "reward"}};
+  join.run_id = 98;
+  join.run = "runs/a";
   const Join read = through_a_frame(join);
   EXPECT_EQ(read.name, join.name);
   EXPECT_EQ(read.host, join.host);
@@ -357,7 +359,11 @@ TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
   EXPECT_EQ(read.arithmetic, join.arithmetic);
   EXPECT_EQ(read.build, join.build);
   EXPECT_EQ(read.roles, join.roles);
-  EXPECT_EQ(through_a_frame(Joined{99, "node/a"}).run_id, 99u);
+  EXPECT_EQ(read.run_id, 98u);
+  EXPECT_EQ(read.run, "runs/a");
+  const Joined joined = through_a_frame(Joined{99, "node/a", {}, 0, "runs/b"});
+  EXPECT_EQ(joined.run_id, 99u);
+  EXPECT_EQ(joined.run, "runs/b");
   Beat beat{"node/a", 7, 4096};
   beat.reports.resize(2);
   beat.reports[1].name = "generator/1";

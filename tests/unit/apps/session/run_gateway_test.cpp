@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kNodes = 200;
 
 wire::Hello hello_of(std::size_t node, const std::string& pass) {
-  const auto number = actors::number_of_pass(pass);
-  EXPECT_TRUE(number.has_value());
-  return {"node/" + std::to_string(node), core::RunId{0}, number ? *number : 0, pass};
+  const auto facts = actors::facts_of_pass(pass);
+  EXPECT_TRUE(facts.has_value());
+  return {"node/" + std::to_string(node), core::RunId{0}, facts ? facts->number : 0, pass};
 }
 
 TEST(RunGateway, TwoHundredNodesThatStartTogetherAllGetPassesThatAdmit) {
@@ -25,7 +25,7 @@ TEST(RunGateway, TwoHundredNodesThatStartTogetherAllGetPassesThatAdmit) {
   const std::filesystem::path folder = ::mkdtemp(pattern);
   config::TrainConfig config;
   config.cluster.listen = "127.0.0.1:0";
-  actors::Admission admission;
+  actors::Admission admission(core::RunId{77});
   std::mutex mutex;
   std::string notes;
   auto gateway = open_gateway(config, folder, (folder / "company.sock").string(), admission,
@@ -38,6 +38,7 @@ TEST(RunGateway, TwoHundredNodesThatStartTogetherAllGetPassesThatAdmit) {
   flags.join = folder.string();
   const auto target = find_company(flags);
   ASSERT_TRUE(target) << target.error().message;
+  EXPECT_EQ(target->run_id, 77u);
   async::IoThreads io(2);
   std::vector<std::future<core::Result<std::string>>> entering;
   for (std::size_t i = 0; i < kNodes; ++i) {
