@@ -53,7 +53,7 @@ TEST_F(JoinCrowdDay, AllNodesThatStartAtOnceComeIn) {
     EXPECT_TRUE(nodes[i].running()) << nodes[i].text();
     EXPECT_NE(status.text.find("n" + std::to_string(i)), std::string::npos) << i;
     memory_mb += nodes[i].memory_mb("VmRSS:");
-    again += nodes[i].says("trying again") ? 1 : 0;
+    again += nodes[i].says("tries again") ? 1 : 0;
   }
   RecordProperty("memory_mb", static_cast<int>(memory_mb));
   RecordProperty("nodes_that_tried_again", static_cast<int>(again));

@@ -118,7 +118,7 @@ TEST_F(JoinHosts, ANodeMayWaitForItsCompanyAndProveItselfByACertificate) {
   };
   const std::string gateway = TwoHosts::address_a() + ":7700";
   Background far = start(node(gateway, "generator", "far") + proof(ours, "--"), "node", hosts_.b());
-  ASSERT_TRUE(within(20, [&] { return far.says("trying again"); })) << far.text();
+  ASSERT_TRUE(within(20, [&] { return far.says("tries again"); })) << far.text();
   Background run = head("run",
                         Words{"--cluster.listen", gateway, "--rollout.generators", "0",
                               "--train.max_steps", "100000", "--ckpt.save_steps", "100000"} +

@@ -212,6 +212,41 @@ TEST(CompanyWorld, AGangThatNeverTrainsEndsTheRun) {
   EXPECT_EQ(world.census().of("event", "another session"), 8u);
 }
 
+// Run A has a node and a guest with a reward on the far host; its own host is lost, in odd seeds
+// for the second time, so that run B begins with a lower generation. The node serves B, the guest
+// ends, and B learns what it learns without either.
+TEST(CompanyWorld, ANodeServesTheNextRunAndAGuestDoesNot) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    WorldPlan plan = calm(draw_plan(seed));
+    plan.updates = 20;
+    plan.staleness_max = 0;
+    plan.straggler_timeout = {};
+    plan.ranks = plan.critic_ranks = 1;
+    plan.far_rank = false;
+    plan.far_nodes = {"node/b1"};
+    plan.rewards = {{RewardStep::Kind::kAttach, std::chrono::milliseconds(1500), 2}};
+    plan.next_run = std::chrono::milliseconds(6000 + 100 * seed);
+    if (seed % 2 == 1) {
+      Fault& crash = plan.faults.emplace_back();
+      crash.kind = Fault::Kind::kHeadCrash;
+      crash.at = std::chrono::seconds(3);
+      crash.span = std::chrono::milliseconds(500);
+    }
+    World world(plan), quiet(calm(plan));
+    world.run();
+    quiet.run();
+    EXPECT_TRUE(world.wrong().empty()) << world.wrong().front() << "\n" << plan.text();
+    EXPECT_TRUE(quiet.wrong().empty()) << quiet.wrong().front() << "\n" << plan.text();
+    EXPECT_EQ(world.learned(), quiet.learned()) << plan.text();
+    const auto events = [&world](const char* event) { return world.census().of("event", event); };
+    EXPECT_EQ(events("another run"), 1u) << plan.text();
+    EXPECT_EQ(events("a guest does not follow another run"), 1u) << plan.text();
+    EXPECT_GE(events("a node serves another run"), 1u) << plan.text();
+    EXPECT_GE(world.census().of("reward", "changed"), 1u) << "it was attached to the first\n"
+                                                          << plan.text();
+  }
+}
+
 TEST(CompanyWorld, ASeedRepeatsItself) {
   for (const std::uint64_t seed : {3, 14, 15}) {
     World first(draw_plan(seed), true), second(draw_plan(seed), true);

@@ -15,15 +15,17 @@ namespace troupe::sim {
 
 using actors::Company;
 
-Head::Head(Stage& stage, std::uint64_t number, std::uint64_t generation, Calls calls)
+Head::Head(
+    Stage& stage, std::uint64_t number, std::uint64_t run, std::uint64_t generation, Calls calls)
     : stage_(stage),
       process_(stage.time, "head", kHeadHost, number),
+      run_(run),
       generation_(generation),
       calls_(std::move(calls)),
       disk_(stage.disk, process_),
       main_(process_.make_strand()),
       company_strand_(process_.make_strand()),
-      admission_(core::first_epoch(generation)) {}
+      admission_(core::RunId{run}, core::first_epoch(generation)) {}
 
 Head::~Head() = default;
 
@@ -43,7 +45,8 @@ async::task<core::Result<void>> Head::start_company(Head* self) {
   auto endpoint = self->stage_.links.join(
       self->process_, {"company/0", core::RunId{0}, core::first_epoch(self->generation_) + 1});
   self->status_ = self->stage_.links.join(
-      self->process_, {"status/0", core::RunId{kRun}, core::first_epoch(self->generation_) + 1});
+      self->process_,
+      {"status/0", core::RunId{self->run_}, core::first_epoch(self->generation_) + 1});
   self->asks_ = std::make_unique<async::Scope>(self->status_->strand());
   cluster::RoleRecipe recipe;
   recipe.factory = actors::factory_of<Company>([self](actors::RoleContext context) {
@@ -61,7 +64,8 @@ async::task<core::Result<void>> Head::start_company(Head* self) {
 
 actors::CompanyOptions Head::company_options() const {
   actors::CompanyOptions options;
-  options.run_id = kRun;
+  options.run_id = run_;
+  options.run = "run " + std::to_string(run_);
   options.generation = generation_;
   options.head_wait = kHeadWait;
   options.arithmetic = options.build = "same";
@@ -168,7 +172,7 @@ void Head::tell_lost(const std::string& name, const std::string& why) {
 void Head::connection_lost(Process& of) {
   const auto bound = bound_;
   for (const auto& [name, place] : bound) {
-    if (place.process == &of) role_ended(of, {name, core::RunId{kRun}, place.epoch});
+    if (place.process == &of) role_ended(of, {name, core::RunId{run_}, place.epoch});
   }
 }
 
@@ -221,14 +225,14 @@ void Head::role_lost(const std::string& role, const core::Error& cause) {
 core::Result<void> Head::start(const std::string& node,
                                const std::vector<std::string>& kinds,
                                const std::string& pass) {
-  calls_.launch(*this, {node, kHeadHost, kinds, pass, *actors::number_of_pass(pass)});
+  calls_.launch(*this, {node, kHeadHost, kinds, pass, actors::facts_of_pass(pass)->number});
   return {};
 }
 
 bool Head::adopt(const std::string& node,
                  const std::vector<std::string>& kinds,
                  const std::string& pass) {
-  return calls_.adopt(*this, {node, kHeadHost, kinds, pass, *actors::number_of_pass(pass)});
+  return calls_.adopt(*this, {node, kHeadHost, kinds, pass, actors::facts_of_pass(pass)->number});
 }
 
 void Head::note(const std::string& text) {

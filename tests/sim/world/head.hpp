@@ -32,7 +32,8 @@ class Head final : public actors::NodeLauncher {
     std::function<void(Head&, core::Result<void>)> over;
     std::function<void()> progress;
   };
-  Head(Stage& stage, std::uint64_t number, std::uint64_t generation, Calls calls);
+  Head(
+      Stage& stage, std::uint64_t number, std::uint64_t run, std::uint64_t generation, Calls calls);
   ~Head() override;
 
   void begin();
@@ -123,7 +124,7 @@ class Head final : public actors::NodeLauncher {
 
   Stage& stage_;
   Process process_;
-  const std::uint64_t generation_;
+  const std::uint64_t run_, generation_;
   const Calls calls_;
   DiskView disk_;
   const async::Executor main_, company_strand_;

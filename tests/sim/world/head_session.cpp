@@ -189,14 +189,14 @@ async::task<Result<void>> Head::host_session(Head* self,
     self->end_run(error.within(who));
   };
   const bool steps = self->stage_.plan.supervised();
-  core::Result<std::shared_ptr<cluster::Endpoint>> place =
-      self->stage_.links.join(self->process_, {"data/0", core::RunId{kRun}, self->session_epoch()});
+  core::Result<std::shared_ptr<cluster::Endpoint>> place = self->stage_.links.join(
+      self->process_, {"data/0", core::RunId{self->run_}, self->session_epoch()});
   cluster::RoleRecipe data_recipe{steps ? self->rows_role() : self->data_role(),
                                   &self->process_.device("experience log")};
   TROUPE_CO_TRY_SET(session.data,
                     co_await cluster::host_role(std::move(place), std::move(data_recipe), hooks));
   place = self->stage_.links.join(self->process_,
-                                  {"controller/0", core::RunId{kRun}, self->session_epoch()});
+                                  {"controller/0", core::RunId{self->run_}, self->session_epoch()});
   cluster::RoleRecipe controller_recipe{steps ? self->step_controller(checkpoint, first)
                                               : self->controller(checkpoint, first)};
   TROUPE_CO_TRY_SET(session.controller, co_await cluster::host_role(

@@ -24,6 +24,7 @@ Node::Node(Stage& stage, Self self, std::uint64_t number, Head& head, Calls call
       [this](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
     auto endpoint = stage_.links.join(process_, identity);
     introduce(identity, "");
+    if (crossed_) stage_.truth.census.count("event", "a node serves another run");
     return endpoint;
   };
   ports.maker = &maker_;
@@ -42,6 +43,7 @@ actors::Join Node::join() const {
   join.cores = 2;
   join.arithmetic = join.build = "same";
   join.roles = self_.kinds;
+  if (self_.guest()) join.run_id = self_.run;
   return join;
 }
 
@@ -88,9 +90,16 @@ actors::NodePorts Node::ports() {
     const auto place = process_.roles().find(role);
     if (place != process_.roles().end()) introduce(place->second->identity(), "");
   };
-  ports.left = [this](const core::Error& error) { left(error.message); };
-  ports.in = [this](const actors::Joined&) {
+  ports.left = [this](const core::Error& error) {
+    if (error.code == core::ErrorCode::kNotFound) return leave(kOfAnotherRun);
+    left(error.message);
+  };
+  ports.in = [this](const actors::Joined& joined) {
+    crossed_ = was_in_ && joined.run_id != run_;
     in_ = was_in_ = true;
+    run_ = joined.run_id;
+    stage_.truth.expect(self_.run == 0 || self_.run == run_, "a guest follows another run");
+    if (self_.guest()) self_.run = run_;
     heard_ = stage_.time.now();
   };
   ports.heard = [this] { heard_ = stage_.time.now(); };
@@ -104,7 +113,7 @@ void Node::bring(const std::string& role) {
 }
 
 async::task<void> Node::start_brought(Node* self, std::string role) {
-  const cluster::Identity identity{role, core::RunId{kRun}, self->self_.epoch};
+  const cluster::Identity identity{role, core::RunId{self->run_}, self->self_.epoch};
   auto endpoint = self->stage_.links.join(self->process_, identity);
   cluster::RoleRecipe recipe = self->maker_.reward(role);
   self->brought_ = std::make_unique<cluster::RoleHost>(endpoint, cluster::RoleHost::Hooks{},
@@ -116,7 +125,7 @@ async::task<void> Node::start_brought(Node* self, std::string role) {
 }
 
 void Node::left(const std::string& why) {
-  const bool waits = was_in_ && self_.kinds.front() != "attach";
+  const bool waits = was_in_ && !self_.guest();
   if (!waits) return leave("lost its company: " + why);
   if (unwinding_ || std::exchange(waiting_, true)) return;
   in_ = false;

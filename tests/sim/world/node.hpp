@@ -16,6 +16,8 @@ namespace troupe::sim {
 
 class Head;
 
+inline constexpr const char* kOfAnotherRun = "belongs to another run";  // how a guest ends
+
 class Node {
  public:
   struct Self {
@@ -23,6 +25,8 @@ class Node {
     std::vector<std::string> kinds;
     std::string pass;
     std::uint64_t epoch = 0;
+    std::uint64_t run = 0;  // of a guest: that it belongs to, once it has joined one
+    bool guest() const { return kinds.front() == "attach"; }
   };
   // The way to a head.
   struct Entrance {
@@ -76,6 +80,8 @@ class Node {
   std::shared_ptr<actors::NodeRole> role_;
   std::unique_ptr<cluster::RoleHost> host_, brought_;
   actors::RoleContext context_;
+  std::uint64_t run_ = 0;    // that it is in, or was last
+  bool crossed_ = false;     // it has come from another run
   int starting_ = 0;         // coroutines that start something
   core::TimePoint heard_{};  // when its company last answered
   std::string how_;          // it ended; "" while it lives

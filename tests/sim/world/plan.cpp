@@ -249,6 +249,7 @@ std::string WorldPlan::text() const {
   constexpr const char* kSteps[] = {"attach", "re-weight", "detach"};
   for (const RewardStep& step : rewards)
     text += "\n  at " + seconds(step.at) + ": " + kSteps[static_cast<int>(step.kind)];
+  if (next_run > 0ms) text += "\n  at " + seconds(next_run) + ": another run";
   return text;
 }
 
@@ -280,6 +281,7 @@ WorldPlan draw_plan(std::uint64_t seed) {
 WorldPlan calm(WorldPlan plan) {
   plan.faults.clear();
   plan.rewards.clear();
+  plan.next_run = {};
   return plan;
 }
 

@@ -75,6 +75,7 @@ struct WorldPlan {
   core::Duration token{}, train{}, load{}, score{};
   std::vector<Fault> faults;
   std::vector<RewardStep> rewards;  // of one reward that is attached by a guest
+  core::Duration next_run{};        // when another run takes the place of the first; 0: never
 
   // Whether a fault may make a reward or the engines give a group up, so that another prompt takes
   // its place.
@@ -90,7 +91,7 @@ struct WorldPlan {
 WorldPlan draw_plan(std::uint64_t seed);
 // Of a supervised run.
 WorldPlan draw_supervised_plan(std::uint64_t seed);
-// The same run without faults and without changes of rewards.
+// The same run without faults and without changes of rewards, from the beginning to the end.
 WorldPlan calm(WorldPlan plan);
 
 }  // namespace troupe::sim

@@ -37,6 +37,11 @@ class SimDisk {
 
   // Writes fail from now on, until there is room again.
   void set_full(bool full) { full_ = full; }
+  // Nothing is there: the folder of another run.
+  void clear() {
+    files_.clear();
+    folders_.clear();
+  }
   // The host has crashed.
   void lose_unsynced();
 

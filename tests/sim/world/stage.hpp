@@ -14,7 +14,7 @@
 
 namespace troupe::sim {
 
-inline constexpr std::uint64_t kRun = 42;
+inline constexpr std::uint64_t kRun = 42;             // the first one; the next is one more
 inline constexpr std::chrono::seconds kHeadWait{60};  // how long nodes wait for the next head
 
 struct Stage {

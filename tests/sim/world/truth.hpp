@@ -84,6 +84,16 @@ class Truth {
     return kStepsOfUpdate * (update - std::min(update, staleness_max));
   }
 
+  // Another run begins: what the last one has learned is not known to it, nor the reward that was
+  // attached to it.
+  void begin_run() {
+    open_folders = 0;
+    learned.clear();
+    step_figures.clear();
+    evaluation_figures.clear();
+    promise = Promise{};
+  }
+
   Census census;
 
  private:

@@ -94,8 +94,9 @@ void World::start_head() {
     head.kill();
   };
   calls.progress = [this] { progressed(); };
+  const std::uint64_t generation = heads_.size() - heads_before_ + 1;
   heads_.push_back(
-      std::make_unique<Head>(stage_, ++processes_, heads_.size() + 1, std::move(calls)));
+      std::make_unique<Head>(stage_, ++processes_, run_, generation, std::move(calls)));
   head_ = heads_.back().get();
   head_->begin();
 }
@@ -135,7 +136,7 @@ std::optional<Node::Entrance> World::find_head(Node& node) {
   }
   if (!way_to_head()) return std::nullopt;
   const std::string pass = head_->issue_pass();
-  return Node::Entrance{head_, pass, *actors::number_of_pass(pass)};
+  return Node::Entrance{head_, pass, actors::facts_of_pass(pass)->number};
 }
 
 // A far node enters through the gateway, which gives it a pass; without a way to it, it tries
@@ -149,7 +150,8 @@ void World::start_far(const std::string& name, std::vector<std::string> kinds) {
     return;
   }
   const std::string pass = head_->issue_pass();
-  add_node(*head_, {name, kFarHost, kinds, pass, *actors::number_of_pass(pass)});
+  const std::uint64_t epoch = actors::facts_of_pass(pass)->number;
+  add_node(*head_, {name, kFarHost, kinds, pass, epoch, guest ? guest_run_ : 0});
   if (guest) guest_step({RewardStep::Kind::kAttach, {}, guest_weight_});
 }
 
@@ -166,8 +168,10 @@ void World::node_ended(Node& node, const std::string& how) {
     });
     return;
   }
-  if (how == "was dismissed") {
-    if (self.kinds.front() == "attach") guest_wanted_ = false;
+  if (self.guest()) guest_run_ = self.run;
+  if (how == kOfAnotherRun) truth_.census.count("event", "a guest does not follow another run");
+  if (how == "was dismissed" || how == kOfAnotherRun) {
+    if (self.guest()) guest_wanted_ = false;
     return;
   }
   after(300ms + stage_.soon(700ms),
@@ -257,6 +261,7 @@ void World::run() {
     after(100ms + stage_.soon(900ms), [this] { start_far(kRankNode, {"policy"}); });
   for (const Fault& fault : plan_.faults)
     after(fault.at, [this, fault] { inject(fault); });
+  if (plan_.next_run > 0ms) after(plan_.next_run, [this] { begin_next_run(); });
   for (const RewardStep& step : plan_.rewards) {
     after(step.at, [this, step] {
       if (step.kind == RewardStep::Kind::kAttach) return begin_guest(step.weight);

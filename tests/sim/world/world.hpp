@@ -4,7 +4,8 @@
 //   no ticket lost or trained twice, each update in its turn, no token older than the bound, scores
 //   of the right set, one outcome a request, the ledger whole, nothing left behind, and progress
 //   within kProgress after the last fault. At bound 0 the policy learns what it learns without
-//   faults.
+//   faults. A run that comes to the address of another begins anew, with a folder of its own, with
+//   the far nodes, and without what was attached to the other.
 // Of a supervised run: each step from its own rows, in its turn, and told once; each evaluation
 // once, with the figures that it had before; the end is that of a run without faults.
 #pragma once
@@ -57,6 +58,7 @@ class World {
 
   void inject(const Fault& fault);
   void crash_head(core::Duration pause);
+  void begin_next_run();
   void crash_in_write(const Process& process, core::Duration pause);
   void each_far(const std::function<void(Node&)>& what);
   void flap(std::uint64_t times, core::Duration span);
@@ -96,11 +98,14 @@ class World {
   std::list<std::unique_ptr<Node>> nodes_;  // those that ended, too
   std::list<std::unique_ptr<Head>> heads_;
   Head* head_ = nullptr;                             // the one that lives
+  std::uint64_t run_ = kRun;                         // of the heads from now on
+  std::size_t heads_before_ = 0;                     // of the runs before
   std::map<std::string, Node::Entrance> adoptions_;  // by node, told and not heard yet
   std::uint64_t processes_ = 0;
   bool guest_wanted_ = false;
   bool certain_rewards_ = true;  // no refused change of rewards may come again
   double guest_weight_ = 1;
+  std::uint64_t guest_run_ = 0;  // that it belongs to
   std::optional<core::Result<void>> outcome_;
   core::TimePoint last_fault_{}, last_progress_{}, ended_at_{};
 };

@@ -176,6 +176,28 @@ void World::crash_head(core::Duration pause) {
   Node* const critic = living("node/critic");
   if (policy != nullptr && critic != nullptr)  // the head forwards what they say to each other
     links_.sever(policy->process(), critic->process(), "the head is gone");
+  after(pause, [this, run = run_] {
+    if (run == run_) start_head();
+  });
+}
+
+// The run is lost with the processes of its host, and another one begins at its address, in a
+// folder of its own. What is on other hosts outlives the first.
+void World::begin_next_run() {
+  if (outcome_) return;
+  note("ANOTHER RUN");
+  truth_.census.count("event", "another run");
+  if (head_lives()) std::exchange(head_, nullptr)->kill();
+  for (const auto& node : nodes_) {
+    if (node->self().host == kHeadHost && node->process().alive()) node->kill();
+  }
+  disk_.clear();
+  ++run_;
+  heads_before_ = heads_.size();
+  adoptions_.clear();
+  truth_.begin_run();
+  const core::Duration pause = stage_.soon(2s);
+  last_fault_ = std::max(last_fault_, time_.now() + pause);
   after(pause, [this] { start_head(); });
 }
 
