@@ -82,8 +82,7 @@ class AgentProgramOfWorker final : public AgentProgram {
     const core::Error late{ErrorCode::kDeadline, name() + " did not end in time"};
     auto reply = co_await async::take_until(*context_.timers, batch->answer, deadline, late);
     if (reply) co_return outcome_of(*reply, seconds);
-    const bool lost = reply.error().code == ErrorCode::kClosed;
-    co_return core::fail(lost ? ErrorCode::kPeerLost : reply.error().code, reply.error().message);
+    co_return reply.failure();
   }
 
   wire::Amounts amounts() const override {

@@ -55,8 +55,8 @@ class AgentProgram {
   virtual void begin(const RoleContext& context) = 0;
   // Runs the program to its end. Errors: kData (a status that is not 0, with the last lines of its
   // standard error; more memory or processes than it may have; it could not be started), kDeadline
-  // (the time limit), kPeerLost (the worker ended), kOverloaded (kAgents_max run already), kConfig
-  // (the URL).
+  // (the time limit), kClosed (the worker ended), kPeerLost (none can be started), kOverloaded
+  // (kAgents_max run already), kConfig (the URL).
   virtual async::task<core::Result<AgentOutcome>> run(AgentTask task, async::Deadline deadline) = 0;
   virtual std::string name() const = 0;  // for messages: "the agent python my_agent.py"
   virtual wire::Amounts amounts() const = 0;

@@ -23,6 +23,10 @@ struct EpisodeStart {
   std::string label;       // "" when there is none
   std::string columns;     // the whole row as JSON
   std::uint64_t seed = 0;  // of the group: environments that draw their start draw it from this
+  std::uint64_t row = 0;   // its number in the dataset
+  // How often what ran this episode has ended, perhaps because of it (kClosed). The environment
+  // then runs it among fewer others, at last alone.
+  std::uint32_t losses = 0;
 };
 
 // What the environment says to the policy. Bound: kObservation_bytes_max.
@@ -50,8 +54,10 @@ struct PolicyTurn {
 class Episode {
  public:
   virtual ~Episode() = default;
-  // Errors: kData (the environment raised an error: costs this episode), kPeerLost (it is gone),
-  // kDeadline (it did not answer in time). After an error the episode is over.
+  // Errors: kData (the environment raised an error) and kDeadline (it did not answer in time) cost
+  // this episode. kInterrupted: what ran it was ended because of another episode; it is to be run
+  // again. kClosed: what ran it ended, and this episode may be the cause; it is to be run again
+  // with one more of EpisodeStart::losses. After an error the episode is over.
   virtual async::task<core::Result<EnvironmentTurn>> step(PolicyTurn turn,
                                                           async::Deadline deadline) = 0;
   // A limit ended the episode before the environment did: what its score is, if there is one. Not
@@ -76,7 +82,8 @@ class Environment {
   // Called once, before the first `open`, with what it runs on: scope, timers, device queue. Its
   // episodes end before it does.
   virtual void begin(const RoleContext& context) = 0;
-  // Errors: as of `step`; kOverloaded (no more episodes at a time).
+  // Waits for room as long as it takes; `deadline` is for the answer. Errors: as of `step`;
+  // kPeerLost (nothing can run it), kOverloaded (no more episodes at a time).
   virtual async::task<core::Result<OpenedEpisode>> open(EpisodeStart start,
                                                         async::Deadline deadline) = 0;
   virtual std::string name() const = 0;  // for messages: "the environment tools.py"

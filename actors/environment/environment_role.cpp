@@ -139,13 +139,15 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
     free_.notify_all();
   });
   EpisodeOrder order{group->task, index, group->sampling, group->version_min};
-  std::optional<EpisodeRun> run;
-  if (parts_.environment)
-    run.emplace(context_, *parts_.model, parts_.settings, *parts_.environment, order);
-  auto running = run              ? EpisodeRun::run(&*run)
-                 : parts_.program ? run_program(std::move(order))
-                                  : run_session(std::move(order));
-  auto end = co_await std::move(running);
+  Loss loss = Loss::kNone;
+  auto first = play(order, &loss);
+  auto end = co_await std::move(first);
+  while (!end && loss != Loss::kNone) {
+    if (loss == Loss::kPerhapsOwn && ++order.losses == limits::kEpisodeLosses_max) break;
+    ++again_;
+    auto next = play(order, &loss);
+    end = co_await std::move(next);
+  }
   if (end) {
     count(*end);
     group->ends[index] = std::move(*end);
@@ -157,6 +159,21 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
     parts_.note(
         core::with_fact("an episode failed: " + group->cause, "its group goes on without it"));
   }
+}
+
+async::task<core::Result<EpisodeEnd>> EnvironmentRole::play(EpisodeOrder order, Loss* loss) {
+  *loss = Loss::kNone;
+  if (parts_.environment) {
+    EpisodeRun run(context_, *parts_.model, parts_.settings, *parts_.environment, std::move(order));
+    auto running = EpisodeRun::run(&run);
+    auto end = co_await std::move(running);
+    *loss = run.loss();
+    co_return end;
+  }
+  auto running =
+      parts_.program ? run_program(std::move(order), loss) : run_session(std::move(order));
+  auto end = co_await std::move(running);
+  co_return end;
 }
 
 core::Result<void> EnvironmentRole::serve_sessions() {
@@ -172,16 +189,19 @@ core::Result<void> EnvironmentRole::serve_sessions() {
   return {};
 }
 
-async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder order) {
+async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_program(EpisodeOrder order, Loss* loss) {
   TROUPE_CO_TRY(serve_sessions());
   TROUPE_CO_TRY_ASSIGN(visit, sessions_->begin(order));
   const core::AtExit over([this, visit] { sessions_->leave(*visit); });
   const std::shared_ptr<sessions::Session> session = sessions_->session(*visit);
-  AgentTask task{server_->url(*session), sessions_->key(*visit), start_of(*order.task)};
+  AgentTask task{server_->url(*session), sessions_->key(*visit), start_of(order)};
   const auto deadline = async::Deadline::after(*context_.timers, parts_.settings.episode_limit);
   auto running = parts_.program->run(std::move(task), deadline);
-  TROUPE_CO_TRY_ASSIGN(outcome, co_await std::move(running));
-  static_cast<void>(outcome);
+  const auto outcome = co_await std::move(running);
+  if (!outcome) {
+    *loss = loss_of(outcome.error());
+    co_return outcome.failure();
+  }
   session->end();
   auto rewarding = see_end(visit);
   co_await std::move(rewarding);
@@ -312,6 +332,7 @@ wire::Amounts EnvironmentRole::amounts() const {
   return {{"episodes", static_cast<double>(episodes_)},
           {"running", static_cast<double>(running_)},
           {"failed", static_cast<double>(failed_)},
+          {"again", static_cast<double>(again_)},
           {"turns", static_cast<double>(turns_)},
           {"forked_by_template", static_cast<double>(forked_by_template_)},
           {"cut_by_limit", static_cast<double>(cut_by_limit_)},

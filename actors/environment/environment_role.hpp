@@ -1,7 +1,9 @@
 // The environment role runs the episodes of its tickets, as a generator samples theirs: it fetches
 // what they begin with from the data role, asks the controller for the policy's turns, and delivers
 // each group to the data role once its last episode has ended. An episode that fails costs its
-// sample; a group with too few episodes left is set aside, and its slot gets another prompt.
+// sample; a group with too few episodes left is set aside, and its slot gets another prompt. One
+// that lost what ran it is run again from its beginning, with the same seeds, unless it is the
+// likely cause (kEpisodeLosses_max).
 //
 // Runs on its strand; texts are rendered and read on the device queue. Bounds: `episodes_max` at a
 // time, the others wait; EpisodeSettings for each; one delivery in flight per group. Sessions from
@@ -74,9 +76,10 @@ class EnvironmentRole {
                                                   EnvironmentRole* self,
                                                   GroupPtr group);
   async::task<void> one(GroupPtr group, std::uint32_t index);
+  async::task<core::Result<EpisodeEnd>> play(EpisodeOrder order, Loss* loss);
   // Opens the server of sessions, once.
   core::Result<void> serve_sessions();
-  async::task<core::Result<EpisodeEnd>> run_program(EpisodeOrder order);
+  async::task<core::Result<EpisodeEnd>> run_program(EpisodeOrder order, Loss* loss);
   async::task<core::Result<EpisodeEnd>> run_session(EpisodeOrder order);
   async::task<void> see_end(std::shared_ptr<EpisodeSessions::Visit> visit);
   core::Result<EpisodeEnd> end_of(const sessions::Session& session, const std::string& who);
@@ -92,7 +95,8 @@ class EnvironmentRole {
   std::map<experience::Ticket, GroupPtr> groups_;
   async::Notifier free_;  // an episode has ended
   std::size_t running_ = 0;
-  std::uint64_t episodes_ = 0, failed_ = 0, turns_ = 0, forked_by_template_ = 0, cut_by_limit_ = 0;
+  std::uint64_t episodes_ = 0, failed_ = 0, again_ = 0, turns_ = 0, forked_by_template_ = 0,
+                cut_by_limit_ = 0;
   std::uint64_t unrewarded_ = 0;  // episodes
   std::uint64_t restricted_ = 0;  // drawn tokens that a grammar or truncation kept others from
 };

@@ -7,6 +7,7 @@ Reads one JSON request a line from standard input and writes one JSON reply a li
   {"id": 3, "episode": 7, "do": "finish"}                  -> {"id": 3, "turn": {...}}
   {"id": 4, "cancel": 2}                                   -> {"id": 4}
   {"close": 7}                                             no reply
+Before it calls the user's code for a request it says so, {"begun": 2}: who hangs or dies is then known.
 After an error the episode is over. What the file prints goes to standard error; the reply channel is a
 descriptor of its own. docs/write_an_environment.md has the user's view.
 """
@@ -42,6 +43,7 @@ class Worker:
         self.form, self.replies, self.episodes, self.tasks = form, replies, {}, {}
 
     async def answer(self, request):
+        self.replies.write({"begun": request["id"]})
         try:
             self.replies.turn(request, await self.turn_of(request))
         except asyncio.CancelledError:

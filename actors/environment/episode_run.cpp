@@ -21,8 +21,9 @@ core::Error error_of(const dialects::ApiError& error) {
 
 }  // namespace
 
-EpisodeStart start_of(const EpisodeTask& task) {
-  return {task.text, task.messages, task.label, task.columns, task.seed};
+EpisodeStart start_of(const EpisodeOrder& order) {
+  const EpisodeTask& task = *order.task;
+  return {task.text, task.messages, task.label, task.columns, task.seed, task.row, order.losses};
 }
 
 std::uint64_t session_number(const EpisodeOrder& order) {
@@ -62,11 +63,12 @@ async::task<core::Result<EpisodeEnd>> EpisodeRun::run(EpisodeRun* self) {
 }
 
 async::task<core::Result<void>> EpisodeRun::go_on() {
+  auto opening = environment_.open(start_of(order_), turn_deadline());
+  auto opened = co_await std::move(opening);
+  if (!opened) co_return failed(opened.error());
   const core::TimePoint end = context_.timers->now() + settings_.episode_limit;
-  auto opening = environment_.open(start_of(*order_.task), turn_deadline());
-  TROUPE_CO_TRY_ASSIGN(opened, co_await std::move(opening));
-  episode_ = std::move(opened.episode);
-  take_in(opened.opening, true);
+  episode_ = std::move(opened->episode);
+  take_in(opened->opening, true);
   while (!over_) {
     if (context_.timers->now() >= end) {
       co_return core::fail(ErrorCode::kDeadline, "an episode took longer than its limit");
@@ -76,9 +78,10 @@ async::task<core::Result<void>> EpisodeRun::go_on() {
     if (!turn) break;
     ++end_.turns;
     auto stepping = episode_->step(std::move(*turn), turn_deadline());
-    TROUPE_CO_TRY_ASSIGN(said, co_await std::move(stepping));
-    if (said.reward && last_) end_.tree.reward(*last_, *said.reward);
-    take_in(said, false);
+    auto said = co_await std::move(stepping);
+    if (!said) co_return failed(said.error());
+    if (said->reward && last_) end_.tree.reward(*last_, *said->reward);
+    take_in(*said, false);
     if (!over_ && end_.turns >= static_cast<std::uint64_t>(settings_.turns_max)) {
       end_.out_of_room = true;
       over_ = true;
@@ -86,13 +89,19 @@ async::task<core::Result<void>> EpisodeRun::go_on() {
   }
   if (end_.out_of_room && end_.turns > 0) {
     auto finishing = episode_->finish(turn_deadline());
-    TROUPE_CO_TRY_ASSIGN(last, co_await std::move(finishing));
-    take_in(last, false);
+    auto last = co_await std::move(finishing);
+    if (!last) co_return failed(last.error());
+    take_in(*last, false);
   }
   if (end_.turns == 0) {
     co_return core::fail(ErrorCode::kData, environment_.name() + " left the policy no turn");
   }
   co_return core::Result<void>();
+}
+
+core::Failure EpisodeRun::failed(const core::Error& error) {
+  loss_ = loss_of(error);
+  return core::fail(error);
 }
 
 void EpisodeRun::take_in(const EnvironmentTurn& turn, bool opening) {

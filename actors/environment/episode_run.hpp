@@ -6,6 +6,7 @@
 #pragma once
 
 #include "actors/environment/environment.hpp"
+#include "actors/environment/episode_room.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_calls.hpp"
 #include "actors/protocol/role_shell.hpp"
@@ -40,9 +41,10 @@ struct EpisodeOrder {
   std::uint32_t index = 0;  // in the group
   SamplingSpec sampling;
   core::Version version_min = 0;
+  std::uint32_t losses = 0;  // EpisodeStart::losses
 };
 
-EpisodeStart start_of(const EpisodeTask& task);
+EpisodeStart start_of(const EpisodeOrder& order);
 
 // The number by which the controller knows the session of an episode.
 std::uint64_t session_number(const EpisodeOrder& order);
@@ -68,6 +70,8 @@ class EpisodeRun {
 
   // Errors: those of the environment and of the calls; kDeadline (episode_limit).
   static async::task<core::Result<EpisodeEnd>> run(EpisodeRun* self);
+  // After an error: how the environment was lost.
+  Loss loss() const noexcept { return loss_; }
 
  private:
   struct Asked {  // a call that is ready to be made
@@ -75,6 +79,7 @@ class EpisodeRun {
     std::int32_t room = 0;  // tokens that may be drawn
   };
   async::task<core::Result<void>> go_on();
+  core::Failure failed(const core::Error& error);
   async::task<core::Result<std::optional<PolicyTurn>>> one_turn();
   void take_in(const EnvironmentTurn& turn, bool opening);
   core::Result<Asked> prepare();
@@ -105,6 +110,7 @@ class EpisodeRun {
   double rewards_ = 0;               // of turns, so far
   std::optional<std::size_t> last_;  // the last call
   EpisodeEnd end_;
+  Loss loss_ = Loss::kNone;
 };
 
 }  // namespace troupe::actors

@@ -1,8 +1,10 @@
 #include "actors/environment/openenv_environment.hpp"
 
 #include "actors/environment/environment_messages.hpp"
+#include "actors/environment/episode_room.hpp"
 #include "actors/environment/limits.hpp"
 #include "actors/environment/openenv_messages.hpp"
+#include "runtime/core/at_exit.hpp"
 #include "runtime/net/http_client.hpp"
 #include "runtime/net/url.hpp"
 #include "runtime/net/websocket_client.hpp"
@@ -26,7 +28,10 @@ struct OpenEnvShared {
   std::string where;   // "OpenEnv server URL"
   RoleContext context;
   std::optional<async::Notifier> ended;  // an episode ended, so the server has room again
-  std::uint64_t open = 0, waits = 0, lost = 0;
+  std::uint64_t waits = 0, lost = 0;
+  EpisodeRoom room;
+  std::size_t asked = 0;    // messages that wait for their answer
+  core::TimePoint heard{};  // when the last answer came
 };
 using SharedOpenEnv = std::shared_ptr<OpenEnvShared>;
 using OpenEnvClient = std::shared_ptr<WebSocketClient>;
@@ -39,32 +44,45 @@ async::task<void> say_goodbye(SharedOpenEnv shared, OpenEnvClient client) {
   shared->ended->notify_all();
 }
 
-// One message and its answer. Errors: those of read_openenv_answer and of WebSocketClient.
-async::task<core::Result<OpenEnvAnswer>> exchange_message(OpenEnvClient client,
+// One message and its answer. Errors: those of read_openenv_answer and of WebSocketClient; kClosed
+// for a message that is late, while others wait and none was answered since it was sent: any of
+// them may hang the server.
+async::task<core::Result<OpenEnvAnswer>> exchange_message(SharedOpenEnv shared,
+                                                          OpenEnvClient client,
                                                           std::string message,
                                                           async::Deadline deadline) {
+  const core::TimePoint begin = shared->context.timers->now();
+  ++shared->asked;
+  const core::AtExit answered([shared] { --shared->asked; });
   auto sent = co_await client->send(std::move(message), deadline);
   // A server that refused the connection has said why, and may have closed its end by now.
   auto text = co_await client->receive(deadline);
-  if (!text && !sent) co_return sent.failure();
-  if (!text) co_return text.failure();
-  co_return read_openenv_answer(*text);
+  if (text) {
+    shared->heard = shared->context.timers->now();
+    co_return read_openenv_answer(*text);
+  }
+  core::Error error = sent ? text.error() : sent.error();
+  const bool silent = shared->asked > 1 && shared->heard <= begin;
+  if (error.code == ErrorCode::kDeadline && silent) error.code = ErrorCode::kClosed;
+  co_return core::fail(std::move(error));
 }
 
 class OpenEnvEpisode final : public Episode {
  public:
-  OpenEnvEpisode(SharedOpenEnv shared, OpenEnvClient client)
-      : shared_(std::move(shared)), client_(std::move(client)) {
-    ++shared_->open;
+  OpenEnvEpisode(SharedOpenEnv shared, std::size_t company)
+      : shared_(std::move(shared)), company_(company) {
+    shared_->room.enter(company_);
   }
   ~OpenEnvEpisode() override {
-    --shared_->open;
+    shared_->room.leave(company_);
     if (client_ && !busy_) {
       shared_->context.scope->spawn("", say_goodbye(shared_, std::move(client_)));
     } else {
       shared_->ended->notify_all();
     }
   }
+
+  void connected(OpenEnvClient client) { client_ = std::move(client); }
 
   async::task<core::Result<EnvironmentTurn>> step(PolicyTurn turn,
                                                   async::Deadline deadline) override {
@@ -76,8 +94,11 @@ class OpenEnvEpisode final : public Episode {
     auto answer = co_await std::move(done);
     if (!answer) {
       client_.reset();
-      shared_->lost += answer.error().code == ErrorCode::kPeerLost;
-      co_return core::fail(answer.error().within(shared_->where));
+      core::Error error = answer.error().within(shared_->where);
+      shared_->lost += error.code == ErrorCode::kPeerLost;
+      // The server ended, or this connection alone: who is the cause is not known.
+      if (error.code == ErrorCode::kPeerLost) error.code = ErrorCode::kClosed;
+      co_return core::fail(std::move(error));
     }
     if (answer->done && client_) {
       shared_->context.scope->spawn("", say_goodbye(shared_, std::move(client_)));
@@ -108,7 +129,7 @@ class OpenEnvEpisode final : public Episode {
     const std::map<std::string, Json> values = {{"text", text}};
     std::string message = openenv_message("step", filled(shared_->action, values));
     const Use use(busy_);
-    auto answer = co_await exchange_message(client_, std::move(message), deadline);
+    auto answer = co_await exchange_message(shared_, client_, std::move(message), deadline);
     if (!answer && answer.error().code == ErrorCode::kInvalidArgument) {
       co_return core::fail(ErrorCode::kData, answer.error().message,
                            "make env.openenv_action fit its action");
@@ -155,7 +176,7 @@ class OpenEnvEpisode final : public Episode {
     auto action = action_of_call(call);
     if (!action) co_return wrong(action.error());
     std::string message = openenv_message("step", *action);
-    auto answer = co_await exchange_message(client_, std::move(message), deadline);
+    auto answer = co_await exchange_message(shared_, client_, std::move(message), deadline);
     if (!answer && answer.error().code == ErrorCode::kInvalidArgument) {
       co_return wrong(answer.error());
     }
@@ -165,6 +186,7 @@ class OpenEnvEpisode final : public Episode {
   }
 
   const SharedOpenEnv shared_;
+  const std::size_t company_;
   OpenEnvClient client_;  // null when the episode is over
   bool busy_ = false;
   std::optional<double> score_;
@@ -182,14 +204,24 @@ class OpenEnvEnvironment final : public Environment {
 
   async::task<core::Result<OpenedEpisode>> open(EpisodeStart start,
                                                 async::Deadline deadline) override {
+    const core::Duration limit = deadline.remaining(*shared_->context.timers);
+    const std::size_t company = company_of(start);
+    while (!shared_->room.has_room(company)) {
+      const bool left = co_await shared_->ended->wait(async::Deadline::none());
+      static_cast<void>(left);
+    }
+    // From now on it has its place.
+    auto episode = std::make_unique<OpenEnvEpisode>(shared_, company);
+    if (!deadline.is_none()) deadline = async::Deadline::after(*shared_->context.timers, limit);
     core::Duration pause = limits::kEnvironmentPause_min;
     for (;;) {
-      auto opened = co_await try_open(start, deadline);
+      auto opened = co_await try_open(start, episode.get(), deadline);
       const ErrorCode code = opened ? ErrorCode::kInternal : opened.error().code;
       const bool again = code == ErrorCode::kPeerLost || code == ErrorCode::kOverloaded;
       const core::TimePoint next = shared_->context.timers->now() + pause;
       if (!again || (!deadline.is_none() && deadline.at <= next)) {
         if (!opened) co_return core::fail(opened.error().within(shared_->where));
+        opened->episode = std::move(episode);
         co_return opened;
       }
       ++shared_->waits;
@@ -201,7 +233,7 @@ class OpenEnvEnvironment final : public Environment {
   }
 
   wire::Amounts amounts() const override {
-    return {{"episodes", static_cast<double>(shared_->open)},
+    return {{"episodes", static_cast<double>(shared_->room.size())},
             {"waits", static_cast<double>(shared_->waits)},
             {"lost", static_cast<double>(shared_->lost)}};
   }
@@ -225,21 +257,23 @@ class OpenEnvEnvironment final : public Environment {
     co_return core::Result<void>();
   }
 
-  async::task<core::Result<OpenedEpisode>> try_open(EpisodeStart start, async::Deadline deadline) {
+  async::task<core::Result<OpenedEpisode>> try_open(EpisodeStart start,
+                                                    OpenEnvEpisode* episode,
+                                                    async::Deadline deadline) {
     TROUPE_CO_TRY(co_await ensure_tools(deadline));
     WebSocketClient::Options limits_of_client;
     limits_of_client.message_bytes_max = limits::kObservation_bytes_max;
-    auto client = co_await WebSocketClient::connect(shared_->options.url + "/ws",
-                                                    std::move(limits_of_client), deadline);
-    if (!client) co_return client.failure();
-    const OpenEnvClient shared_client = std::move(*client);
+    auto connected = co_await WebSocketClient::connect(shared_->options.url + "/ws",
+                                                       std::move(limits_of_client), deadline);
+    if (!connected) co_return connected.failure();
+    const OpenEnvClient client = std::move(*connected);
     Json row = parse::written_json<Json>(start.columns);
     if (!row.is_object()) row = Json::object();
     const std::uint64_t seed = start.seed % (std::uint64_t{1} << 31);
     const std::map<std::string, Json> values = {
         {"seed", seed}, {"prompt", start.prompt}, {"label", start.label}, {"row", row}};
     std::string message = openenv_message("reset", filled(shared_->reset, values));
-    auto answer = co_await exchange_message(shared_client, std::move(message), deadline);
+    auto answer = co_await exchange_message(shared_, client, std::move(message), deadline);
     if (!answer) co_return answer.failure();
     if (answer->done) {
       co_return core::fail(ErrorCode::kData, "the episode was done before its first turn");
@@ -249,7 +283,7 @@ class OpenEnvEnvironment final : public Environment {
     OpenedEpisode opened;
     opened.opening.messages = parse::written_text(openenv_prompt(start, shown));
     opened.opening.tools = tools_;
-    opened.episode = std::make_unique<OpenEnvEpisode>(shared_, shared_client);
+    episode->connected(client);
     co_return opened;
   }
 

@@ -2,6 +2,7 @@
 
 #include "actors/environment/environment_messages.hpp"
 #include "actors/environment/environment_worker_source.hpp"
+#include "actors/environment/episode_room.hpp"
 #include "actors/environment/limits.hpp"
 #include "actors/environment/printed_lines.hpp"
 #include "actors/reward/worker_slots.hpp"
@@ -18,93 +19,161 @@ namespace {
 using core::ErrorCode;
 constexpr const char* kEnvironmentInterpreterKey = "env.interpreter";
 
-// What a call of a worker needs, shared by the environment and its episodes.
+// What the calls of workers need, shared by the environment and its episodes.
 struct WorkerCalls {
   RoleContext context;
   std::string where;
   std::uint64_t next_id = 0, timed = 0, raised = 0, late = 0;
   double timed_s = 0;
   std::string modules;  // that a worker has told and nobody has taken yet
-  std::map<const PythonWorker*, std::size_t> episodes;  // open ones, by worker
+  std::map<const PythonWorker*, EpisodeRoom> episodes;  // open ones, by worker
+  std::set<std::uint64_t> lonely;                       // rows of which one hung
   std::function<void()> freed;                          // a worker has room again
 };
 using SharedCalls = std::shared_ptr<WorkerCalls>;
 
-// Ends a worker that does not cancel a late call in time.
-async::task<void> cancel_or_end(SharedCalls calls,
-                                std::shared_ptr<PythonWorker> worker,
-                                std::uint64_t late) {
-  const std::uint64_t id = ++calls->next_id;
-  const auto batch = worker->give(id, cancel_request(id, late), 1);
-  const auto until = async::Deadline::after(*calls->context.timers, limits::kCancelWait);
-  const core::Error error{ErrorCode::kDeadline, ""};
-  auto reply = co_await async::take_until(*calls->context.timers, batch->answer, until, error);
-  if (!reply && reply.error().code == ErrorCode::kDeadline) {
-    worker->end("the environment worker was killed, since one of its calls hung");
-  }
-}
+// One call of a worker, for one episode. A worker that hangs, or dies, takes along what others have
+// asked of it: how the call ended says whether it can be the cause.
+class WorkerCall {
+ public:
+  WorkerCall(SharedCalls calls, std::shared_ptr<PythonWorker> worker, std::uint64_t row)
+      : calls_(std::move(calls)), worker_(std::move(worker)), row_(row) {}
 
-async::task<core::Result<EnvironmentTurn>> call_worker(SharedCalls calls,
-                                                       std::shared_ptr<PythonWorker> worker,
-                                                       std::uint64_t id,
-                                                       std::string request,
-                                                       async::Deadline deadline) {
-  if (!worker->alive()) {
-    co_return core::fail(ErrorCode::kPeerLost, calls->where + ": " + worker->how_it_ended());
+  // `limit`: for the answer, from when the worker begins with it; none: as long as it takes.
+  static async::task<core::Result<EnvironmentTurn>> run(WorkerCall self,
+                                                        std::uint64_t id,
+                                                        std::string request,
+                                                        async::Deadline deadline) {
+    if (!self.worker_->alive()) co_return self.lost(false);
+    const bool bounded = !deadline.is_none();
+    const core::Duration limit = deadline.remaining(*self.timers());
+    const auto batch = self.worker_->give(id, std::move(request), limits::kWorkerEpisodes_max);
+    if (bounded) co_await begin(&self, batch, limit);
+    const async::Deadline until =
+        bounded && batch->begun ? async::Deadline{*batch->begun + limit} : async::Deadline::none();
+    const core::Error late{ErrorCode::kDeadline, "it did not answer in time"};
+    auto reply = co_await async::take_until(*self.timers(), batch->answer, until, late);
+    if (reply) co_return self.turn_of(*reply, batch->sent);
+    if (reply.error().code != ErrorCode::kDeadline) co_return self.lost(batch->begun.has_value());
+    ++self.calls_->late;
+    const bool cancelled = co_await cancel(&self, id);
+    if (cancelled || self.worker_->begun_at_end() == 1) {
+      if (!cancelled) self.remember();
+      co_return core::fail(late.within(self.calls_->where));
+    }
+    co_return self.lost(true);
   }
-  const auto batch = worker->give(id, std::move(request), limits::kWorkerEpisodes_max);
-  const core::Error late{ErrorCode::kDeadline, "it did not answer in time"};
-  auto reply = co_await async::take_until(*calls->context.timers, batch->answer, deadline, late);
-  if (reply) {
-    const core::Duration took = calls->context.timers->now() - batch->sent;
-    ++calls->timed;
-    calls->timed_s += std::chrono::duration<double>(took).count();
-    const auto modules = reply->find("modules");
-    if (modules != reply->end() && modules->is_object() && !modules->empty())
-      calls->modules = modules->dump();
-    auto turn = read_turn_reply(*reply, calls->where);
-    if (!turn) ++calls->raised;
-    co_return turn;
+
+ private:
+  async::Timers* timers() const { return calls_->context.timers; }
+
+  core::Result<EnvironmentTurn> turn_of(const nlohmann::json& reply, core::TimePoint sent) {
+    ++calls_->timed;
+    calls_->timed_s += std::chrono::duration<double>(timers()->now() - sent).count();
+    const auto modules = reply.find("modules");
+    if (modules != reply.end() && modules->is_object() && !modules->empty())
+      calls_->modules = modules->dump();
+    auto turn = read_turn_reply(reply, calls_->where);
+    if (!turn) ++calls_->raised;
+    return turn;
   }
-  if (reply.error().code == ErrorCode::kDeadline) {
-    ++calls->late;
-    if (worker->alive()) calls->context.scope->spawn("", cancel_or_end(calls, worker, id));
-    co_return core::fail(late.within(calls->where));
+
+  // Waits until the worker begins with the batch, or it is over. Plain methods wait for those
+  // before them, each of which has its own limit; a worker that is silent for longer hangs.
+  static async::task<void> begin(WorkerCall* self,
+                                 std::shared_ptr<PythonWorker::Batch> batch,
+                                 core::Duration limit) {
+    while (!batch->begun && !batch->over) {
+      const core::TimePoint heard = std::max(batch->sent, self->worker_->heard());
+      const async::Deadline until{heard + limit + 2 * limits::kCancelWait};
+      const bool news = co_await batch->news->wait(until);
+      if (!news && self->worker_->heard() <= heard) self->worker_->end(kHung);
+    }
   }
-  co_return core::fail(ErrorCode::kPeerLost, calls->where + ": " + reply.error().message);
-}
+
+  // True when the worker has cancelled the late call; ends the worker when it does not in time.
+  static async::task<bool> cancel(WorkerCall* self, std::uint64_t late) {
+    if (!self->worker_->alive()) co_return false;
+    const std::uint64_t id = ++self->calls_->next_id;
+    const auto batch = self->worker_->give(id, cancel_request(id, late), 1);
+    const auto until = async::Deadline::after(*self->timers(), limits::kCancelWait);
+    const core::Error error{ErrorCode::kDeadline, ""};
+    auto reply = co_await async::take_until(*self->timers(), batch->answer, until, error);
+    if (reply) self->worker_->forget(late);
+    if (!reply) self->worker_->end(kHung);
+    co_return reply.has_value();
+  }
+
+  // The worker has ended. Of the calls that it had begun one is the cause; if it had begun none,
+  // any of its episodes may be.
+  core::Result<EnvironmentTurn> lost(bool begun) {
+    const std::size_t suspects = worker_->begun_at_end();
+    const bool innocent = !begun && suspects > 0;
+    return core::fail(innocent ? ErrorCode::kInterrupted : ErrorCode::kClosed,
+                      calls_->where + ": " + worker_->how_it_ended());
+  }
+
+  // The row's other episodes are likely to do the same: they run alone from now on.
+  void remember() {
+    calls_->lonely.insert(row_);
+    if (calls_->lonely.size() > limits::kLonelyRows_max)
+      calls_->lonely.erase(calls_->lonely.begin());
+  }
+
+  static constexpr const char* kHung =
+      "the environment worker was killed, since one of its calls hung";
+  SharedCalls calls_;
+  std::shared_ptr<PythonWorker> worker_;
+  std::uint64_t row_;
+};
 
 class PythonEpisode final : public Episode {
  public:
-  PythonEpisode(SharedCalls calls, std::shared_ptr<PythonWorker> worker, std::uint64_t number)
-      : calls_(std::move(calls)), worker_(std::move(worker)), number_(number) {
-    ++calls_->episodes[worker_.get()];
+  PythonEpisode(SharedCalls calls,
+                std::shared_ptr<PythonWorker> worker,
+                std::uint64_t number,
+                std::uint64_t row,
+                std::size_t company)
+      : calls_(std::move(calls)),
+        worker_(std::move(worker)),
+        number_(number),
+        row_(row),
+        company_(company) {
+    calls_->episodes[worker_.get()].enter(company_);
   }
   ~PythonEpisode() override {
     const auto mine = calls_->episodes.find(worker_.get());
-    if (--mine->second == 0) calls_->episodes.erase(mine);
+    mine->second.leave(company_);
+    if (mine->second.size() == 0) calls_->episodes.erase(mine);
     if (worker_->alive()) worker_->tell(close_notice(number_));
     if (calls_->freed) calls_->freed();
   }
 
   async::task<core::Result<EnvironmentTurn>> open(EpisodeStart start, async::Deadline deadline) {
     const std::uint64_t id = ++calls_->next_id;
-    return call_worker(calls_, worker_, id, open_request(id, number_, start), deadline);
+    return call(id, open_request(id, number_, start), deadline);
   }
   async::task<core::Result<EnvironmentTurn>> step(PolicyTurn turn,
                                                   async::Deadline deadline) override {
     const std::uint64_t id = ++calls_->next_id;
-    return call_worker(calls_, worker_, id, step_request(id, number_, turn), deadline);
+    return call(id, step_request(id, number_, turn), deadline);
   }
   async::task<core::Result<EnvironmentTurn>> finish(async::Deadline deadline) override {
     const std::uint64_t id = ++calls_->next_id;
-    return call_worker(calls_, worker_, id, finish_request(id, number_), deadline);
+    return call(id, finish_request(id, number_), deadline);
   }
 
  private:
+  async::task<core::Result<EnvironmentTurn>> call(std::uint64_t id,
+                                                  std::string request,
+                                                  async::Deadline deadline) {
+    return WorkerCall::run(WorkerCall(calls_, worker_, row_), id, std::move(request), deadline);
+  }
+
   const SharedCalls calls_;
   const std::shared_ptr<PythonWorker> worker_;
-  const std::uint64_t number_;
+  const std::uint64_t number_, row_;
+  const std::size_t company_;
 };
 
 // A worker's first line.
@@ -137,9 +206,15 @@ class PythonEnvironment final : public Environment {
 
   async::task<core::Result<OpenedEpisode>> open(EpisodeStart start,
                                                 async::Deadline deadline) override {
-    TROUPE_CO_TRY_ASSIGN(worker, co_await free_worker(deadline));
-    auto episode = std::make_unique<PythonEpisode>(calls_, std::move(worker), ++episodes_);
-    TROUPE_CO_TRY_ASSIGN(opening, co_await episode->open(std::move(start), deadline));
+    const core::Duration limit = deadline.remaining(*calls_->context.timers);
+    const std::uint64_t row = start.row;
+    const std::size_t company = calls_->lonely.contains(row) ? 1 : company_of(start);
+    TROUPE_CO_TRY_ASSIGN(worker, co_await free_worker(company));
+    const async::Deadline until =
+        deadline.is_none() ? deadline : async::Deadline::after(*calls_->context.timers, limit);
+    auto episode =
+        std::make_unique<PythonEpisode>(calls_, std::move(worker), ++episodes_, row, company);
+    TROUPE_CO_TRY_ASSIGN(opening, co_await episode->open(std::move(start), until));
     OpenedEpisode opened;
     opened.opening = std::move(opening);
     opened.episode = std::move(episode);
@@ -150,8 +225,8 @@ class PythonEnvironment final : public Environment {
 
   wire::Amounts amounts() const override {
     std::size_t open = 0;
-    for (const auto& [worker, count] : calls_->episodes)
-      open += count;
+    for (const auto& [worker, room] : calls_->episodes)
+      open += room.size();
     return {{"workers", static_cast<double>(options_.workers)},
             {"episodes", static_cast<double>(open)},
             {"starts", static_cast<double>(slots_.starts())},
@@ -182,29 +257,26 @@ class PythonEnvironment final : public Environment {
     return slots;
   }
 
-  std::size_t episodes_of(const PythonWorker& worker) const {
+  EpisodeRoom room_of(const PythonWorker& worker) const {
     const auto found = calls_->episodes.find(&worker);
-    return found == calls_->episodes.end() ? 0 : found->second;
+    return found == calls_->episodes.end() ? EpisodeRoom() : found->second;
   }
 
   // The worker with the fewest episodes that has room for one more.
-  async::task<core::Result<std::shared_ptr<PythonWorker>>> free_worker(async::Deadline deadline) {
+  async::task<core::Result<std::shared_ptr<PythonWorker>>> free_worker(std::size_t company) {
     const std::uint64_t failed_before = slots_.failed_starts();
     for (;;) {
       slots_.fill();
-      auto worker = slots_.least(
-          [&](const PythonWorker& one) { return episodes_of(one) < limits::kWorkerEpisodes_max; },
-          [&](const PythonWorker& one) { return episodes_of(one); });
+      auto worker =
+          slots_.least([&](const PythonWorker& one) { return room_of(one).has_room(company); },
+                       [&](const PythonWorker& one) { return room_of(one).size(); });
       if (worker) co_return worker;
       if (slots_.failed_starts() > failed_before) {
         co_return core::fail(ErrorCode::kPeerLost, slots_.start_error());
       }
       if (!notifier_) notifier_.emplace(*calls_->context.timers);
-      const bool woken = co_await notifier_->wait(deadline);
-      if (!woken) {
-        co_return core::fail(ErrorCode::kDeadline,
-                             calls_->where + ": no worker had room for an episode in time");
-      }
+      const bool woken = co_await notifier_->wait(async::Deadline::none());
+      static_cast<void>(woken);
     }
   }
   void wake() {

@@ -3,10 +3,13 @@
 // (docs/write_an_environment.md). A worker runs many episodes at a time: `async def` methods side
 // by side, plain ones one after another.
 //
-// What the class raises costs its episode. A call that exceeds its deadline is cancelled; a worker
-// that does not cancel within kCancelWait is killed. A worker that ends takes its episodes with it
-// and is replaced, after a pause that doubles from kEnvironmentPause_min. What it prints is told
-// line by line, at most kPrintedLines_max a second. Bound: kWorkerEpisodes_max episodes a worker.
+// What the class raises costs its episode. A call has its time from when the worker begins with it;
+// one that exceeds it is cancelled, and a worker that does not cancel within kCancelWait is killed.
+// A worker that ends takes its episodes with it and is replaced, after a pause that doubles from
+// kEnvironmentPause_min: the one whose call hung is over, the others are to be run again, those
+// that may be the cause among fewer others, and those of a row of which one hung alone. What it
+// prints is told line by line, at most kPrintedLines_max a second. Bound: kWorkerEpisodes_max
+// episodes a worker.
 #pragma once
 
 #include "actors/environment/environment.hpp"

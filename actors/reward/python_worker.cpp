@@ -42,6 +42,7 @@ std::shared_ptr<PythonWorker::Batch> PythonWorker::give(std::uint64_t id,
   auto batch = std::make_shared<Batch>();
   batch->company = company;
   batch->sent = context_.timers->now();
+  batch->news.emplace(*context_.timers);
   batches_.emplace(id, batch);
   ++given_;
   post(line);
@@ -116,6 +117,13 @@ void PythonWorker::take(const std::string& line) {
     return;
   }
   Json reply = parse::written_json<Json>(line);
+  if (reply.is_object() && reply.contains("begun")) {
+    const Json& id = reply["begun"];
+    const auto batch = batches_.find(id.is_number_unsigned() ? id.get<std::uint64_t>() : 0);
+    if (batch == batches_.end()) return;
+    batch->second->begun = heard_;
+    return batch->second->news->notify_all();
+  }
   if (!reply.is_object() || !reply.contains("id") || !reply["id"].is_number_unsigned()) {
     return lose({ErrorCode::kClosed, "the " + name_ + "'s reply is not a JSON object"}, false);
   }
@@ -123,7 +131,7 @@ void PythonWorker::take(const std::string& line) {
   if (found == batches_.end()) return;
   const auto batch = std::move(found->second);
   batches_.erase(found);
-  batch->answer->set(std::move(reply));
+  settle(*batch, std::move(reply));
 }
 
 void PythonWorker::overdue(std::uint64_t id, bool cancels) {
@@ -147,11 +155,19 @@ void PythonWorker::lose(const core::Error& error, bool bystanders) {
   lines_->close();  // `read` ends, and kills the process
   greeting_->set(core::fail(error));
   const auto lost = std::exchange(batches_, {});
+  for (const auto& [id, batch] : lost)
+    begun_at_end_ += batch->begun ? 1 : 0;
   for (const auto& [id, batch] : lost) {
     batch->alone = lost.size() == 1;
     batch->bystander = bystanders;
-    batch->answer->set(core::fail(error));
+    settle(*batch, core::fail(error));
   }
+}
+
+void PythonWorker::settle(Batch& batch, core::Result<Json> answer) {
+  batch.over = true;
+  batch.answer->set(std::move(answer));
+  batch.news->notify_all();
 }
 
 }  // namespace troupe::actors

@@ -7,6 +7,7 @@
 
 #include "actors/protocol/role_shell.hpp"
 #include "actors/reward/worker_process.hpp"
+#include "runtime/async/notifier.hpp"
 #include "runtime/net/line_pair.hpp"
 
 #include <nlohmann/json.hpp>
@@ -31,6 +32,10 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
     bool alone = false;      // when the worker ended: it had no other batch
     bool bystander = false;  // the worker was killed because of another batch
     std::shared_ptr<Answer> answer = std::make_shared<Answer>();
+    // When the worker began with it, where it says so; notified then, and when the batch is over.
+    std::optional<core::TimePoint> begun{};
+    std::optional<async::Notifier> news{};
+    bool over = false;
   };
 
   // Takes a process that has been started. Its first line is the answer of `greeting`, unless it
@@ -42,12 +47,15 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   void run(std::function<void()> ended, std::function<void(std::string)> printed = nullptr);
   std::shared_ptr<Answer> greeting() const { return greeting_; }
 
-  // Sends a request. Its answer: the reply, an object with "rewards" or "error"; kClosed when the
-  // worker ended. A worker that is not alive is given nothing.
+  // Sends a request. Its answer: the reply, an object with "rewards", "turn" or "error"; kClosed
+  // when the worker ended. An object with "begun" says before that the worker begins with it. A
+  // worker that is not alive is given nothing.
   std::shared_ptr<Batch> give(std::uint64_t id, std::string line, std::size_t company);
   // The batch has had no answer in time, and is wanted no more. Ends the worker, unless it
   // `cancels` and has answered others meanwhile.
   void overdue(std::uint64_t id, bool cancels);
+  // The batch is wanted no more, and the worker knows.
+  void forget(std::uint64_t id) { batches_.erase(id); }
   // Sends what needs no answer.
   void tell(const std::string& line) { post(line); }
   // Kills the process. The batches that it had are bystanders.
@@ -57,6 +65,10 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   bool alive() const noexcept { return !ended_; }
   // How it ended; empty while that is not known.
   const std::string& how_it_ended() const noexcept { return how_; }
+  // When its last line came.
+  core::TimePoint heard() const noexcept { return heard_; }
+  // Of a worker that ended: how many of its batches it had begun.
+  std::size_t begun_at_end() const noexcept { return begun_at_end_; }
   std::size_t load() const noexcept { return batches_.size(); }
   std::uint64_t given() const noexcept { return given_; }
   // Most batches that it may have because of those that it has.
@@ -70,6 +82,7 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   void take(const std::string& line);
   void post(const std::string& line);
   void lose(const core::Error& error, bool bystanders);
+  static void settle(Batch& batch, core::Result<Json> answer);
 
   RoleContext context_;
   std::unique_ptr<WorkerProcess> process_;
@@ -85,6 +98,7 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   std::string how_;
   core::TimePoint heard_{};  // when the last line came
   std::uint64_t given_ = 0;
+  std::size_t begun_at_end_ = 0;
 };
 
 }  // namespace troupe::actors

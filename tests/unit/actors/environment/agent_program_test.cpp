@@ -282,7 +282,7 @@ print('fine')
   const auto outcome = run(task);
   killer.join();
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, core::ErrorCode::kPeerLost) << outcome.error().message;
+  EXPECT_EQ(outcome.error().code, core::ErrorCode::kClosed) << outcome.error().message;
   EXPECT_TRUE(all_gone(true));
   const auto next = run(task_of("key", R"({"kind":"mild"})"));
   ASSERT_TRUE(next) << next.error().message;

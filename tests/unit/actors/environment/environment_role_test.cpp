@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <future>
 
 namespace troupe::actors {
@@ -113,6 +114,13 @@ class TwoTurns final : public Environment {
     int turns_ = 0;
   };
   async::task<core::Result<OpenedEpisode>> open(EpisodeStart start, async::Deadline) override {
+    opened.push_back(start);
+    auto& losses = lost[start.label];
+    if (!losses.empty()) {
+      const core::ErrorCode code = losses.front();
+      losses.pop_front();
+      co_return core::fail(code, "the worker ended");
+    }
     if (failures[start.label]-- > 0) co_return core::fail(core::ErrorCode::kData, "broken");
     OpenedEpisode out;
     out.episode = std::make_unique<One>();
@@ -121,8 +129,12 @@ class TwoTurns final : public Environment {
   void begin(const RoleContext&) override {}
   std::string name() const override { return "the environment of the test"; }
   static std::map<std::string, int> failures;
+  static std::map<std::string, std::deque<core::ErrorCode>> lost;  // by label, one an opening
+  static std::vector<EpisodeStart> opened;
 };
 std::map<std::string, int> TwoTurns::failures;
+std::map<std::string, std::deque<core::ErrorCode>> TwoTurns::lost;
+std::vector<EpisodeStart> TwoTurns::opened;
 
 class EnvironmentRoles : public ::testing::Test {
  protected:
@@ -253,6 +265,41 @@ TEST_F(EnvironmentRoles, AnEpisodeThatFailsCostsItsSampleAndAGroupOfThemItsPromp
   ASSERT_TRUE(answers[3]);
   EXPECT_EQ(answers[3]->samples, 0u) << "the ticket is not open";
   EXPECT_EQ(notes_.size(), 1u) << "the first failure is told";
+}
+
+// What ran an episode ended: it is run again from the same seeds, as often as others were the
+// cause, and a few times when it may be the cause itself.
+TEST_F(EnvironmentRoles, AnEpisodeThatLostItsWorkerIsRunAgain) {
+  using core::ErrorCode;
+  TwoTurns::failures.clear();
+  TwoTurns::opened.clear();
+  const ErrorCode innocent = ErrorCode::kInterrupted, suspect = ErrorCode::kClosed;
+  TwoTurns::lost = {{"1", std::deque<ErrorCode>(40, innocent)},
+                    {"2", {suspect, innocent, suspect, suspect}},
+                    {"3", std::deque<ErrorCode>(12, suspect)}};
+  const auto answers = generate({1, 2, 3});
+  ASSERT_TRUE(answers[0]) << answers[0].error().message;
+  ASSERT_TRUE(answers[1]);
+  ASSERT_TRUE(answers[2]);
+  ASSERT_EQ(data_->put.size(), 2u);
+  for (const PutGroup& group : data_->put) {
+    EXPECT_FALSE(group.cut) << "no episode was lost for good";
+    EXPECT_EQ(group.samples.size(), 3u);
+  }
+  ASSERT_EQ(data_->aside.size(), 1u);
+  EXPECT_NE(data_->aside[0].cause.find("the worker ended"), std::string::npos);
+  std::map<std::string, std::uint32_t> most;
+  for (const EpisodeStart& start : TwoTurns::opened)
+    most[start.label] = std::max(most[start.label], start.losses);
+  EXPECT_EQ(most.at("1"), 0u);
+  EXPECT_GE(most.at("2"), 1u);
+  EXPECT_EQ(most.at("3"), limits::kEpisodeLosses_max - 1);
+  EXPECT_EQ(TwoTurns::opened.size(), 3u + 40 + 3 + 4 + 3 * limits::kEpisodeLosses_max);
+  std::set<std::uint64_t> sessions;
+  for (const Complete& call : caller_->calls)
+    sessions.insert(call.session);
+  EXPECT_EQ(sessions.size(), 6u) << "an episode that is run again keeps its session";
+  TwoTurns::lost.clear();
 }
 
 TEST_F(EnvironmentRoles, LimitsEndAnEpisodeAndLeaveItsRewards) {

@@ -85,6 +85,14 @@ class EnvironmentStage {
     run(open_each(this, std::move(starts), time, &out));
     return out;
   }
+  // Begins to open one, and comes back before it is open; `opened` waits for it.
+  using Opening = std::shared_ptr<async::Oneshot<Opened>>;
+  Opening open_beside(EpisodeStart start) {
+    auto opening = std::make_shared<async::Oneshot<Opened>>();
+    run(begin_open(this, std::move(start), opening));
+    return opening;
+  }
+  Opened opened(Opening opening) { return run(taken(std::move(opening))); }
   Turn step(Held& opened, const std::string& text, core::Duration time = kAmpleTime) {
     return std::move(step_all({&opened}, {text}, time).front());
   }
@@ -146,6 +154,20 @@ class EnvironmentStage {
     held.opening = std::move(opened->opening);
     *out = std::move(held);
     co_return Done();
+  }
+  static async::task<void> begin_open(EnvironmentStage* self, EpisodeStart start, Opening opening) {
+    self->scope_.spawn("", open_apart(self, std::move(start), std::move(opening)));
+    co_return;
+  }
+  static async::task<void> open_apart(EnvironmentStage* self, EpisodeStart start, Opening opening) {
+    Opened out = core::fail(core::ErrorCode::kInternal, "not opened");
+    auto opened = open_one(self, std::move(start), kAmpleTime, &out);
+    (void)co_await std::move(opened);
+    opening->set(std::move(out));
+  }
+  static async::task<Opened> taken(Opening opening) {
+    auto opened = co_await async::Oneshot<Opened>::take(std::move(opening));
+    co_return opened;
   }
   static async::task<void> step_each(EnvironmentStage* self,
                                      std::vector<Held*> episodes,

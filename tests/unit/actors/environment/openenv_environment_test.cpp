@@ -185,7 +185,7 @@ TEST_F(OpenEnvTest, WhatAServerDoesWrongCostsTheEpisodeByName) {
     EXPECT_EQ(error.message.find("OpenEnv server http://127.0.0.1:"), 0u) << error.message;
   };
   using core::ErrorCode;
-  expect("die", ErrorCode::kPeerLost, "cannot read");
+  expect("die", ErrorCode::kClosed, "cannot read");
   expect("{not json", ErrorCode::kData, "is not valid JSON");
   expect("{}", ErrorCode::kData, "its type is ``");
   expect(std::string(10'000'000, 'x'), ErrorCode::kData, "has more than 1048576 bytes");

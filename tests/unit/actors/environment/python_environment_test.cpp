@@ -1,5 +1,6 @@
 // Environments of our own form in real worker processes: many episodes side by side, and files that
 // raise, hang, die, print without end or say too much.
+#include "actors/environment/episode_room.hpp"
 #include "runtime/store/sha256.hpp"
 #include "tests/unit/actors/environment/python_file.hpp"
 
@@ -176,7 +177,9 @@ class Environment:
 
 // ---- workers
 
-TEST_F(PythonEnvironmentTest, AWorkerThatDiesCostsItsEpisodesAloneAndIsReplaced) {
+// Whose fault it was: the call that the worker had begun may be the cause, and those that waited
+// for the policy are not.
+TEST_F(PythonEnvironmentTest, AWorkerThatDiesTakesItsEpisodesAloneAndIsReplaced) {
   auto& calls = stage(R"(
 class Environment:
     def reset(self, row):
@@ -196,13 +199,15 @@ class Environment:
     pids.insert(opened.back()->opening.messages);
   }
   const std::string victim = json::parse(opened.front()->opening.messages)[0]["content"];
-  EXPECT_FALSE(calls.step(*opened.front(), victim));
+  const auto died = calls.step(*opened.front(), victim);
+  ASSERT_FALSE(died);
+  EXPECT_EQ(died.error().code, core::ErrorCode::kClosed);
   for (auto& one : opened) {
     const bool dead = one->opening.messages == opened.front()->opening.messages;
     const auto turn = calls.step(*one, "0");
     EXPECT_EQ(bool(turn), !dead);
     if (turn) continue;
-    EXPECT_EQ(turn.error().code, core::ErrorCode::kPeerLost);
+    EXPECT_EQ(turn.error().code, core::ErrorCode::kInterrupted);
     EXPECT_NE(turn.error().message.find("signal 9 (Killed)"), std::string::npos)
         << turn.error().message;
   }
@@ -251,13 +256,123 @@ class Environment:
   EXPECT_EQ(late.error().code, core::ErrorCode::kDeadline);
   const auto beside = calls.step(*episodes[1], "x");
   ASSERT_FALSE(beside);
-  EXPECT_EQ(beside.error().code, core::ErrorCode::kPeerLost);
+  EXPECT_EQ(beside.error().code, core::ErrorCode::kInterrupted) << "to be run again";
   EXPECT_NE(beside.error().message.find("one of its calls hung"), std::string::npos)
       << beside.error().message;
   auto next = calls.open();
   ASSERT_TRUE(next) << next.error().message;
   EXPECT_TRUE(calls.step(*next, "x"));
   EXPECT_EQ(calls.amount("starts"), 2);
+}
+
+// The calls that wait behind the one that hangs are late as it is, and no fault of theirs.
+TEST_F(PythonEnvironmentTest, ThoseThatWaitBehindACallThatHangsAreToBeRunAgain) {
+  auto& calls = stage(R"(
+class Environment:
+    def step(self, message):
+        while message['content'] == 'hang': time.sleep(0.01)
+        return 'fine'
+)");
+  auto opened = calls.open_all(starts(3));
+  const auto episodes = pointers(opened);
+  const auto turns = calls.step_all(episodes, {"hang", "x", "y"}, std::chrono::milliseconds(200));
+  ASSERT_FALSE(turns[0]);
+  EXPECT_EQ(turns[0].error().code, core::ErrorCode::kDeadline);
+  for (const std::size_t i : {1, 2}) {
+    ASSERT_FALSE(turns[i]);
+    EXPECT_EQ(turns[i].error().code, core::ErrorCode::kInterrupted) << turns[i].error().message;
+  }
+}
+
+// Two calls that the worker has begun: either may be what holds it.
+TEST_F(PythonEnvironmentTest, OfSeveralThatMayHoldAWorkerEachIsToBeRunAmongFewerOthers) {
+  auto& calls = stage(R"(
+class Environment:
+    async def step(self, message):
+        await asyncio.sleep(0)
+        while message['content'] == 'hang': time.sleep(0.01)
+        await asyncio.sleep(3600)
+)");
+  auto opened = calls.open_all(starts(3));
+  const auto episodes = pointers(opened);
+  const auto turns =
+      calls.step_all({episodes[1], episodes[0]}, {"wait", "hang"}, std::chrono::milliseconds(200));
+  for (const auto& turn : turns) {
+    ASSERT_FALSE(turn);
+    EXPECT_EQ(turn.error().code, core::ErrorCode::kClosed) << turn.error().message;
+  }
+  const auto idle = calls.step(*episodes[2], "x");
+  ASSERT_FALSE(idle);
+  EXPECT_EQ(idle.error().code, core::ErrorCode::kInterrupted);
+}
+
+// Plain methods run one after another: each has its time from when it begins.
+TEST_F(PythonEnvironmentTest, ACallThatWaitsForOthersIsNotLate) {
+  auto& calls = stage(R"(
+class Environment:
+    def step(self, message):
+        time.sleep(0.3)
+        return 'fine'
+)");
+  auto opened = calls.open_all(starts(8));
+  const auto episodes = pointers(opened);
+  const auto turns =
+      calls.step_all(episodes, std::vector<std::string>(8, "x"), std::chrono::milliseconds(1500));
+  for (const auto& turn : turns)
+    EXPECT_TRUE(turn) << turn.error().message;
+  EXPECT_EQ(calls.amount("starts"), 1);
+}
+
+// The row of a call that hung, and an episode that was lost twice, have a worker for themselves.
+TEST_F(PythonEnvironmentTest, WhatMayEndAWorkerRunsAlone) {
+  auto& calls = stage(R"(
+class Environment:
+    def reset(self, row):
+        note('opened')
+    def step(self, message):
+        while message['content'] == 'hang': time.sleep(0.01)
+        return 'fine'
+)");
+  EpisodeStart bad, suspect, other;
+  bad.row = 7;
+  suspect.row = 8;
+  suspect.losses = 2;
+  other.row = 9;
+  auto first = calls.open(bad);
+  EXPECT_FALSE(calls.step(*first, "hang", std::chrono::milliseconds(200)));
+  calls.drop(*first);
+  for (const EpisodeStart& lonely : {bad, suspect}) {
+    auto alone = calls.open(lonely);
+    ASSERT_TRUE(alone) << alone.error().message;
+    const std::size_t before = notes("opened");
+    auto waits = calls.open_beside(other);
+    EXPECT_TRUE(calls.step(*alone, "x"));
+    EXPECT_EQ(notes("opened"), before) << "nobody else is there";
+    calls.drop(*alone);
+    auto opened = calls.opened(waits);
+    ASSERT_TRUE(opened) << opened.error().message;
+    calls.drop(*opened);
+  }
+}
+
+TEST(EpisodeRoom, HoldsAsManyAsItsMostCarefulEpisodeBears) {
+  EpisodeStart calm, lost_once, lost_twice;
+  lost_once.losses = 1;
+  lost_twice.losses = 2;
+  EXPECT_EQ(company_of(calm), limits::kWorkerEpisodes_max);
+  EXPECT_EQ(company_of(lost_once), limits::kWorkerEpisodes_max / 16);
+  EXPECT_EQ(company_of(lost_twice), 1u);
+  EpisodeRoom room;
+  for (int i = 0; i < 16; ++i)
+    room.enter(256);
+  EXPECT_TRUE(room.has_room(256));
+  EXPECT_FALSE(room.has_room(16));
+  EXPECT_FALSE(room.has_room(1));
+  room.leave(256);
+  EXPECT_TRUE(room.has_room(16));
+  room.enter(16);
+  EXPECT_FALSE(room.has_room(256)) << "there are 16, and one bears no more";
+  EXPECT_EQ(room.size(), 16u);
 }
 
 TEST_F(PythonEnvironmentTest, WhatIsPrintedReachesTheLogWithinBounds) {
