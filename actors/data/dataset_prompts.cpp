@@ -49,6 +49,42 @@ class RowBound {
   std::optional<RewardReads> reads_;
 };
 
+// Prompts that are too long: an error, or left out and counted.
+class LongPrompts {
+ public:
+  explicit LongPrompts(const DatasetPromptsOptions& options) : options_(options) {}
+
+  core::Result<bool> drops(const std::string& where, std::size_t tokens) {
+    if (options_.prompt_tokens_max == 0 || tokens <= options_.prompt_tokens_max) return false;
+    if (options_.drop_too_long) {
+      ++dropped_;
+      return true;
+    }
+    return core::fail(core::ErrorCode::kData,
+                      where + ": the prompt has " + std::to_string(tokens) + " tokens, more than " +
+                          most() +
+                          "; shorten it, or leave such prompts out with --data.drop_too_long true");
+  }
+  // Error: none is left.
+  core::Result<void> tell(std::size_t kept, std::vector<std::string>& notes) const {
+    if (dropped_ == 0) return {};
+    const std::string all = std::to_string(kept + dropped_) + " prompts of " + options_.files;
+    if (kept == 0) {
+      return core::fail(core::ErrorCode::kData, "all " + all + " are longer than " + most());
+    }
+    notes.push_back(std::to_string(dropped_) + " of the " + all + " are longer than " + most() +
+                    " and left out");
+    return {};
+  }
+
+ private:
+  std::string most() const {
+    return "--data.prompt_max_len " + std::to_string(options_.prompt_tokens_max);
+  }
+  const DatasetPromptsOptions& options_;
+  std::uint64_t dropped_ = 0;
+};
+
 // The rows of all files, one file after the other, and the number of rows of each. Without shares
 // the files count as one.
 struct Rows {
@@ -88,30 +124,35 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
   std::vector<Prompt> prompts;
   prompts.reserve(loaded.rows.size());
   RowBound bound(options);
-  for (data::PromptRow& row : loaded.rows) {
+  LongPrompts too_long(options);
+  std::vector<std::uint64_t> kept(loaded.sizes.size(), 0);  // rows, by file
+  std::uint64_t number = 0;
+  std::size_t file = 0;
+  for (std::uint64_t left = loaded.sizes.empty() ? 0 : loaded.sizes[0];
+       data::PromptRow& row : loaded.rows) {
+    for (; left == 0; left = loaded.sizes[file])
+      ++file;
+    --left;
+    const std::uint64_t place = number++;
     TROUPE_TRY_ASSIGN(rendered, text_of_row(row, chat));
     auto ids = tokenizer.ids(rendered, options.columns.front && row.messages.empty());
     if (!ids) return core::fail(ids.error().within(row.where));
     if (ids->empty()) {
       return core::fail(core::ErrorCode::kData, row.where + ": the prompt has no tokens");
     }
-    if (options.prompt_tokens_max > 0 && ids->size() > options.prompt_tokens_max) {
-      return core::fail(core::ErrorCode::kData, row.where + ": the prompt has " +
-                                                    std::to_string(ids->size()) +
-                                                    " tokens, more than --data.prompt_max_len " +
-                                                    std::to_string(options.prompt_tokens_max));
-    }
+    TROUPE_TRY_ASSIGN(dropped, too_long.drops(row.where, ids->size()));
+    if (dropped) continue;
     const auto teacher = options.domains.teacher_of(row.columns_json);
     if (!teacher) return core::fail(teacher.error().within(row.where));
-    prompts.push_back({prompts.size(), std::move(*ids), std::move(rendered),
-                       std::move(row.label), std::move(row.columns_json), chat_json(row),
-                       *teacher});
+    ++kept[file];
+    prompts.push_back({place, std::move(*ids), std::move(rendered), std::move(row.label),
+                       std::move(row.columns_json), chat_json(row), *teacher});
     TROUPE_TRY(bound.check(row.where, prompts.back()));
   }
+  TROUPE_TRY(too_long.tell(prompts.size(), notes));
   std::optional<data::BlendOrder> order;
   if (options.shuffle) {
-    TROUPE_TRY_ASSIGN(blended,
-                      data::BlendOrder::create(loaded.sizes, options.shares, options.seed));
+    TROUPE_TRY_ASSIGN(blended, data::BlendOrder::create(kept, options.shares, options.seed));
     order.emplace(std::move(blended));
   }
   std::unique_ptr<DatasetPrompts> made(new DatasetPrompts(std::move(prompts), std::move(order)));

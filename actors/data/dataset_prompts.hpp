@@ -28,6 +28,7 @@ struct DatasetPromptsOptions {
   data::DatasetColumns columns;
   data::Domains domains;  // which teacher a row has
   std::uint64_t prompt_tokens_max = 0;
+  bool drop_too_long = false;  // leave out prompts that are longer; else they are an error
   // Bound on the bytes of prompt, label and the columns that the rewards read; 0 = none. `reads`
   // (what the rewards read) is called only when a row with all its columns exceeds the bound.
   std::uint64_t row_bytes_max = 0;
@@ -44,8 +45,8 @@ class DatasetPrompts final : public PromptSource {
  public:
   // `chat` is needed when columns.as_chat is set or a row holds messages. Errors: kData naming
   // file:line for a prompt without tokens or longer than prompt_tokens_max (--data.prompt_max_len),
-  // for a row longer than row_bytes_max, and for one whose domain has no teacher;
-  // kConfig for shares that do not fit the files (data.probs).
+  // unless such are left out and others remain, for a row longer than row_bytes_max, and for one
+  // whose domain has no teacher; kConfig for shares that do not fit the files (data.probs).
   static core::Result<std::unique_ptr<DatasetPrompts>> load(const DatasetPromptsOptions& options,
                                                             const text::Tokenizer& tokenizer,
                                                             const text::ChatTemplate* chat);

@@ -68,6 +68,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
   options.columns.input_template = config.data.input_template;
   options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
+  options.drop_too_long = config.data.drop_too_long;
   options.row_bytes_max = core::limits::kRow_bytes_max;
   options.reads = [&config] { return read_by_rewards(config); };
   if (training) options.domains = domains_of(config);
@@ -214,6 +215,8 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   }
   TROUPE_TRY(wrong.result());
   inputs.notes = inputs.prompts->notes();
+  if (auto note = left_over_note(config, inputs.prompts->size()))
+    inputs.notes.push_back(std::move(*note));
   bool chats = inputs.prompts->has_chats();
   for (const HeldOutInputs& set : inputs.evaluation) {
     for (const std::string& note : set.prompts->notes())

@@ -121,6 +121,8 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                                    inputs.train->file_rows(), config.data.probs,
                                    static_cast<std::uint64_t>(config.train.seed), std::move(runs)));
   TROUPE_TRY_SET(inputs.steps, updates_of_run(config, inputs.train->size()));
+  if (auto note = left_over_note(config, inputs.train->size()))
+    inputs.notes.push_back(std::move(*note));
   const learn::SupervisedSettings settings = supervised_settings(config, inputs.steps);
   TROUPE_TRY(learn::check_settings(settings));
   TROUPE_TRY(learn::check_rows(*inputs.train, settings));

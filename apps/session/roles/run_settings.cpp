@@ -198,21 +198,45 @@ actors::SamplingSpec sampling_spec(const config::TrainConfig& config) {
   return sampling;
 }
 
+namespace {
+
+// The rows (or prompts) of all passes, and how many an update takes.
+struct Passes {
+  std::uint64_t rows = 0, batch = 1;
+};
+Passes passes_of(const config::TrainConfig& config, std::uint64_t rows) {
+  const bool ppo = config.method == config::kPpo;
+  const auto passes = ppo ? config.train.num_episodes : config.train.max_epochs;
+  const auto batch = ppo ? config.rollout.batch_size : config.train.batch_size;
+  return {rows * static_cast<std::uint64_t>(passes), static_cast<std::uint64_t>(batch)};
+}
+
+}  // namespace
+
 core::Result<std::uint64_t> updates_of_run(const config::TrainConfig& config, std::uint64_t rows) {
   if (config.train.max_steps > 0) return static_cast<std::uint64_t>(config.train.max_steps);
   const bool ppo = config.method == config::kPpo;
-  const auto passes = ppo ? config.train.num_episodes : config.train.max_epochs;
-  const auto batch =
-      static_cast<std::uint64_t>(ppo ? config.rollout.batch_size : config.train.batch_size);
-  const std::uint64_t updates = rows * static_cast<std::uint64_t>(passes) / batch;
+  const Passes passes = passes_of(config, rows);
+  const std::uint64_t updates = passes.rows / passes.batch;
   if (updates > 0) return updates;
   return core::fail(core::ErrorCode::kConfig,
                     "the dataset has " + std::to_string(rows) +
                         (ppo ? " prompts, fewer than one update takes"
                              : " rows, fewer than one optimiser step takes"),
                     std::string(ppo ? "lower --rollout.batch_size " : "lower --train.batch_size ") +
-                        std::to_string(batch) + " or raise " +
+                        std::to_string(passes.batch) + " or raise " +
                         (ppo ? "--train.num_episodes" : "--train.max_epochs"));
+}
+
+std::optional<std::string> left_over_note(const config::TrainConfig& config, std::uint64_t rows) {
+  const Passes passes = passes_of(config, rows);
+  const std::uint64_t left = passes.rows % passes.batch;
+  if (config.train.max_steps > 0 || left == 0) return std::nullopt;
+  const bool ppo = config.method == config::kPpo;
+  return std::to_string(left) + (ppo ? " prompt" : " row") + (left == 1 ? " is" : "s are") +
+         " left over at the end of the last epoch: " + std::to_string(passes.rows) +
+         " do not divide by " + (ppo ? "rollout.batch_size " : "train.batch_size ") +
+         std::to_string(passes.batch);
 }
 
 learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
@@ -273,8 +297,9 @@ actors::DataRoleOptions data_options(const config::TrainConfig& config) {
   // A row has no last token in a forward pass.
   options.row_tokens_max = static_cast<std::uint64_t>(config.train.micro_tokens_max) + 1;
   if (config.algo.dynamic_filtering_enable) {
-    options.filter = actors::MeanRange{config.algo.dynamic_filtering_range[0],
-                                       config.algo.dynamic_filtering_range[1]};
+    options.filter.emplace();
+    const config::Floats& range = config.algo.dynamic_filtering_range;
+    if (!range.empty()) options.filter->range = actors::MeanRange{range[0], range[1]};
     // Without a number of updates the passes over the data decide when a run has had enough.
     if (config.train.max_steps == 0) {
       options.episodes = static_cast<std::uint64_t>(config.train.num_episodes);

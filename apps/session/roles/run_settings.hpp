@@ -77,6 +77,9 @@ std::optional<std::string> lanes_note(const config::TrainConfig& config);
 // train.max_steps, or as many as train.num_episodes or train.max_epochs passes over the rows of the
 // dataset give. Error: kConfig when that is none.
 core::Result<std::uint64_t> updates_of_run(const config::TrainConfig& config, std::uint64_t rows);
+// For the user: how many rows (or prompts) of the last epoch do not fill an update; nothing when
+// all do, or when the number of updates was given.
+std::optional<std::string> left_over_note(const config::TrainConfig& config, std::uint64_t rows);
 
 // Loss, optimiser and batches of the methods that learn from given answers; `steps`: of the run.
 learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,

@@ -47,6 +47,43 @@ TEST_F(DatasetPromptsTest, WithoutSharesEveryPromptComesOnceInAPass) {
   EXPECT_EQ(seen.size(), 8u);
 }
 
+TEST_F(DatasetPromptsTest, PromptsThatAreTooLongAreAnErrorOrLeftOut) {
+  std::ofstream(path("c.jsonl")) << "{\"input\": \"123456\"}\n{\"input\": \"12\"}\n"
+                                    "{\"input\": \"1234567\"}\n{\"input\": \"3\"}\n";
+  options_.files = path("a.jsonl") + "," + path("c.jsonl");
+  options_.prompt_tokens_max = 4;
+  const auto refused = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("c.jsonl:1: the prompt has 6 tokens, more than "
+                                         "--data.prompt_max_len 4; shorten it, or leave such "
+                                         "prompts out with --data.drop_too_long true"),
+            std::string::npos)
+      << refused.error().message;
+  options_.drop_too_long = true;
+  for (const auto& shares : {std::vector<double>(), std::vector<double>{0.5, 0.5}}) {
+    options_.shares = shares;
+    const auto prompts = DatasetPrompts::load(options_, tokenizer_, nullptr);
+    ASSERT_TRUE(prompts) << prompts.error().message;
+    EXPECT_EQ((*prompts)->size(), 8u);
+    EXPECT_EQ((*prompts)->notes().back(), "2 of the 10 prompts of " + options_.files +
+                                              " are longer than --data.prompt_max_len 4 and left "
+                                              "out");
+    std::map<std::string, std::uint64_t> rows;
+    for (std::uint64_t i = 0; i < 64; ++i)
+      rows[(*prompts)->at(i)->text] = (*prompts)->at(i)->row;
+    EXPECT_EQ(rows.size(), 8u);
+    EXPECT_EQ(rows.at("12"), 7u) << "rows keep their numbers";
+    EXPECT_EQ(rows.at("3"), 9u);
+  }
+  options_.prompt_tokens_max = 1;
+  options_.files = path("a.jsonl");
+  options_.shares.clear();
+  const auto none = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("all 6 prompts of"), std::string::npos)
+      << none.error().message;
+}
+
 TEST_F(DatasetPromptsTest, ARowHasTheTeacherOfItsDomain) {
   std::ofstream(path("c.jsonl")) << R"({"input": "1", "kind": "code"})"
                                  << "\n"
