@@ -113,7 +113,7 @@ class PpoRun final : public RunLife {
     const auto phases = reporter->phases();
     const std::uint64_t done = reporter->done();
     reporter.reset();  // ends the live block before the table
-    print_summary(start.folder, config_.method, done, load_s_, phases);
+    print_summary(config_, start.folder, done, load_s_, phases);
     return ended;
   }
 

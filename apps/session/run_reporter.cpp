@@ -63,6 +63,7 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
       new RunReporter(std::move(files), config, start, updates, clock, contents));
   made->best_.read(folder.metrics_file());
   made->truth_.restore(folder);
+  made->silence_.restore(folder);
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
   for (const auto* said : {&start.notes, &notes})
     for (const std::string& note : *said)
@@ -82,6 +83,7 @@ RunReporter::RunReporter(Files files,
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
       modules_(start.checkpoint ? hashes_of_json(start.checkpoint->state_json) : Hashes()),
+      silence_(samples_of_update(config)),
       done_(updates_in(start)),
       logged_(done_),
       begins_at_(start.first),
@@ -230,6 +232,8 @@ core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
     if (name == "reward/mean") truth_.on_reward(value);
   done_ = report.done;
   progress_.update(row);
+  for (const std::string& line : silence_.on_update(row))
+    say(line);
   return folder_.check_here();
 }
 
@@ -257,7 +261,9 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
     say(held_out_line(report, set));
   for (const std::string& alarm : alarms)
     say(alarm);
-  return {};
+  // What nothing could be scored for lacks figures that it may have later.
+  if (report.greedy || !std::ranges::all_of(report.sets, scored)) return {};
+  return best_.check();
 }
 
 // Metrics of the sampled evaluation, whose file the data role has just written.
@@ -283,7 +289,7 @@ core::Result<void> RunReporter::on_figures(std::uint64_t done,
     if (name == "time/eval") progress_.leave_out(value);
   TROUPE_TRY(record({done, unix_seconds(), figures}));
   say(line);
-  return {};
+  return best_.check();
 }
 
 core::Result<std::filesystem::path> RunReporter::begin_checkpoint(std::uint64_t done) {

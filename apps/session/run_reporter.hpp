@@ -10,6 +10,7 @@
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/loaded_modules.hpp"
 #include "apps/session/run_output.hpp"
+#include "apps/session/silence_watch.hpp"
 #include "apps/session/truth_alarm.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/config/train_config.hpp"
@@ -121,6 +122,7 @@ class RunReporter final : public actors::RunListener {
   observe::BestMetric best_;
   TruthAlarm truth_;
   LoadedModules modules_;
+  SilenceWatch silence_;
   std::uint64_t done_;
   std::uint64_t logged_;  // updates whose experience log is in log_bytes_, or in a checkpoint
   std::uint64_t log_bytes_ = 0;  // of the updates since the newest checkpoint

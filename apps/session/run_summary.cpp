@@ -2,6 +2,7 @@
 
 #include "apps/session/activity_words.hpp"
 #include "apps/session/eval_figures.hpp"
+#include "apps/session/silence_watch.hpp"
 #include "apps/session/status_text.hpp"
 #include "runtime/learn/evaluation.hpp"
 #include "runtime/model/spec.hpp"
@@ -125,8 +126,8 @@ void print_model(const store::RunFolder& folder, config::Methods method) {
 
 }  // namespace
 
-void print_summary(const store::RunFolder& folder,
-                   config::Methods method,
+void print_summary(const config::TrainConfig& config,
+                   const store::RunFolder& folder,
                    std::uint64_t updates,
                    double load_s,
                    const std::vector<std::pair<std::string, double>>& phases) {
@@ -146,9 +147,13 @@ void print_summary(const store::RunFolder& folder,
     std::printf("\nsamples without a score           %llu (metric reward/missing; causes in %s)\n",
                 missing, folder.log_file().c_str());
   }
+  SilenceWatch silence(samples_of_update(config));
+  silence.restore(folder);
+  for (const std::string& line : silence.summary())
+    std::printf("\n%s\n", line.c_str());
   std::printf("\npeak memory of one process %.2f GB; run folder %s\n", peak_gb(),
               folder.path().c_str());
-  print_model(folder, method);
+  print_model(folder, config.method);
 }
 
 void print_held_out(const store::RunFolder& folder, std::uint64_t steps) {

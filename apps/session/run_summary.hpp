@@ -15,10 +15,10 @@
 namespace troupe::app {
 
 // Prints the first evaluation against the last (if there are both), the wall time by phase, what
-// the roles did, samples without a score, peak memory, the folder of the model, and a command that
-// uses it. `load_s` and `phases`: seconds in this process.
-void print_summary(const store::RunFolder& folder,
-                   config::Methods method,
+// the roles did, samples without a score, why nothing was learned if so, peak memory, the folder of
+// the model, and a command that uses it. `load_s` and `phases`: seconds in this process.
+void print_summary(const config::TrainConfig& config,
+                   const store::RunFolder& folder,
                    std::uint64_t updates,
                    double load_s,
                    const std::vector<std::pair<std::string, double>>& phases);

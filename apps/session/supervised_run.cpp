@@ -93,7 +93,7 @@ class SupervisedRun final : public RunLife {
     const std::uint64_t done = reporter->done();
     reporter.reset();  // ends the live block before the table
     print_held_out(start.folder, done);
-    print_summary(start.folder, config_.method, done, load_s_, phases);
+    print_summary(config_, start.folder, done, load_s_, phases);
     return ended;
   }
 

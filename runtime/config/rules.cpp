@@ -30,8 +30,21 @@ struct KeyRule {
   {methods, key,                       \
    [](const TrainConfig& c) -> Saying { return (wrong) ? said(__VA_ARGS__) : Saying(); }},
 
-bool names_evaluation(std::string_view figure) {
-  return figure.starts_with("eval/") || figure.starts_with("-eval/");
+// The figure of an evaluation that the key names; empty: it names none.
+std::string_view best_figure(std::string_view key) {
+  if (key.starts_with('-') || key.starts_with('+')) key.remove_prefix(1);
+  return key.starts_with("eval/") ? key.substr(5) : std::string_view();
+}
+
+// Figures of a named set, or of a source, are known once there was an evaluation.
+bool names_no_figure(std::string_view key) {
+  constexpr std::string_view kFigures[] = {"reward",          "reward_model",   "greedy",
+                                           "missing",         "greedy_missing", "truncated_rate",
+                                           "response_length", "length_pearson", "length_spearman"};
+  const std::string_view figure = best_figure(key);
+  return !figure.empty() && figure.find('/') == std::string_view::npos &&
+         !figure.starts_with("pass@") && !figure.starts_with("maj@") &&
+         std::ranges::count(kFigures, figure) == 0;
 }
 
 // user:password@ before the first / of an address.

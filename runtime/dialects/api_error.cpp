@@ -80,6 +80,13 @@ ApiError api_error_of(const core::Error& error) {
       return {.status = 503, .message = error.message, .code = "unavailable"};
     case core::ErrorCode::kDeadline:
       return {.status = 504, .message = error.message};
+    case core::ErrorCode::kNumeric:
+      return {.status = 500,
+              .message =
+                  "the model gives no finite numbers for this prompt, since its weights are "
+                  "damaged or overflow (" +
+                  error.message + "); serve other weights",
+              .code = "not_finite"};
     default:
       return {.status = 500, .message = error.message};
   }

@@ -188,8 +188,7 @@ core::Result<void> Engine::check_finite(std::span<const Draw> draws) {
     return fail(ErrorCode::kNumeric,
                 "group " + to_string(group.request.id.value) + ", sample " + to_string(job.sample) +
                     ": the logits for position " + to_string(job.position) +
-                    " are not finite under weights of version " + to_string(weights_->version()),
-                "abort the group or load other weights");
+                    " are not finite under weights of version " + to_string(weights_->version()));
   }
   return {};
 }

@@ -2,16 +2,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
 namespace troupe::observe {
 
+bool is_better_lower(std::string_view metric) {
+  constexpr std::string_view kLower[] = {"loss",       "perplexity", "nll",
+                                         "error",      "kl",         "truncated_rate",
+                                         "clip_ratio", "missing",    "divergence"};
+  return std::ranges::any_of(kLower, [&](std::string_view end) { return metric.ends_with(end); });
+}
+
 BestMetric::BestMetric(std::string_view key) {
-  if (key.starts_with('-')) {
-    sign_ = -1;
-    key.remove_prefix(1);
-  }
+  const bool lower = key.starts_with('-'), higher = key.starts_with('+');
+  if (lower || higher) key.remove_prefix(1);
+  sign_ = lower || (!higher && is_better_lower(key)) ? -1 : 1;
   name_ = key;
 }
 
@@ -28,8 +35,22 @@ void BestMetric::read(const std::filesystem::path& metrics_file) {
 
 bool BestMetric::offer(const MetricRow& row) {
   if (name_.empty()) return false;
+  for (const auto& [name, figure] : row.values)
+    if (name.starts_with("eval/")) seen_.insert(name);
   const auto value = row.find(name_);
   return value && offer(row.step, *value);
+}
+
+core::Result<void> BestMetric::check() const {
+  // What is missing is no figure when nothing is.
+  const bool counts = name_.ends_with("missing");
+  if (name_.empty() || counts || seen_.empty() || seen_.contains(name_)) return {};
+  std::string all;
+  for (const std::string& name : seen_)
+    all += (all.empty() ? "" : ", ") + name;
+  return core::fail(
+      core::ErrorCode::kConfig,
+      "ckpt.best_metric_key: the evaluation has no figure " + name_, "it has " + all);
 }
 
 bool BestMetric::offer(std::uint64_t step, double value) {

@@ -35,6 +35,39 @@ TEST(BestMetric, AMinusTurnsItRound) {
   EXPECT_TRUE(best.offer(row(2, -1)));
 }
 
+// As transformers does for a loss. Either sign decides where it stands.
+TEST(BestMetric, OfALossAndItsLikeTheLowestIsBest) {
+  for (const char* const lower :
+       {"eval/loss", "eval/perplexity", "eval/truncated_rate", "eval/SET/missing",
+        "eval/divergence", "-eval/accuracy", "-eval/loss"}) {
+    BestMetric best(lower);
+    EXPECT_TRUE(best.offer({0, 0, {{best.name(), 6.3}}})) << lower;
+    EXPECT_FALSE(best.offer({1, 0, {{best.name(), 6.4}}})) << lower;
+    EXPECT_TRUE(best.offer({2, 0, {{best.name(), 6.2}}})) << lower;
+  }
+  for (const char* const higher : {"eval/accuracy", "eval/margins", "eval/pass@4", "eval/reward",
+                                   "eval/greedy", "+eval/loss"}) {
+    BestMetric best(higher);
+    EXPECT_TRUE(best.offer({0, 0, {{best.name(), 0.3}}})) << higher;
+    EXPECT_FALSE(best.offer({1, 0, {{best.name(), 0.2}}})) << higher;
+  }
+}
+
+TEST(BestMetric, AFigureThatNoEvaluationHasIsRefusedWithThoseThatThereAre) {
+  BestMetric best("-eval/nope");
+  EXPECT_TRUE(best.check()) << "there was no evaluation";
+  best.offer({0, 0, {{"eval/loss", 1.0}, {"eval/perplexity", 2.7}, {"time/eval", 1.0}}});
+  const auto refused = best.check();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::ErrorCode::kConfig);
+  EXPECT_EQ(refused.error().message,
+            "ckpt.best_metric_key: the evaluation has no figure eval/nope; it has eval/loss, "
+            "eval/perplexity");
+  BestMetric counts("eval/missing");
+  counts.offer({0, 0, {{"eval/reward", 1.0}}});
+  EXPECT_TRUE(counts.check()) << "nothing is missing";
+}
+
 TEST(BestMetric, OtherRowsAndNoKeyAreNothing) {
   EXPECT_FALSE(BestMetric("").offer(row(0, 1)));
   EXPECT_FALSE(BestMetric("eval/greedy").offer(row(0, 1)));
