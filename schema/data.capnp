@@ -11,6 +11,13 @@ struct IssueTickets {
   versionMin @3 :UInt64;  # a delivered token from older weights is an error
 }
 
+# Answers IssueTickets and ReissueTickets. Ordinal 0 is that of Common.Tickets, which it once was.
+struct IssuedTickets {
+  tickets @0 :List(Common.Ticket);
+  rows @1 :List(UInt64);  # by ticket: the row of its prompt in the dataset
+  prompts @2 :UInt64;     # rows of that dataset
+}
+
 struct PromptTask {
   ticket @0 :Common.Ticket;
   prompt @1 :UInt64;  # index of the row in its dataset
@@ -58,8 +65,10 @@ struct GroupStatus {
   samples @3 :UInt32;
   tokens @4 :UInt64;
   meanScore @5 :Float64;  # 0 unless the group is ready
-  filtered @6 :Bool;  # failed because its mean score is outside the range that is kept
+  filtered @6 :Bool;  # failed because its scores teach nothing: all are equal, or their mean is out of range
   missing @7 :UInt32;  # samples of this slot without a score, also of earlier attempts
+  row @8 :UInt64;        # of its prompt in the dataset
+  truncated @9 :UInt32;  # of its samples, those that ended at the limit of their length
 }
 
 struct GroupStatuses {
@@ -69,6 +78,7 @@ struct GroupStatuses {
   rewards @3 :List(RewardMean);
   extras @4 :List(RewardMean);  # of the numbers that rewards report beside their scores
   lengths @5 :List(RewardMean); # correlations of score and length over the ready groups' samples
+  prompts @6 :UInt64;           # rows of the dataset that the prompts are from
 }
 
 # Mean of one reward of the set, or of a number that it reports, over the update's samples.

@@ -72,7 +72,7 @@ struct Envelope {
     shutdown @6 :Shutdown $hostOnly;
     issueTickets @7 :Data.IssueTickets;
     reissueTickets @8 :Common.Tickets;
-    tickets @9 :Common.Tickets;
+    tickets @9 :Data.IssuedTickets;
     fetchPrompts @10 :Common.Tickets;
     promptTasks @11 :Data.PromptTasks;
     putGroup @12 :Data.PutGroup;

@@ -138,6 +138,12 @@ async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
     error.code = ErrorCode::kPeerLost;
     co_return core::fail(std::move(error));
   }
+  if (run_.diverged) {
+    const std::string good = run_.listener.on_diverged(*run_.diverged);
+    const std::string fact = good.empty() ? "there is no checkpoint before them"
+                                          : "the last checkpoint before them is " + good;
+    co_return core::fail(error.also(fact));
+  }
   if (error.code == ErrorCode::kPeerLost) error.code = ErrorCode::kDeadline;
   if (const auto place = run_.listener.check_place(); !place) {
     error = place.error();  // the real cause, whatever failed first

@@ -29,6 +29,7 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   work.version_min = issue.version_min;
   TROUPE_CO_TRY_ASSIGN(issued, co_await ask(run_.context, kDataRole, issue));
   if (done < run_.known && !issued.tickets.empty()) co_return checkpointer_.misfit(run_.known);
+  run_.prompts.add(issued);
   SamplingSpec sampling = run_.plan.sampling;
   sampling.temperature = greedy ? 0.0f : run_.plan.evaluation_temperature;
   sampling.top_p = 1;
@@ -43,6 +44,7 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   take(statuses, report);
   TROUPE_CO_TRY(co_await commit(update, done));
   fleet_.forget(update);
+  run_.prompts.forget(update);
   report.seconds = std::chrono::duration<double>(run_.context.timers->now() - begin).count();
   co_return run_.listener.on_evaluation(report);
 }

@@ -94,10 +94,8 @@ void Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
   router_.ended(flight.generator, flight.work);
   landed_.notify_all();
   if (reply) {
-    failures_.succeeded(flight.work.ticket, flight.generator);
-    generators_.at(flight.generator).sick = false;
+    well_sampled(flight.work.ticket, flight.generator);
     generators_.at(flight.generator).refusals = 0;
-    look_alone();
     const bool whole = reply->samples >= static_cast<std::uint64_t>(flight.work.samples);
     if (flight.cut && !whole) {
       ++run_.counts["cut short"];
@@ -144,6 +142,7 @@ void Fleet::blame(Flight flight, const core::Error& error) {
   const std::string name = flight.generator;
   const std::size_t times = failures_.add(ticket, name);
   ++run_.counts["ticket failed"];
+  const NumericFaults::Verdict verdict = verdict_on(ticket, name, error);
   if (times >= limits::kTicketFailures_max) {
     return give_up(ticket, "it failed " + std::to_string(times) + " times, the last time at " +
                                name + ": " + error.message);
@@ -153,11 +152,50 @@ void Fleet::blame(Flight flight, const core::Error& error) {
   const bool keeps_failing = failures_.at(name) >= limits::kGeneratorFailures_max;
   const Reaction reaction = reaction_to(AskedFor::kSamples, error.code);
   const bool sick = reaction == Reaction::kRestarted || reaction == Reaction::kAgain;
-  if (sick || keeps_failing || !untried) {
+  if (verdict != NumericFaults::Verdict::kGenerator) {
+    run_.listener.on_note(name + ": " + error.message + "; another prompt shows whose fault it is");
+  } else if (sick || keeps_failing || !untried) {
     restart(name, error);
   } else {
     run_.listener.on_note(name + ": " + error.message + "; the group is sampled elsewhere");
   }
+}
+
+// Of an error that is not numeric the generator's, as far as numbers say.
+NumericFaults::Verdict Fleet::verdict_on(const experience::Ticket& ticket,
+                                         const std::string& name,
+                                         const core::Error& error) {
+  using Verdict = NumericFaults::Verdict;
+  if (error.code != ErrorCode::kNumeric || !kind_.weights) return Verdict::kGenerator;
+  const core::Version version = generators_.at(name).holds.value_or(0);
+  const std::size_t wanted = std::min(NumericFaults::kPrompts_max, run_.prompts.all(ticket));
+  const Verdict verdict = numeric_.add(name, version, run_.prompts.id_of(ticket), wanted);
+  if (verdict == Verdict::kWeights && !run_.diverged) {
+    const std::string what =
+        wanted == 1 ? "the only prompt has" : std::to_string(wanted) + " different prompts have";
+    run_.scope->spawn(
+        "", diverged(version, what + " logits that are not finite on " + name +
+                                  ", which was started again for it (" + error.message + ")"));
+  }
+  return verdict;
+}
+
+void Fleet::well_sampled(const experience::Ticket& ticket, const std::string& name) {
+  Generator& generator = generators_.at(name);
+  failures_.succeeded(ticket, name);
+  if (generator.holds) numeric_.succeeded(*generator.holds);
+  generator.sick = false;
+  look_alone();
+}
+
+// Ends the run: other weights are needed.
+async::task<core::Result<void>> Fleet::diverged(core::Version version, std::string what) {
+  const std::uint64_t updates = run_.starts.first_with(version);
+  run_.diverged = updates;
+  const std::string whose =
+      updates == 0 ? "the weights that the run began with are at fault: "
+                   : "the weights after " + run_.plan.name_of(updates) + " have diverged: ";
+  co_return core::fail(ErrorCode::kNumeric, whose + what);
 }
 
 // Its generator was lost. It is sampled again, unless its generators are lost again and again, the
@@ -243,9 +281,7 @@ void Fleet::answered(const Taken& taken, const core::Error* error) {
   router_.ended(taken.member, taken.work);
   landed_.notify_all();
   if (error == nullptr) {
-    failures_.succeeded(taken.work.ticket, taken.member);
-    member.sick = false;
-    return look_alone();
+    return well_sampled(taken.work.ticket, taken.member);
   }
   const Reaction reaction = reaction_to(AskedFor::kSamples, error->code);
   if (is_loss(error->code)) {
@@ -256,7 +292,10 @@ void Fleet::answered(const Taken& taken, const core::Error* error) {
   } else {
     failures_.add(taken.work.ticket, taken.member);
     const bool keeps_failing = failures_.at(taken.member) >= limits::kGeneratorFailures_max;
-    if (reaction == Reaction::kRestarted || keeps_failing) restart(taken.member, *error);
+    const bool of_generator =
+        verdict_on(taken.work.ticket, taken.member, *error) == NumericFaults::Verdict::kGenerator;
+    if (of_generator && (reaction == Reaction::kRestarted || keeps_failing))
+      restart(taken.member, *error);
   }
 }
 
@@ -373,77 +412,6 @@ std::vector<GeneratorLine> Fleet::lines() const {
     all.push_back({name, state, router_.groups(name), router_.samples(name), generator.holds});
   }
   return all;
-}
-
-// ---- the weights they are given ----------------------------------------------------------------
-
-void Fleet::offer(const Published& published) {
-  latest_ = published;
-  if (run_.scope == nullptr) return;
-  for (const auto& [name, generator] : generators_) {
-    if (generator.up && generator.pushes < 2) start_push(name);
-  }
-}
-
-void Fleet::start_push(const std::string& name) {
-  Generator& generator = generators_.at(name);
-  generator.sent = latest_->version;
-  ++generator.pushes;
-  run_.scope->spawn("", push(name, generator.life));
-}
-
-// Sends one version of the weights to one generator. If a newer one overtakes it, ignores its
-// failure.
-async::task<void> Fleet::push(std::string name, std::uint64_t life) {
-  const core::Version version = latest_->version;
-  UpdateWeights request{version, latest_->source, run_.plan.recompute_kv};
-  auto reply = co_await ask(run_.context, name, std::move(request));
-  Generator& generator = generators_.at(name);
-  if (!generator.up || generator.life != life) co_return;
-  --generator.pushes;
-  if (reply) {
-    generator.misses = 0;
-    generator.holds = std::max(generator.holds.value_or(0), version);
-    router_.holds(name, *generator.holds);
-    look_alone();
-    dispatch();
-  } else if (is_loss(reply.error().code)) {
-    co_return gone(name, without_name(reply.error(), name));
-  } else if (generator.pushes == 0) {
-    co_return missed(name, version, without_name(reply.error(), name));
-  }
-  if (generator.sent < latest_->version) start_push(name);
-}
-
-// Handles that a generator could not take new weights; it keeps those that it has. After a link
-// error the weights are sent again; a generator that repeatedly rejects what arrived is restarted.
-void Fleet::missed(const std::string& name, core::Version version, const core::Error& error) {
-  Generator& generator = generators_.at(name);
-  const bool of_link = reaction_to(AskedFor::kWeights, error.code) == Reaction::kAgain;
-  const bool outrun = error.code == ErrorCode::kNotFound && latest_->version > version;
-  last_cause_ = name + ": " + error.message;
-  ++run_.counts["weights missed"];
-  if (generator.misses++ == 0) {
-    run_.listener.on_note(name + " could not take new weights: " + error.message +
-                          "; they are sent again");
-  }
-  look_alone();
-  if (!of_link && !outrun && generator.misses % limits::kGeneratorFailures_max == 0) {
-    return restart(name, {error.code, "it could not take the weights: " + error.message});
-  }
-  if (!std::exchange(generator.again, true)) {
-    run_.scope->spawn("", push_again(name, generator.life));
-  }
-}
-
-async::task<void> Fleet::push_again(std::string name, std::uint64_t life) {
-  const std::uint64_t misses = generators_.at(name).misses;
-  co_await async::sleep_for(*run_.context.timers, pause_after(misses, life, name));
-  Generator& generator = generators_.at(name);
-  if (!generator.up || generator.life != life) co_return;
-  generator.again = false;
-  const bool behind = !generator.holds || *generator.holds < latest_->version;
-  if (behind && generator.pushes == 0) start_push(name);
 }
 
 }  // namespace troupe::actors

@@ -13,13 +13,16 @@
 // whose generators were lost kTicketLosses_max times, the last one while it sampled that ticket
 // alone: after each loss but the first a ticket is sampled among a quarter as many others. The run
 // ends after kGeneratorWait without a generator that can work, unless the fleet is patient. A
-// generator that was restarted because it kept failing counts again after its first success.
+// generator that was restarted because it kept failing counts again after its first success. Logits
+// that are not finite restart it once for each version of the weights; NumericFaults decides what
+// follows when the fresh one gives them, too.
 //
 // Part of the controller, on its strand; its coroutines are children of the run's scope.
 // Bounds: one call per group; two weight calls and kGeneratorGroups_max groups per generator.
 #pragma once
 
 #include "actors/controller/failure_book.hpp"
+#include "actors/controller/numeric_faults.hpp"
 #include "actors/controller/router.hpp"
 #include "actors/controller/run_state.hpp"
 #include "actors/controller/snapshot.hpp"
@@ -129,6 +132,11 @@ class Fleet {
   void ended(std::uint64_t id, const core::Result<Generated>& reply);
   void failed(Flight flight, const core::Error& error);
   void blame(Flight flight, const core::Error& error);
+  NumericFaults::Verdict verdict_on(const experience::Ticket& ticket,
+                                    const std::string& name,
+                                    const core::Error& error);
+  void well_sampled(const experience::Ticket& ticket, const std::string& name);
+  async::task<core::Result<void>> diverged(core::Version version, std::string what);
   void stranded(const Flight& flight, bool alone);
   void give_up(const experience::Ticket& ticket, std::string cause);
   async::task<core::Result<void>> set_aside(experience::Ticket ticket, std::string cause);
@@ -154,6 +162,7 @@ class Fleet {
   Router router_;
   TicketQueue queue_;
   FailureBook failures_;
+  NumericFaults numeric_;
   std::map<std::string, Generator> generators_;  // those that were ever up
   std::map<std::uint64_t, Flight> flights_;
   async::Notifier landed_;  // a flight has ended, or a generator is lost

@@ -83,6 +83,9 @@ class RunListener {
   virtual core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) = 0;
   virtual async::task<core::Result<std::filesystem::path>> commit_checkpoint(
       std::uint64_t done) = 0;
+  // The weights after `updates` updates give numbers that are not finite: no later session begins
+  // with a checkpoint of them. Gives the last one before; "": there is none.
+  virtual std::string on_diverged(std::uint64_t /*updates*/) { return {}; }
   // True when the evaluation after `done` updates was the best so far: a checkpoint is made then,
   // with the model beside it.
   virtual bool is_best(std::uint64_t /*done*/) const { return false; }

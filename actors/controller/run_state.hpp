@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/controller/grace.hpp"
+#include "actors/controller/prompt_rows.hpp"
 #include "actors/controller/run_listener.hpp"
 #include "actors/controller/run_plan.hpp"
 #include "actors/controller/version_starts.hpp"
@@ -32,6 +33,7 @@ struct RunState {
   RunListener& listener;
   async::Notifier changed;  // of anything below
   VersionStarts starts;
+  PromptRows prompts;                      // of the open tickets
   std::uint64_t done = plan.first_update;  // updates that the policy has learned from
   // Updates that policy and critic had learned from when the session began: the first of the
   // session, unless they live on from an earlier head. Until then nothing is trained, sampled for
@@ -46,6 +48,8 @@ struct RunState {
   int whole_steps = 0;                // steps under way that must not be broken off
   Grace grace;                        // which step is under way, and how long it takes
   std::optional<core::Error> ending;  // the loop ends with it once it has finished its update
+  // The weights after so many updates give logits that are not finite.
+  std::optional<std::uint64_t> diverged;
   std::string regroup;                // why to go on anew from the next checkpoint; "": no need
   bool given_up = false;              // there is no time to wait for them, or to save
   std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause

@@ -58,6 +58,7 @@ async::task<core::Result<void>> TicketIssuer::run() {
     }
     if (!issued) co_return issued.failure();
     run_.issued = update + 1;
+    run_.prompts.add(*issued);
     if (update < run_.known && !issued->tickets.empty()) sampled_again_ = true;
     fleet_.add(issued->tickets, std::move(work));
     run_.changed.notify_all();
@@ -100,10 +101,10 @@ core::Result<std::vector<experience::Ticket>> TicketIssuer::failed_groups(
       continue;
     }
     ++run_.counts["group failed"];
-    if (count_fault(group.ticket, group.cause)) {
-      return core::fail(ErrorCode::kData,
-                        std::to_string(run_.plan.attempts_max) + " groups in a row failed for " +
-                            name_of(group.ticket) + "; the last: " + core::gist_of(group.cause));
+    if (statuses.prompts > 0) run_.prompts.add(group.ticket, group.row, statuses.prompts);
+    if (const std::string all = count_fault(group.ticket, group.cause); !all.empty()) {
+      return core::fail(ErrorCode::kData, all + " failed for " + name_of(group.ticket) +
+                                              "; the last: " + core::gist_of(group.cause));
     }
     failed.push_back(group.ticket);
   }
@@ -119,29 +120,40 @@ core::Result<void> TicketIssuer::count_filtered(const GroupStatus& group) {
   return core::fail(ErrorCode::kData,
                     std::to_string(filtered) + " groups in a row were filtered for " +
                         name_of(group.ticket) + "; the last: " + core::gist_of(group.cause),
-                    "look at the reward, or widen --algo.dynamic_filtering_range");
+                    "look at the reward, or at --algo.dynamic_filtering_enable");
 }
 
-// Counts and reports a failed group. True when its slot has used up its attempts.
-bool TicketIssuer::count_fault(const experience::Ticket& ticket, const std::string& cause) {
-  const std::uint32_t fault = faults_.add_failed(ticket);
-  run_.listener.on_failed_group({ticket, cause, fault, run_.plan.attempts_max});
-  return fault >= run_.plan.attempts_max;
+// Counts and reports a failed group. Not empty when its slot has used up its attempts: then how
+// many groups failed. A prompt that fails again and again is one fault, unless all others fail too.
+std::string TicketIssuer::count_fault(const experience::Ticket& ticket, const std::string& cause) {
+  const std::uint32_t most = run_.plan.attempts_max;
+  const auto& failed = faults_.add_failed(ticket, run_.prompts.id_of(ticket));
+  const std::size_t prompts = run_.prompts.all(ticket);
+  const bool many = failed.prompts.size() >= most;
+  const bool all = faults_.failed_prompts(ticket.update) >= prompts;
+  // Of few prompts the groups count, of many the prompts.
+  const std::size_t fault = prompts < most ? failed.groups : failed.prompts.size();
+  run_.listener.on_failed_group({ticket, cause, static_cast<std::uint32_t>(fault), most});
+  if (failed.groups < most || (!many && !all)) return {};
+  const std::string groups = std::to_string(failed.groups) + " groups in a row";
+  if (many) return groups;
+  return groups + (prompts == 1 ? ", with the only prompt that there is,"
+                                : ", with all " + std::to_string(prompts) +
+                                      " prompts that there are,");
 }
 
 async::task<core::Result<void>> TicketIssuer::reissue(ReissueTickets request) {
   const std::uint64_t update = request.tickets.front().update;
   TROUPE_CO_TRY_ASSIGN(reissued, co_await ask(run_.context, kDataRole, std::move(request)));
+  run_.prompts.add(reissued);
   fleet_.add(reissued.tickets, training_work(update));
   co_return core::Result<void>();
 }
 
 async::task<core::Result<void>> TicketIssuer::reissue_retired(experience::Ticket ticket) {
   const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
-  if (count_fault(ticket, cause)) {
-    co_return core::fail(ErrorCode::kDeadline,
-                         std::to_string(run_.plan.attempts_max) +
-                             " groups in a row were too slow for " + name_of(ticket),
+  if (const std::string all = count_fault(ticket, cause); !all.empty()) {
+    co_return core::fail(ErrorCode::kDeadline, all + " were too slow for " + name_of(ticket),
                          "raise rollout.straggler_timeout_s");
   }
   ReissueTickets request{{ticket}};

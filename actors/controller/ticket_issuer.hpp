@@ -1,28 +1,45 @@
 // Issues the tickets of a run, update by update, as far ahead as the staleness bound and changes of
 // rewards allow. Reissues slots whose groups failed, were filtered, or were too slow. Part of the
 // controller, on its strand; everything it is given outlives it. Bounds: attempts_max and
-// filtered_max of the plan for one slot.
+// filtered_max of the plan for one slot; a prompt that always fails ends no run that has others.
 #pragma once
 
 #include "actors/controller/fleet.hpp"
 #include "actors/controller/reward_service.hpp"
 #include "actors/controller/run_state.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace troupe::actors {
 
-// Counts for each slot of the open updates how many of its groups failed and how many were
-// filtered. A pure value. Bound: the slots of the open updates.
+// Counts for each slot of the open updates how many of its groups failed, of how many different
+// prompts, and how many were filtered. A pure value. Bound: the slots of the open updates.
 class SlotFaults {
  public:
+  struct Failed {
+    std::uint32_t groups = 0;
+    std::set<PromptRows::Id> prompts;  // their different ones
+  };
   // Both count one group and return its slot's count so far.
-  std::uint32_t add_failed(const experience::Ticket& ticket) { return ++failed_[slot_of(ticket)]; }
+  const Failed& add_failed(const experience::Ticket& ticket, const PromptRows::Id& prompt) {
+    Failed& failed = failed_[slot_of(ticket)];
+    ++failed.groups;
+    failed.prompts.insert(prompt);
+    failed_prompts_[ticket.update].insert(prompt);
+    return failed;
+  }
   std::uint32_t add_filtered(const experience::Ticket& ticket) {
     return ++filtered_[slot_of(ticket)];
+  }
+  // The different prompts of which groups of this update failed.
+  std::size_t failed_prompts(std::uint64_t update) const {
+    const auto found = failed_prompts_.find(update);
+    return found == failed_prompts_.end() ? 0 : found->second.size();
   }
 
   // Forgets this update and all before it; returns how many of its groups were filtered.
@@ -33,13 +50,16 @@ class SlotFaults {
     const auto over = [update](const auto& entry) { return entry.first.first <= update; };
     std::erase_if(failed_, over);
     std::erase_if(filtered_, over);
+    std::erase_if(failed_prompts_, [update](const auto& entry) { return entry.first <= update; });
     return filtered;
   }
 
  private:
   using Slot = std::pair<std::uint64_t, std::uint32_t>;  // update and slot
   static Slot slot_of(const experience::Ticket& ticket) { return {ticket.update, ticket.slot}; }
-  std::map<Slot, std::uint32_t> failed_, filtered_;
+  std::map<Slot, Failed> failed_;
+  std::map<Slot, std::uint32_t> filtered_;
+  std::map<std::uint64_t, std::set<PromptRows::Id>> failed_prompts_;  // by update
 };
 
 class TicketIssuer {
@@ -60,7 +80,10 @@ class TicketIssuer {
   async::task<core::Result<void>> reissue_retired(experience::Ticket ticket);
 
   // The update was committed; returns how many of its groups were filtered.
-  std::uint64_t forget(std::uint64_t update) { return faults_.forget(update); }
+  std::uint64_t forget(std::uint64_t update) {
+    run_.prompts.forget(update);
+    return faults_.forget(update);
+  }
   // The error when too few prompts are left for the next update, else none.
   const std::optional<core::Error>& used_up() const noexcept { return used_up_; }
   // True when an update that the policy knows already needed samples that are not in the log.
@@ -69,7 +92,7 @@ class TicketIssuer {
  private:
   core::Result<std::vector<experience::Ticket>> failed_groups(const GroupStatuses& statuses);
   core::Result<void> count_filtered(const GroupStatus& group);
-  bool count_fault(const experience::Ticket& ticket, const std::string& cause);
+  std::string count_fault(const experience::Ticket& ticket, const std::string& cause);
   async::task<core::Result<void>> reissue(ReissueTickets request);
   TicketWork training_work(std::uint64_t update) const;
 

@@ -228,8 +228,7 @@ async::task<core::Result<void>> UpdateLoop::prompts_used_up(core::Error error) {
                            std::to_string(run_.plan.updates) + " updates, with " +
                            std::to_string(run_.counts["group filtered"]) + " groups filtered",
                        "what was learned is in the last checkpoint. To go on from it, give its "
-                       "folder as --resume with a new --run.path and more --train.num_episodes, or "
-                       "a wider --algo.dynamic_filtering_range");
+                       "folder as --resume with a new --run.path and more --train.num_episodes");
 }
 
 void UpdateLoop::watch_stragglers(std::uint64_t update) {

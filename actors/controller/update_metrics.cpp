@@ -35,11 +35,12 @@ std::uint64_t missing_scores(const GroupStatuses& statuses) {
 
 void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics) {
   std::vector<double> means;
-  std::uint64_t tokens = 0, samples = 0;
+  std::uint64_t tokens = 0, samples = 0, truncated = 0;
   for (const GroupStatus& group : statuses.groups) {
     means.push_back(group.mean_score);
     tokens += group.tokens;
     samples += group.samples;
+    truncated += group.truncated;
   }
   const auto add = [&metrics](std::string_view figure, double value) {
     metrics.emplace_back(config::reward_figure(figure), value);
@@ -58,9 +59,9 @@ void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics) {
     metrics.emplace_back(config::reward_figure("extra") + "/" + name, value);
   for (const auto& [name, value] : statuses.lengths)
     add(name, value);
-  metrics.emplace_back(
-      "response/length_mean",
-      static_cast<double>(tokens) / static_cast<double>(std::max<std::uint64_t>(samples, 1)));
+  const double answers = static_cast<double>(std::max<std::uint64_t>(samples, 1));
+  metrics.emplace_back("response/length_mean", static_cast<double>(tokens) / answers);
+  metrics.emplace_back("response/clip_ratio", static_cast<double>(truncated) / answers);
 }
 
 void add_staleness_metrics(const GroupStatuses& statuses, Metrics& metrics) {

@@ -30,6 +30,12 @@ class VersionStarts {
     TROUPE_CHECK(!starts_.empty(), "weights are published before anything is asked about them");
     return starts_.rbegin()->second;
   }
+  // The first recorded update that begins with this version, or the oldest recorded one.
+  std::uint64_t first_with(core::Version version) const {
+    const auto found = std::find_if(starts_.begin(), starts_.end(),
+                                    [version](const auto& one) { return one.second >= version; });
+    return found == starts_.end() ? starts_.begin()->first : found->first;
+  }
   // The version at the start of update - staleness_max, or of the oldest recorded update after it.
   core::Version min_for(std::uint64_t update) const {
     TROUPE_CHECK(!starts_.empty(), "weights are published before anything is asked about them");

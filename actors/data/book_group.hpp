@@ -38,7 +38,7 @@ enum class FailureKind {
   kRewardGone,  // a reward stayed away for too long
   kRewardLost,  // a reward was lost, or detached while it was absent
   kReference,   // the reference model answered with an error, or stayed away
-  kFiltered,    // its mean score is outside the range that is kept: nothing went wrong
+  kFiltered,    // its scores teach nothing: nothing went wrong
   kTooLong,     // it is longer than a group may be
   kSetAside,    // its ticket failed at every generator that tried it
   kTeacher,     // its teacher answered with an error, or stayed away
@@ -61,6 +61,12 @@ struct FrozenModels {
 struct MeanRange {
   double low = 0, high = 1;
   bool holds(double mean) const { return low < mean && mean < high; }
+};
+
+// Which groups are worth learning from: those whose episodes differ in what they are worth (by more
+// than rounding), or, with a range, those whose mean score is inside it.
+struct GroupFilter {
+  std::optional<MeanRange> range{};
 };
 
 // Why a valid delivery was not taken.
@@ -104,7 +110,7 @@ struct BookGroup : SavedTicket {
   bool taught = false;             // has the teacher's
   bool restored = false;           // loaded from a checkpoint and not issued again since
   std::string cause;               // of kFailed
-  bool filtered = false;           // failed only because its mean score is out of range
+  bool filtered = false;           // failed only because its scores teach nothing
   std::vector<Unscored> unscored;  // known when all rewards have answered
   std::uint32_t missing = 0;       // their number, with the slot's earlier attempts
 };

@@ -38,6 +38,8 @@ DataRole::DataRole(RoleContext context,
       log_(context_, std::move(options_.log), options_.scoring.note) {
   TROUPE_CHECK(sets_.restore(options_.earlier_sets).has_value(),
                "the reward sets of an earlier life were in order there");
+  book_.begin_prompts_at(options_.first_prompt);
+  committed_ = state_of(book_);
   if (!log_.kept()) return;
   book_.when_changed(&log_);
   evaluation_book_.when_changed(&log_);
@@ -69,10 +71,12 @@ void DataRole::leave_out_hopeless(std::uint64_t update) {
 
 core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
   if (const Prompt* const open = core::find_value(open_prompts_, group.ticket)) return open;
-  PromptSource& source =
-      group.ticket.kind() == experience::TicketKind::kEvaluation ? *evaluation_ : *prompts_;
-  TROUPE_TRY_ASSIGN(prompt, source.at(group.prompt));
+  TROUPE_TRY_ASSIGN(prompt, source_of(group.ticket).at(group.prompt));
   return &open_prompts_.emplace(group.ticket, std::move(prompt)).first->second;
+}
+
+PromptSource& DataRole::source_of(const experience::Ticket& ticket) const {
+  return ticket.kind() == experience::TicketKind::kEvaluation ? *evaluation_ : *prompts_;
 }
 
 core::Result<void> DataRole::check_prompts_left(std::uint64_t update, std::uint64_t wanted) const {
@@ -105,7 +109,19 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
     return book_of(request.update).find(ticket)->state != GroupState::kIssued;
   });
   changed_.notify_all();
+  TROUPE_CO_TRY(add_rows(reply));
   co_return reply;
+}
+
+// Which prompts the tickets are of.
+core::Result<void> DataRole::add_rows(Tickets& reply) {
+  for (const experience::Ticket& ticket : reply.tickets) {
+    const BookGroup* const group = book_of(ticket.update).find(ticket);
+    TROUPE_TRY_ASSIGN(prompt, prompt_of(*group));
+    reply.rows.push_back(prompt->row);
+    reply.prompts = source_of(ticket).size();
+  }
+  return {};
 }
 
 // Issues all of these slots again, or none.
@@ -124,6 +140,7 @@ async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
     reply.tickets.push_back(fresh);
   }
   changed_.notify_all();
+  TROUPE_CO_TRY(add_rows(reply));
   co_return reply;
 }
 
@@ -209,7 +226,14 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
   const bool complete = experience::is_evaluation(request.update) ? book.settled(request.update)
                                                                   : book.ready(request.update);
   if (complete) TROUPE_CO_TRY(co_await log_.durable());
-  co_return statuses_of(book.groups_of(request.update), request.starts);
+  GroupStatuses statuses = statuses_of(book.groups_of(request.update), request.starts);
+  for (GroupStatus& status : statuses.groups) {
+    if (status.state != GroupState::kFailed) continue;
+    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*book.find(status.ticket)));
+    status.row = prompt->row;
+    statuses.prompts = source_of(status.ticket).size();
+  }
+  co_return statuses;
 }
 
 async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) {
@@ -275,12 +299,14 @@ async::task<core::Result<Loaded>> DataRole::on(LoadState request) {
   const Loaded loaded{request.updates, request.updates};
   if (request.folder.empty()) co_return loaded;
   TROUPE_CO_TRY_ASSIGN(state, read_state(request.folder, *options_.disk));
+  if (options_.first_prompt > 0) state.open.clear();  // they have the prompts that are passed over
   std::vector<BookGroup> open;
   for (SavedTicket& saved : state.open) {
     BookGroup& group = open.emplace_back(std::move(saved));
     group.rewards = rewards_for(group.ticket.update, group.ticket.slot);
   }
   TROUPE_CO_TRY(book_.restore(std::move(state.prompts), std::move(open)));
+  book_.begin_prompts_at(options_.first_prompt);
   committed_ = state_of(book_);
   co_return loaded;
 }
@@ -295,16 +321,6 @@ async::task<core::Result<Ack>> DataRole::on(SetRewards request) {
   changed_.notify_all();
   TROUPE_CO_TRY(co_await logged());
   co_return Ack{};
-}
-
-// Waits until all that has happened is in the log; a full disk only delays it.
-async::task<core::Result<void>> DataRole::logged() {
-  const async::Deadline deadline = async::Deadline::after(*context_.timers, context_.call_deadline);
-  for (;;) {
-    auto kept = co_await log_.durable();
-    if (kept || deadline.remaining(*context_.timers) <= core::Duration::zero()) co_return kept;
-    co_await async::sleep_for(*context_.timers, limits::kDiskPause_min);
-  }
 }
 
 // True when an open group needs the reward, or the next update, whose tickets may still be issued
@@ -337,73 +353,6 @@ async::task<core::Result<Ack>> DataRole::on(DrainReward request) {
 std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
   const TicketBook& book = experience::is_evaluation(update) ? evaluation_book_ : book_;
   return scoring_.hopeless(book.groups_of(update));
-}
-
-async::task<core::Result<void>> DataRole::replay_log(std::uint64_t update) {
-  const auto turn = co_await replays_.take();
-  const TicketBook::SetOf set_of = [this](std::uint64_t number) { return sets_.numbered(number); };
-  reopen(set_of);
-  if (!log_.holds(update)) co_return core::Result<void>();
-  TROUPE_CO_TRY_ASSIGN(events, co_await log_.take(update));
-  if (experience::is_evaluation(update)) {
-    const auto* const begun = events.empty() ? nullptr : std::get_if<EvaluationBegun>(&events[0]);
-    if (begun == nullptr || begun->settings != options_.evaluation_settings)
-      co_return core::Result<void>();
-    evaluation_book_.begin_prompts_again();
-  }
-  TicketBook& book = book_of(update);
-  book.replay(update, std::move(events), set_of);
-  for (const BookGroup* group : book.groups_of(update))
-    scoring_.begin(book, group->ticket);
-  co_return core::Result<void>();
-}
-
-// A run whose log cannot be read goes on: memory has the same groups.
-async::task<std::shared_ptr<const TicketBook>> DataRole::read_back(std::uint64_t update) {
-  if (!log_.kept()) co_return nullptr;
-  auto reading = log_.read(update);
-  auto events = co_await std::move(reading);
-  std::string why;
-  if (events) {
-    const auto logged = logged_book(update, std::move(*events));
-    if (logged) co_return *logged;
-    why = logged.error().message;
-  } else {
-    why = events.error().message;
-  }
-  if (options_.scoring.note)
-    options_.scoring.note(experience::name_of_update(update) +
-                          " is written down from memory: " + why);
-  co_return nullptr;
-}
-
-core::Result<std::shared_ptr<const TicketBook>> DataRole::logged_book(
-    std::uint64_t update, std::vector<BookEvent> events) const {
-  const bool held_out = experience::is_evaluation(update);
-  TicketBook empty(options_.samples, held_out ? FrozenModels() : options_.scoring.frozen(),
-                   held_out ? std::nullopt : options_.filter);
-  const TicketBook::SetOf set_of = [this](std::uint64_t number) { return sets_.numbered(number); };
-  return logged_groups(std::move(empty), update, std::move(events),
-                       held_out ? evaluation_book_ : book_, set_of);
-}
-
-// Every evaluation starts from the first held-out prompt again.
-void DataRole::begin_evaluation(std::uint64_t update) {
-  evaluation_book_.begin_prompts_again();
-  log_.on_event(EvaluationBegun{update, options_.evaluation_settings});
-}
-
-void DataRole::reopen(const TicketBook::SetOf& set_of) {
-  const LoggedRun found = log_.take_found();
-  book_.reopen(found.issued, set_of);
-  if (!options_.scoring.note || (found.groups == 0 && found.evaluations.empty())) return;
-  std::string what =
-      std::to_string(found.groups) + " groups of " + std::to_string(found.updates) + " updates";
-  if (!found.evaluations.empty())
-    what += " and " + std::to_string(found.evaluations.size()) + " evaluations";
-  options_.scoring.note(what +
-                        " after the checkpoint are in the experience log and are not sampled "
-                        "again");
 }
 
 // Fails a group whose samples the generator did not send because they are too long. The slot is

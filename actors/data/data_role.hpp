@@ -38,7 +38,8 @@ struct DataRoleOptions {
   std::vector<HeldOutRewards> held_out;  // of the sets of held-out prompts, in their order
   std::vector<SetRewards> earlier_sets;  // of the checkpoint and of the log
   std::uint64_t episodes = 0;            // passes over the prompts; 0 = no end
-  std::optional<MeanRange> filter;       // of training groups; none: every group is kept
+  std::uint64_t first_prompt = 0;        // positions of prompts before it are passed over
+  std::optional<GroupFilter> filter;     // of training groups; none: every group is kept
   // Of a sample's row with its prompt, in a training group: what the policy can learn from. 0: any.
   std::uint64_t row_tokens_max = 0;
   ScoringOptions scoring;
@@ -96,6 +97,8 @@ class DataRole {
   // Held-out groups whose own reward was away too long fail, and the others are waited for.
   void leave_out_hopeless(std::uint64_t update);
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
+  PromptSource& source_of(const experience::Ticket& ticket) const;
+  core::Result<void> add_rows(Tickets& reply);
   // What an open ticket's samples begin with. Error kNotFound: it is not open.
   struct OpenGroup {
     const Prompt* prompt = nullptr;

@@ -62,8 +62,8 @@ class LongPrompts {
     }
     return core::fail(core::ErrorCode::kData,
                       where + ": the prompt has " + std::to_string(tokens) + " tokens, more than " +
-                          most() +
-                          "; shorten it, or leave such prompts out with --data.drop_too_long true");
+                          most(),
+                      "shorten it, or leave such prompts out with --data.drop_too_long true");
   }
   // Error: none is left.
   core::Result<void> tell(std::size_t kept, std::vector<std::string>& notes) const {

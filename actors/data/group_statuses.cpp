@@ -41,8 +41,10 @@ GroupStatus status_of(const BookGroup& group) {
   status.filtered = group.filtered;
   status.missing = group.missing;
   status.samples = static_cast<std::uint32_t>(group.samples.size());
-  for (const experience::Trajectory& sample : group.samples)
+  for (const experience::Trajectory& sample : group.samples) {
     status.tokens += sample.tokens.size();
+    status.truncated += sample.truncated() ? 1 : 0;
+  }
   if (status.ready()) status.mean_score = scored_episodes(group).mean_score;
   return status;
 }

@@ -11,6 +11,14 @@
 namespace troupe::actors {
 namespace {
 
+// Whether one of the scores differs from another by more than rounding, as a share of the largest.
+bool differ(const std::vector<double>& scores) {
+  constexpr double kEqual = 1e-8;
+  if (scores.empty()) return false;
+  const auto [low, high] = std::ranges::minmax(scores);
+  return high - low > kEqual * std::max({1.0, std::abs(low), std::abs(high)});
+}
+
 // Whether the member's scores of steps count one by one, in place of its score of the sample.
 bool counts_steps(const RewardFormula& formula, const RewardMember& member, bool has_steps) {
   return has_steps && !formula.names().contains(member.name);
@@ -124,14 +132,19 @@ ScoredEpisodes scored_episodes(const BookGroup& group) {
   const std::vector<bool> without = unscored(group);
   ScoredEpisodes result;
   std::vector<double> totals;
+  bool steps = false;
   for (const experience::Episode& episode : experience::episodes_of(group.samples)) {
     if (without[episode.begin]) continue;
     // Finite rewards of one episode may add up to more than a double holds.
     constexpr double kMost = std::numeric_limits<double>::max();
     totals.push_back(std::clamp(experience::episode_total(group.samples, episode), -kMost, kMost));
+    for (std::size_t i = episode.begin; i < episode.end; ++i)
+      steps = steps || !group.samples[i].steps.empty();
   }
   result.count = totals.size();
   result.mean_score = core::stable_mean(totals);
+  // Rewards of steps teach by where they are.
+  result.differ = steps || differ(totals);
   return result;
 }
 

@@ -20,6 +20,9 @@ void add_scores(BookGroup& group, const GroupScored& given);
 struct ScoredEpisodes {
   std::size_t count = 0;
   double mean_score = 0;
+  // Whether one differs from another by more than rounding: in what it is worth, or in the rewards
+  // of its steps.
+  bool differ = false;
 };
 ScoredEpisodes scored_episodes(const BookGroup& group);
 

@@ -47,6 +47,19 @@ std::string number_text(double value) {
   return text;
 }
 
+// A single sample cannot differ from another.
+bool keeps(const GroupFilter& filter, const ScoredEpisodes& scored) {
+  if (filter.range) return filter.range->holds(scored.mean_score);
+  return scored.differ || scored.count < 2;
+}
+
+std::string why_filtered(const GroupFilter& filter, const ScoredEpisodes& scored) {
+  const std::string mean = number_text(scored.mean_score);
+  if (!filter.range) return "all of its samples have the score " + mean;
+  return "its mean score of " + mean + " is not between " + number_text(filter.range->low) +
+         " and " + number_text(filter.range->high) + " (--algo.dynamic_filtering_range)";
+}
+
 }  // namespace
 
 std::uint64_t BookCounts::failed_groups() const {
@@ -232,14 +245,12 @@ bool TicketBook::fail(const experience::Ticket& ticket, FailureKind kind, std::s
 void TicketBook::settle(BookGroup& group) {
   if (std::count(group.scored.begin(), group.scored.end(), false) > 0) return;
   const std::size_t needed = group.wanted >= 2 ? 2 : 1;
-  const auto [kept, mean] = scored_episodes(group);
+  const ScoredEpisodes scored = scored_episodes(group);
+  const std::size_t kept = scored.count;
   // A filtered group need not wait for frozen models.
-  if (filter_ && kept >= needed && !filter_->holds(mean)) {
+  if (filter_ && kept >= needed && !keeps(*filter_, scored)) {
     group.filtered = true;
-    fail_group(group, FailureKind::kFiltered,
-               "its mean score of " + number_text(mean) + " is not between " +
-                   number_text(filter_->low) + " and " + number_text(filter_->high) +
-                   " (--algo.dynamic_filtering_range)");
+    fail_group(group, FailureKind::kFiltered, why_filtered(*filter_, scored));
     return;
   }
   if (needed_.reference && !group.referenced) return;

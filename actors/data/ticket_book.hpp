@@ -41,10 +41,10 @@ struct BookCounts {
 class TicketBook {
  public:
   // `samples`: size of a group; `needed`: a group is ready only with their log-probs. `filter`: a
-  // group whose mean score is out of this range fails as filtered.
+  // group that it does not keep fails as filtered.
   TicketBook(std::int32_t samples,
              FrozenModels needed,
-             std::optional<MeanRange> filter = std::nullopt)
+             std::optional<GroupFilter> filter = std::nullopt)
       : samples_(samples), needed_(needed), filter_(filter) {}
 
   struct Order {
@@ -134,6 +134,10 @@ class TicketBook {
   const PromptPositions& prompts() const noexcept { return prompts_; }
   // The next ticket takes the first prompt again.
   void begin_prompts_again() { prompts_ = PromptPositions(); }
+  // The positions before this one are given to no ticket.
+  void begin_prompts_at(std::uint64_t position) {
+    if (position > prompts_.next()) prompts_ = PromptPositions(position, prompts_.ahead());
+  }
   // One more than the newest update that had tickets.
   std::uint64_t next_update() const noexcept { return next_update_; }
   std::uint64_t oldest_update() const noexcept;  // of the open ones; next_update() without any
@@ -160,7 +164,7 @@ class TicketBook {
 
   std::int32_t samples_;
   FrozenModels needed_;
-  std::optional<MeanRange> filter_;
+  std::optional<GroupFilter> filter_;
   PromptPositions prompts_;
   std::uint64_t next_update_ = 0;
   BookCounts counts_;

@@ -2,6 +2,7 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "runtime/async/run_on.hpp"
 #include "runtime/core/at_exit.hpp"
 #include "runtime/core/foreign_text.hpp"
 #include "runtime/core/group_bytes.hpp"

@@ -48,7 +48,8 @@ constexpr Reaction reaction_to(AskedFor asked, core::ErrorCode code) {
   switch (asked) {
     case AskedFor::kSamples:
       if (code == ErrorCode::kOverloaded) return Reaction::kAgain;
-      // kNumeric: log-probs that are not finite point to the engine, not to the prompt.
+      // kNumeric: log-probs that are not finite point to the engine, not to the prompt; those of a
+      // fresh one to the weights (numeric_faults.hpp).
       if (is_loss(code) || is_ailment(code) || code == ErrorCode::kNumeric)
         return Reaction::kRestarted;
       return Reaction::kElsewhere;

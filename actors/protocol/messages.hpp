@@ -20,6 +20,8 @@ struct Ack {};
 
 struct Tickets {
   std::vector<experience::Ticket> tickets;  // by slot
+  std::vector<std::uint64_t> rows{};        // by ticket: the row of its prompt in the dataset
+  std::uint64_t prompts = 0;                // rows of that dataset
 };
 
 // The tickets of an update: new ones, or the open ones when asked again.
@@ -72,8 +74,10 @@ struct GroupStatus {
   std::uint32_t samples = 0;
   std::uint64_t tokens = 0;
   double mean_score = 0;
-  bool filtered = false;      // failed because of its mean score
+  bool filtered = false;      // failed because its scores teach nothing
   std::uint32_t missing = 0;  // samples of the slot without a score, those of replaced groups too
+  std::uint64_t row = 0;      // of its prompt in the dataset
+  std::uint32_t truncated = 0;  // samples that ended at the limit of their length
 
   bool ready() const { return state == experience::GroupState::kReady; }
 };
@@ -85,6 +89,7 @@ struct GroupStatuses {
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
   std::vector<std::pair<std::string, double>> extras;   // mean of each value reported beside scores
   std::vector<std::pair<std::string, double>> lengths;  // correlations of score and length, by name
+  std::uint64_t prompts = 0;                            // rows of the dataset of these prompts
 };
 
 // Progress of the groups that a run waits for; counted by the data role, shown to the user.

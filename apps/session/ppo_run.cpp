@@ -7,12 +7,15 @@
 #include "actors/data/group_log.hpp"
 #include "actors/data/held_out_prompts.hpp"
 #include "apps/session/eval_figures.hpp"
+#include "apps/session/limits.hpp"
 #include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_files.hpp"
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/run_life.hpp"
 #include "apps/session/run_summary.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 
 namespace troupe::app {
@@ -80,6 +83,7 @@ class PpoRun final : public RunLife {
     TROUPE_TRY_ASSIGN(reporter, open_reporter(start, updates, inputs.notes));
     files->when_mended([told = reporter.get()](const std::string& text) { told->on_note(text); });
     DataParts data{data_options(config_), std::move(inputs.prompts), {}, std::move(files)};
+    data.options.first_prompt = first_prompt_;
     data.options.earlier_sets = plan.earlier_sets;
     data.options.scoring.text_ends = std::move(inputs.text_ends);
     data.options.log.folder = start.folder.experience_folder();
@@ -107,6 +111,7 @@ class PpoRun final : public RunLife {
     };
     auto ended = conduct(std::move(parts), {std::move(inputs.params), std::move(inputs.reward)},
                          updates, start, *reporter);
+    if (!ended) ended = go_back(start, ended.error(), reporter->done());
     const bool over = settle(ended, *reporter);
     reward_sets_.merge(reporter->reward_sets());
     if (!over) return ended;
@@ -115,6 +120,33 @@ class PpoRun final : public RunLife {
     reporter.reset();  // ends the live block before the table
     print_summary(config_, start.folder, done, load_s_, phases);
     return ended;
+  }
+
+  // train.on_divergence back: the next session begins with the last good checkpoint, without what
+  // was sampled since, and with the prompts after those of that: from the same ones the same would
+  // come. An error of another kind, and one time too many, is the run's.
+  Result<void> go_back(const store::RunStart& start, const core::Error& error, std::uint64_t done) {
+    const bool back = config_.train.on_divergence == config::OnDivergence::kBack;
+    if (error.code != core::ErrorCode::kNumeric || !back) return core::fail(error);
+    divergences_ = done > diverged_at_ ? 1 : divergences_ + 1;
+    diverged_at_ = std::max(diverged_at_, done);
+    if (divergences_ > limits::kDivergences_max) {
+      return core::fail(error.within("it diverged " + std::to_string(divergences_) +
+                                     " times before update " + std::to_string(diverged_at_ + 1) +
+                                     " was done, each time with other prompts"));
+    }
+    const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
+    TROUPE_TRY_ASSIGN(logged, actors::read_log(start.folder.experience(), first));
+    for (const actors::TicketIssued& one : logged.issued) {
+      first_prompt_ = std::max(first_prompt_, one.saved.prompt + 1);
+      for (const std::uint64_t replaced : one.saved.replaced)
+        first_prompt_ = std::max(first_prompt_, replaced + 1);
+    }
+    TROUPE_TRY(start.folder.experience().remove_up_to(std::numeric_limits<std::uint64_t>::max()));
+    return core::fail(core::ErrorCode::kPeerLost,
+                      error.message + "; going back, for the " + std::to_string(divergences_) +
+                          ". of at most " + std::to_string(limits::kDivergences_max) +
+                          " times, to go on with other prompts");
   }
 
   static void tell_of_groups(actors::DataRoleOptions& options, RunReporter& reporter) {
@@ -146,6 +178,9 @@ class PpoRun final : public RunLife {
     return {};
   }
 
+  std::uint64_t first_prompt_ = 0;  // positions before it are passed over: a run diverged on them
+  std::uint64_t divergences_ = 0;   // in a row, none of which got past `diverged_at_` updates
+  std::uint64_t diverged_at_ = 0;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
 };
 

@@ -171,6 +171,15 @@ core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   return {};
 }
 
+std::string RunReporter::on_diverged(std::uint64_t updates) {
+  const std::lock_guard lock(mutex_);
+  if (const auto aside = files_.checkpoints.set_aside_from(updates); !aside)
+    say(aside.error().message);
+  const auto steps = files_.checkpoints.steps();
+  if (!steps || steps->empty()) return {};
+  return files_.checkpoints.folder_of(steps->back()).string();
+}
+
 bool RunReporter::is_best(std::uint64_t done) const {
   const std::lock_guard lock(mutex_);
   return done > 0 && best_.best() && best_.best()->step == done;

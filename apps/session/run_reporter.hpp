@@ -65,6 +65,7 @@ class RunReporter final : public actors::RunListener {
                                 const std::string& line) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
+  std::string on_diverged(std::uint64_t updates) override;
   bool is_best(std::uint64_t done) const override;
   bool log_is_long(std::uint64_t done) override;
   core::Result<void> check_place() const override { return folder_.check_here(); }

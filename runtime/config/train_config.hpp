@@ -40,6 +40,10 @@ enum class KvOnUpdate { kKeep, kRecompute };
 template <>
 inline constexpr std::array<std::string_view, 2> kWords<KvOnUpdate> = {"keep", "recompute"};
 
+enum class OnDivergence { kEnd, kBack };
+template <>
+inline constexpr std::array<std::string_view, 2> kWords<OnDivergence> = {"end", "back"};
+
 enum class Normalize { kNone, kStored, kRunning };
 template <>
 inline constexpr std::array<std::string_view, 3> kWords<Normalize> = {"none", "stored", "running"};

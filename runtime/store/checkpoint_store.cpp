@@ -272,6 +272,21 @@ Result<std::optional<std::uint64_t>> CheckpointStore::latest_listed() const {
   return std::optional<std::uint64_t>();
 }
 
+Result<void> CheckpointStore::set_aside_from(std::uint64_t step) const {
+  TROUPE_TRY_ASSIGN(all, steps());
+  for (const std::uint64_t one : all) {
+    if (one < step) continue;
+    const fs::path from = folder_of(one);
+    const std::string name = from.filename().string();
+    const fs::path to = folder_ / ("diverged" + name.substr(name.rfind('_')));
+    std::error_code error;
+    fs::remove_all(to, error);
+    fs::rename(from, to, error);
+    if (error) return io_failure("rename the checkpoint", from, error.value());
+  }
+  return {};
+}
+
 Result<void> CheckpointStore::clean() const {
   TROUPE_TRY(remove_leftovers(folder_));
   return {};

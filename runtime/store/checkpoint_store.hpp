@@ -65,6 +65,10 @@ class CheckpointStore {
   // when there is none. Does not read the files.
   core::Result<std::optional<std::uint64_t>> latest_listed() const;
 
+  // Gives the checkpoints from `step` on other names (ckpt/diverged_000010), so that nothing goes
+  // on from them; one that had such a name before is removed.
+  core::Result<void> set_aside_from(std::uint64_t step) const;
+
   // Marks the step of the best checkpoint, which is kept in addition to the newest ones until
   // another step is marked. `commit` then makes ckpt/best a link to it.
   void keep_also(std::optional<std::uint64_t> step) { best_ = step; }

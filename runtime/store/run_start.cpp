@@ -26,6 +26,11 @@ bool is_length(std::string_view key) {
   return key == "train.max_steps" || key == "train.num_episodes";
 }
 
+// A key that nothing reads may have had another default when the run began.
+bool is_read(std::string_view key, const TrainConfig& config) {
+  return key != "algo.dynamic_filtering_range" || config.algo.dynamic_filtering_enable;
+}
+
 // The end of the error message about a changed configuration: what the user can do.
 std::string way_out(const RunFolder& folder,
                     const TrainConfig& config,
@@ -55,6 +60,7 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   for (auto& difference : config::differences(before.current(), config)) {
     if (config::may_change(difference.name)) continue;
     if (is_length(difference.name) && may_grow(config)) continue;
+    if (!is_read(difference.name, config)) continue;
     names += (names.empty() ? "" : ", ") + std::string(difference.name) + " was " +
              difference.before + " and is " + difference.after;
     differing.push_back(std::move(difference));

@@ -1,5 +1,5 @@
-// What a run says when nothing is learned though nothing fails, and when a key names what is not
-// there.
+// What a run says when nothing is learned though nothing fails, when its weights diverge, and when
+// a key names what is not there.
 #include "company_support.hpp"
 #include "supervised_support.hpp"
 
@@ -40,6 +40,14 @@ TEST_F(Silence, EqualScoresAreSaidOnceAndAtTheEnd) {
   EXPECT_EQ(times(ended.text, "nothing was learned from 5 of 5 updates: " + cause), 1u)
       << ended.text;
   EXPECT_EQ(times(ended.text, cause), 2u) << ended.text;
+}
+
+TEST_F(Silence, AnswersThatAreAllCutAreAFigureAndALine) {
+  const Ended ended = train("cut", {"--rollout.max_new_tokens", "1", "--train.max_steps", "4"});
+  ASSERT_EQ(ended.status, 0) << ended.text;
+  EXPECT_EQ(times(ended.text, "nothing is learned from updates 1 to 3: all answers were cut"), 1u) << ended.text;
+  for (const auto& [step, row] : metrics_of(files_ / "cut"))
+    if (step > 0) EXPECT_GE(row.at("response/clip_ratio").get<double>(), 0.99) << step;
 }
 
 TEST_F(Silence, ScoresThatAreMostlyMissingAreSaidAtTheFirstUpdate) {
@@ -114,6 +122,67 @@ TEST(BestOfALoss, IsTheLowestAndAFigureThatIsNotThereIsRefused) {
   EXPECT_NE(refused.text.find("the evaluation has no figure eval/nope; it has eval/loss"),
             std::string::npos)
       << refused.text;
+}
+
+// ---- weights that diverge
+
+namespace {
+
+// A model with one weight that overflows every logit.
+void spoil(const std::filesystem::path& model) {
+  const auto file = model / "model.safetensors";
+  std::fstream io(file, std::ios::in | std::ios::out | std::ios::binary);
+  std::uint64_t size = 0;
+  io.read(reinterpret_cast<char*>(&size), sizeof size);
+  std::string header(size, ' ');
+  io.read(header.data(), static_cast<std::streamsize>(size));
+  const auto tensors = nlohmann::json::parse(header);
+  const auto place = tensors.at("model.norm.weight").at("data_offsets").at(0).get<std::uint64_t>();
+  const auto end = tensors.at("model.norm.weight").at("data_offsets").at(1).get<std::uint64_t>();
+  const float huge = 3e38f;
+  io.seekp(static_cast<std::streamoff>(sizeof size + size + place));
+  for (std::uint64_t at = place; at < end; at += sizeof huge)
+    io.write(reinterpret_cast<const char*>(&huge), sizeof huge);
+}
+
+}  // namespace
+
+TEST(Divergence, OfTheGivenWeightsEndsTheRunAtOnceWithSix) {
+  const TinyRun files;
+  spoil(files.model());
+  CompanyRun run(files, "run", {"--rollout.generators", "1"});
+  EXPECT_EQ(run.wait(), 6) << run.output();
+  EXPECT_NE(run.output().find("the weights that the run began with are at fault: 3 different "
+                              "prompts have logits that are not finite on generator/0"),
+            std::string::npos)
+      << run.output();
+  EXPECT_EQ(times(run.output(), "is started again: "), 1u) << run.output();
+}
+
+// A learning rate that a few updates do not survive.
+TEST(Divergence, LeavesTheLastGoodCheckpointOrGoesBackToItAFewTimes) {
+  const TinyRun files;
+  const std::vector<std::string> wild = {"--rollout.generators",
+                                         "1",
+                                         "--actor.adam.lr",
+                                         "1e30",
+                                         "--actor.lr_warmup_ratio",
+                                         "0",
+                                         "--train.max_steps",
+                                         "6",
+                                         "--algo.kl.init_coef",
+                                         "0",
+                                         "--train.nonfinite_steps_max",
+                                         "0"};
+  CompanyRun ends(files, "ends", wild);
+  EXPECT_EQ(ends.wait(), 6) << ends.output();
+  EXPECT_NE(ends.output().find("checkpoint"), std::string::npos) << ends.output();
+  CompanyRun back(files, "back", wild + std::vector<std::string>{"--train.on_divergence", "back"});
+  EXPECT_EQ(back.wait(120), 6) << back.output();
+  EXPECT_EQ(times(back.output(), "of at most 3 times, to go on with other prompts"), 3u)
+      << back.output();
+  EXPECT_NE(back.output().find("it diverged 4 times before update"), std::string::npos)
+      << back.output();
 }
 
 }  // namespace troupe::test

@@ -56,7 +56,7 @@ DROPPED = {
     r"begins_after": "where a run begins, in a manifest: younger than the record; branches have tests of their own",
     r"(eval\.dataset |eval\.sets |env\.command|the module ).*":
         "hashes of contents that are younger than the record; runs whose contents change have tests of their own",
-    r"(.*/)?length_(pearson|spearman)|alarm/reward_up_truth_down":
+    r"(.*/)?length_(pearson|spearman)|alarm/reward_up_truth_down|response/clip_ratio":
         "younger than the record; unit tests hold their values",
 }
 DROPPED_KEY = re.compile("|".join(DROPPED))

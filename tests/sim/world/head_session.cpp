@@ -167,7 +167,7 @@ actors::DataRoleOptions Head::data_options() {
   options.rewards = {{"score", "reward/0", 1}};
   for (const auto& [number, set] : reward_sets_)
     options.earlier_sets.push_back(set);
-  if (stage_.plan.filters) options.filter = actors::MeanRange{0.3, 5};
+  if (stage_.plan.filters) options.filter = actors::GroupFilter{actors::MeanRange{0.3, 5}};
   options.disk = &disk_;
   options.log.folder = kExperience;
   options.log.disk = &disk_;

@@ -37,6 +37,9 @@ struct Script {
     return false;
   };
   std::uint64_t prompts_max = 0;  // of the dataset; 0 = no end
+  // Rows of the dataset, which tickets take in turn; 0: each ticket has a row of its own.
+  std::uint64_t rows = 0;
+  std::function<bool(std::uint64_t)> bad_row = [](std::uint64_t) { return false; };  // no score
   bool critic = false;
   std::optional<std::uint64_t> train_fails;  // the update whose step fails
   core::ErrorCode train_code = core::ErrorCode::kNumeric;

@@ -34,7 +34,7 @@ class ScriptedData {
         group.prompt = ++prompts_;
         group.version_min = request.version_min;
       }
-      reply.tickets.push_back(group.ticket);
+      add(group, reply);
     }
     co_return reply;
   }
@@ -52,7 +52,7 @@ class ScriptedData {
       group.ticket = {ticket.update, ticket.slot, ticket.attempt + 1};
       group.prompt = ++prompts_;
       group.version_min = version_min;
-      reply.tickets.push_back(group.ticket);
+      add(group, reply);
     }
     co_return reply;
   }
@@ -97,6 +97,8 @@ class ScriptedData {
       if (group.state == GroupState::kFailed)
         status.cause = status.filtered ? "mean 1" : "no score";
       status.samples = static_cast<std::uint32_t>(group.samples.size());
+      status.row = row_of(group);
+      reply.prompts = script_.rows;
       if (status.ready()) count(request, group, reply);
       reply.groups.push_back(std::move(status));
     }
@@ -173,11 +175,21 @@ class ScriptedData {
   };
   using Slots = std::map<std::uint32_t, Group>;
 
+  std::uint64_t row_of(const Group& group) const {
+    return script_.rows == 0 ? group.prompt : group.prompt % script_.rows;
+  }
+  void add(const Group& group, Tickets& reply) const {
+    reply.tickets.push_back(group.ticket);
+    reply.rows.push_back(row_of(group));
+    reply.prompts = script_.rows;
+  }
+
   async::task<core::Result<void>> score(experience::Ticket ticket) {
     co_await async::sleep_for(*context_.timers, script_.score_time);
     Group& group = groups_.at(ticket.update).at(ticket.slot);
     if (group.ticket == ticket) {
-      const bool failed = script_.fails(ticket) || script_.filtered(ticket);
+      const bool failed = script_.fails(ticket) || script_.filtered(ticket) ||
+                          (script_.rows > 0 && script_.bad_row(row_of(group)));
       group.state = failed ? GroupState::kFailed : GroupState::kReady;
       changed_.notify_all();
     }

@@ -169,6 +169,10 @@ class Hearer final : public RunListener {
     return {};
   }
   void on_failed_update(const FailedUpdate& update) override { failed_update = update; }
+  std::string on_diverged(std::uint64_t updates) override {
+    diverged.push_back(updates);
+    return "/good";
+  }
   core::Result<void> on_evaluation(const EvaluationReport& report) override {
     events_.push_back("evaluated " + std::to_string(report.done));
     evaluations.push_back(report);
@@ -205,6 +209,7 @@ class Hearer final : public RunListener {
   static core::Failure disk_full() { return core::fail(core::ErrorCode::kNoRoom, "no room"); }
   int updates_full = 0, checkpoints_full = 0;  // first ones for which the disk is full
   FailedUpdate failed_update;
+  std::vector<std::uint64_t> diverged;
 
   std::set<std::string> awaited;
   bool moves_at_save = false;  // the run folder is renamed in the middle of the first checkpoint

@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-constexpr MeanRange kOpen{0.0, 1.0};
+constexpr GroupFilter kOpen{MeanRange{0.0, 1.0}};
 
 void deliver(TicketBook& book, const experience::Ticket& ticket, const test::Values& scores) {
   const auto count = static_cast<int>(scores.size());
@@ -35,6 +35,30 @@ TEST(DynamicFilter, KeepsMeansStrictlyInside) {
   EXPECT_NE(book.find(tickets[1])->cause.find("mean score of 1 is not between 0 and 1"),
             std::string::npos)
       << book.find(tickets[1])->cause;
+}
+
+// As DAPO and verl do: by the spread of the scores, whatever their mean.
+TEST(DynamicFilter, WithoutARangeDropsWhatHasNoSpread) {
+  TicketBook book(3, false, GroupFilter());
+  const auto tickets = book.issue({0, 7}, one_reward());
+  const std::vector<std::pair<test::Values, bool>> cases = {
+      {{0.0, 0.0, 0.0}, true},       {{1.0, 1.0, 1.0}, true},  {{0.2, 0.2, 0.2}, true},
+      {{0.3, 0.1 + 0.2, 0.3}, true},  // equal but for rounding
+      {{-2.0, -2.0, -1.999}, false}, {{5.0, 7.0, 5.0}, false}, {{0.5, std::nullopt, 0.5}, true},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    deliver(book, tickets[i], cases[i].first);
+    EXPECT_EQ(book.find(tickets[i])->filtered, cases[i].second) << i;
+  }
+  EXPECT_EQ(book.find(tickets[2])->cause, "all of its samples have the score 0.2");
+}
+
+// A single sample has nothing to differ from.
+TEST(DynamicFilter, WithoutARangeKeepsGroupsOfOne) {
+  TicketBook book(1, false, GroupFilter());
+  const auto tickets = book.issue({0, 1}, one_reward());
+  deliver(book, tickets[0], {1.0});
+  EXPECT_TRUE(book.ready(0));
 }
 
 TEST(DynamicFilter, TheSlotGetsAFreshPromptAndTheOthersStay) {

@@ -34,6 +34,16 @@ struct Case {
 
 }  // namespace
 
+TEST(TicketBook, PromptsThatArePassedOverAreGivenToNoTicket) {
+  TicketBook book(2, false);
+  book.begin_prompts_at(5);
+  const auto tickets = book.issue({0, 2}, one_reward());
+  EXPECT_EQ(book.find(tickets[0])->prompt, 5u);
+  EXPECT_EQ(book.find(tickets[1])->prompt, 6u);
+  book.begin_prompts_at(3);
+  EXPECT_EQ(book.find(book.issue({1, 1}, one_reward())[0])->prompt, 7u) << "never back";
+}
+
 TEST(TicketBook, PromptsFollowSlotsAcrossUpdates) {
   TicketBook book(2, false);
   const auto first = book.issue({0, 3}, one_reward());

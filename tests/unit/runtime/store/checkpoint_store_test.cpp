@@ -121,6 +121,20 @@ TEST_F(Checkpoints, TheBestOneStaysBesideTheNewest) {
   EXPECT_EQ(fs::read_symlink(folder_ / "best"), "step_000005");
 }
 
+TEST_F(Checkpoints, ThoseThatAreSetAsideAreNotGoneOnFrom) {
+  CheckpointStore checkpoints(folder_, 5);
+  for (const std::uint64_t step : {2, 4, 6, 8})
+    ASSERT_TRUE(save(checkpoints, step));
+  ASSERT_TRUE(checkpoints.set_aside_from(6));
+  EXPECT_EQ(newest(), 4u);
+  EXPECT_EQ(*checkpoints.steps(), (std::vector<std::uint64_t>{2, 4}));
+  EXPECT_TRUE(fs::exists(folder_ / "diverged_000006/policy/weights.bin"));
+  EXPECT_TRUE(fs::exists(folder_ / "diverged_000008/manifest.json"));
+  ASSERT_TRUE(save(checkpoints, 6));
+  ASSERT_TRUE(checkpoints.set_aside_from(6)) << "in the place of the one before";
+  EXPECT_EQ(newest(), 4u);
+}
+
 TEST_F(Checkpoints, OldOnesGoOnlyAfterTheNewOneIsCommitted) {
   using Steps = std::vector<std::uint64_t>;
   std::map<Stage, Steps> seen;

@@ -49,6 +49,19 @@ class RunStarts : public testing::Test {
   config::TrainConfig config_;
 };
 
+// It had a default once.
+TEST_F(RunStarts, AKeyThatNothingReadsMayDiffer) {
+  config_.algo.dynamic_filtering_range = {0, 1};
+  run_six_steps();
+  config_.algo.dynamic_filtering_range.clear();
+  EXPECT_TRUE(start());
+  config_.algo.dynamic_filtering_enable = true;
+  const auto refused = start();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("algo.dynamic_filtering_enable"), std::string::npos)
+      << refused.error().message;
+}
+
 TEST_F(RunStarts, FirstRunStartsFromTheModel) {
   auto run = start();
   ASSERT_TRUE(run) << run.error().message;

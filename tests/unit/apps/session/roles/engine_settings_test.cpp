@@ -28,5 +28,28 @@ TEST(EngineSettings, EachKeyHasItsLimit) {
   EXPECT_FALSE(limits.prefix_cache);
 }
 
+TEST(LeftOverNote, CountsWhatFillsNoUpdate) {
+  config::TrainConfig config;
+  config.method = config::kKto;
+  config.train.batch_size = 2;
+  config.train.max_epochs = 1;
+  EXPECT_EQ(left_over_note(config, 5),
+            "1 row is left over at the end of the last epoch: 5 do not divide by "
+            "train.batch_size 2");
+  EXPECT_EQ(left_over_note(config, 6), std::nullopt);
+  config.train.max_epochs = 2;
+  EXPECT_EQ(left_over_note(config, 5), std::nullopt) << "two epochs are ten rows";
+  config.train.max_epochs = 1;
+  config.train.max_steps = 2;
+  EXPECT_EQ(left_over_note(config, 5), std::nullopt) << "so many were asked for";
+  config = config::TrainConfig();
+  config.method = config::kPpo;
+  config.train.num_episodes = 1;
+  config.rollout.batch_size = 8;
+  EXPECT_EQ(left_over_note(config, 20),
+            "4 prompts are left over at the end of the last epoch: 20 do not divide by "
+            "rollout.batch_size 8");
+}
+
 }  // namespace
 }  // namespace troupe::app
