@@ -81,14 +81,13 @@ std::size_t AnswerFinder::behind_end_mark(std::size_t from,
 Result<AnswerSpan> AnswerFinder::find(std::size_t i) const {
   TROUPE_TRY_ASSIGN(own, changing(i));
   std::size_t from = 0, to = full_.size();
+  // A neighbour whose words are not found (some templates drop a system turn) bounds nothing.
   if (i > 0) {
-    TROUPE_TRY_ASSIGN(before, changing(i - 1));
-    from = before.end;
+    if (const auto before = changing(i - 1)) from = before->end;
   }
   const bool last = i + 1 == messages_.size();
   if (!last) {
-    TROUPE_TRY_ASSIGN(next, changing(i + 1));
-    to = next.begin;
+    if (const auto next = changing(i + 1)) to = next->begin;
   }
   AnswerSpan span{own.begin, behind_end_mark(own.end, to, last ? to : own.end)};
   if (const auto open = header()) {

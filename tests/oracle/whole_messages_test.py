@@ -576,7 +576,7 @@ def test_a_turns_end_at_which_the_model_does_not_stop_is_said(root):
 
 SHOP = '''
 class Environment:
-    def reset(self, prompt, label, **row):
+    def reset(self, row, seed):
         return {"messages": [{"role": "user", "content": "%s"}], "tools": [{"type": "function", "function": {
             "name": "stock", "description": "d", "parameters": {"type": "object", "properties": {}}}}]}
 
