@@ -1,0 +1,61 @@
+// A control group without memory: the kernel kills the process in it, and the run goes on with the
+// bits of a calm one. Needs control groups of memory that this user may make.
+#include "company_support.hpp"
+
+namespace troupe::test {
+namespace {
+
+// A group whose processes get no more memory than they have; removed at the end.
+class NoMemory {
+ public:
+  NoMemory() {
+    const std::string name = "troupe-test-" + std::to_string(::getpid());
+    for (const auto& [root, limit] : {std::pair{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                      {"/sys/fs/cgroup", "memory.max"}}) {
+      folder_ = std::filesystem::path(root) / name;
+      std::error_code error;
+      if (!std::filesystem::exists(std::filesystem::path(root) / "cgroup.procs", error)) continue;
+      if (!std::filesystem::create_directory(folder_, error)) continue;
+      std::ofstream(folder_ / limit) << 65536 << std::flush;
+      there_ = text_of(folder_ / limit).starts_with("65536");
+      if (there_) return;
+      std::filesystem::remove(folder_, error);
+    }
+  }
+  ~NoMemory() {
+    std::error_code error;
+    if (there_) within(10, [&] { return std::filesystem::remove(folder_, error); });
+  }
+  bool there() const { return there_; }
+  bool take(pid_t pid) {
+    std::ofstream out(folder_ / "cgroup.procs");
+    out << pid << std::flush;
+    return static_cast<bool>(out);
+  }
+
+ private:
+  std::filesystem::path folder_;
+  bool there_ = false;
+};
+
+}  // namespace
+
+TEST(MemoryLimit, ARunGoesOnWhenTheKernelKillsItsProcesses) {
+  NoMemory group;
+  if (!group.there()) GTEST_SKIP() << "no control groups of memory here, or not for this user";
+  const TinyRun files;
+  ASSERT_EQ(troupe_ends(files.words("calm"), files / "calm.out", CompanyRun::kLimit_s).status, 0);
+  for (const std::string name : {"policy", "generator-0"}) {
+    CompanyRun run(files, "killed-" + name);
+    const pid_t pid = run.node_after(name, 2);
+    ASSERT_GT(pid, 0) << run.output();
+    ASSERT_TRUE(group.take(pid));
+    EXPECT_EQ(run.wait(), 0) << run.output() << run.log();
+    EXPECT_NE(run.log().find("node/" + name + " is lost"), std::string::npos) << run.log();
+    EXPECT_NE(run.log().find("for want of memory"), std::string::npos) << run.log();
+    expect_same_bits(run.folder(), files / "calm", 10);
+    expect_clean_ledger(run.folder());
+  }
+}
+
+}  // namespace troupe::test
