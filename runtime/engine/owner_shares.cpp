@@ -63,22 +63,25 @@ Seat seat_for(const ActiveGroups& active, const Group& entering, std::int64_t wa
 }
 
 Seat seat_of_heaviest(const ActiveGroups& active) {
-  const auto any = [](const Group&, const SampleState& sample) { return runs(sample); };
-  const Seat last = last_seat(active, any);
+  const auto draws = [](const Group& group, const SampleState& sample) {
+    return group.forked && runs(sample);
+  };
+  const Seat last = last_seat(active, draws);
   if (last.group == nullptr) return last;
   const std::int32_t priority = last.group->request.priority;
   std::map<std::uint32_t, std::int64_t> blocks;
   for (const auto& group : active) {
     if (group->request.priority != priority) continue;
     for (const SampleState& sample : group->samples)
-      if (runs(sample))
+      if (draws(*group, sample))
         blocks[group->request.owner] += static_cast<std::int64_t>(sample.blocks.size());
   }
   std::uint32_t most = last.group->request.owner;
   for (const auto& [owner, its] : blocks)
     if (its > blocks[most]) most = owner;
   return last_seat(active, [&](const Group& group, const SampleState& sample) {
-    return group.request.owner == most && group.request.priority == priority && runs(sample);
+    return group.request.owner == most && group.request.priority == priority &&
+           draws(group, sample);
   });
 }
 

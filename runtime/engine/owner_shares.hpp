@@ -35,7 +35,8 @@ enum class Lack { kSeats, kBlocks };
 // kEngineSeat_tokens since it took its seat keeps it, as do samples of more urgent groups.
 Seat seat_for(const ActiveGroups& active, const Group& entering, std::int64_t wants, Lack lack);
 
-// Of the groups that are least urgent: the youngest running sample of the owner with most blocks.
+// Of the groups that are least urgent and have computed their prompts: the youngest running sample
+// of the owner with most blocks.
 Seat seat_of_heaviest(const ActiveGroups& active);
 
 }  // namespace troupe::engine
