@@ -1,7 +1,7 @@
 #include "apps/session/fitted_lengths.hpp"
 
 #include "runtime/config/read.hpp"
-#include "runtime/model/resolve.hpp"
+#include "runtime/model/spec.hpp"
 #include "runtime/model/spec.hpp"
 
 #include <string>
