@@ -2,7 +2,6 @@
 
 #include "runtime/config/read.hpp"
 #include "runtime/model/spec.hpp"
-#include "runtime/model/spec.hpp"
 
 #include <string>
 
