@@ -12,8 +12,14 @@ namespace {
 const char* const kReward = R"PY(
 import asyncio
 
+arrived = 0
+
 async def lengths(prompts, completions, completion_ids, answer, trainer_state, log_metric, log_extra):
-    await asyncio.sleep(0)
+    global arrived
+    arrived += 1
+    both = (arrived + 1) // 2 * 2
+    while arrived < both:  # answers once both groups of the update are sampled
+        await asyncio.sleep(0.01)
     assert all(p[-1]["role"] == "user" for p in prompts)
     assert all(len(a) == 1 for a in answer)
     texts = [c[0]["content"] for c in completions]
@@ -44,6 +50,7 @@ TEST(PythonReward, OfTrlsConversationsScoresARunAndReportsBesideTheScore) {
        (files / "reward.py").string(), "--run.path", (files / "run").string()},
       files / "run.log", 60);
   ASSERT_EQ(run.status, 0) << run.text;
+  EXPECT_NE(run.text.find("\n  waiting for scores "), std::string::npos) << run.text;
   const auto metrics = metrics_of(files / "run");
   ASSERT_EQ(metrics.size(), 2u);
   EXPECT_EQ(metrics.at(1).value("reward/extra/step", -1.0), 0.0);
