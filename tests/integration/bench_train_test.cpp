@@ -1,5 +1,6 @@
 // `troupe bench train` on a tiny random model: counts, keys and shares, no speeds.
 #include "tests/integration/exact_support.hpp"
+#include "tests/integration/processes.hpp"
 
 namespace troupe::test {
 namespace {
