@@ -226,7 +226,11 @@ fn order_of_bigs(a: &str, b: &str) -> Ordering {
         return if negative { Ordering::Less } else { Ordering::Greater };
     }
     let sizes = (a.len(), a).cmp(&(b.len(), b));
-    if negative { sizes.reverse() } else { sizes }
+    if negative {
+        sizes.reverse()
+    } else {
+        sizes
+    }
 }
 
 /// The order of two values; None if a NaN is involved.

@@ -208,6 +208,7 @@ impl Value {
 
     pub fn to_key(&self) -> Option<Key> {
         use Value::{Big, Bool, Float, Int, None, Str};
-        matches!(self, None | Bool(_) | Int(_) | Big(_) | Float(_) | Str(_)).then(|| Key(self.clone()))
+        matches!(self, None | Bool(_) | Int(_) | Big(_) | Float(_) | Str(_))
+            .then(|| Key(self.clone()))
     }
 }
