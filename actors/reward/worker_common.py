@@ -29,14 +29,14 @@ def loaded_modules(besides):
     """The SHA-256 of each file from which a module was loaded, but for the interpreter's own folders and the user's
     file itself, which is known."""
     own = [sys.prefix, sys.base_prefix, sys.exec_prefix, site.getusersitepackages()]
-    own = tuple(os.path.realpath(folder).rstrip("/") + "/" for folder in own)
+    own = tuple(path.rstrip("/") + "/" for folder in own for path in (os.path.abspath(folder), os.path.realpath(folder)))
     hashes = {}
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
         if not isinstance(path, str) or len(hashes) >= MODULES_MAX:
             continue
-        path = os.path.realpath(path)
-        if path.startswith(own) or path == os.path.realpath(besides) or path in hashes:
+        named, path = os.path.abspath(path), os.path.realpath(path)
+        if named.startswith(own) or path.startswith(own) or path in (os.path.realpath(besides), *hashes):
             continue
         try:
             if os.path.getsize(path) <= MODULE_BYTES_MAX:
