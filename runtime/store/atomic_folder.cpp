@@ -167,9 +167,17 @@ Result<void> replace_file(const fs::path& path, std::string_view content) {
 }
 
 Result<void> copy_file(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  if (fs::copy_file(from, to, fs::copy_options::overwrite_existing, error)) return {};
-  return io_failure("copy " + from.string() + " to", to, error.value());
+  const core::OwnedFd in(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!in) return io_failure("open", from, errno);
+  TROUPE_TRY_ASSIGN(out, AppendFile::create(to));
+  std::string block(1 << 20, '\0');
+  for (;;) {
+    const ssize_t count = ::read(in.get(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return io_failure("read", from, errno);
+    if (count == 0) return out.close();
+    TROUPE_TRY(out.append({block.data(), static_cast<std::size_t>(count)}));
+  }
 }
 
 Result<void> sync_path(const fs::path& path) {

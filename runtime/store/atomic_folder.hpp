@@ -54,6 +54,7 @@ core::Result<void> write_file(const std::filesystem::path& path, std::string_vie
 // Replaces a file's content atomically: readers, also those after a crash, find the old or the new
 // content. Writes and syncs a temporary file beside it, renames that, and syncs the folder.
 core::Result<void> replace_file(const std::filesystem::path& path, std::string_view content);
+// Copies the content; the new file's mode follows from the umask, not from the old one's.
 core::Result<void> copy_file(const std::filesystem::path& from, const std::filesystem::path& to);
 // fsync of one file or folder.
 core::Result<void> sync_path(const std::filesystem::path& path);

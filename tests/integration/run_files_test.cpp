@@ -89,7 +89,7 @@ TEST(RunFiles, EveryOneIsInTheListAndPrivate) {
                            "--eval.steps",
                            "4",
                            "--ckpt.best_metric_key",
-                           "eval/sampled",
+                           "eval/reward",
                            "--log.trace",
                            "true"};
   const Ended alone = run_ends(files, files.words("alone") + kAlone + evaluated);
@@ -357,19 +357,24 @@ TEST(RunFiles, WhatARewardPrintsIsBounded) {
 
 TEST(RunFiles, AFileThatIsTooLargeHasItsText) {
   const TinyRun files;
-  const Ended run = [&] {
+  const auto limited = [&](const std::string& name, const Words& more) {
     rlimit before{};
     ::getrlimit(RLIMIT_FSIZE, &before);
     const rlimit small{40'000, before.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &small);
-    auto started = start_troupe(files.words("run"), files / "run.log");
+    auto started = start_troupe(files.words(name) + more, files / (name + ".out"));
     ::setrlimit(RLIMIT_FSIZE, &before);
     const auto status = started.wait(60);
     return Ended{status.value_or(-1), started.text()};
-  }();
-  EXPECT_EQ(run.status, 3) << run.text;
-  EXPECT_TRUE(tells(run, "`ulimit -f`")) << run.text;
-  EXPECT_FALSE(tells(run, "signal 25")) << run.text;
+  };
+  const Ended alone = limited("alone", kAlone);
+  EXPECT_EQ(alone.status, 3) << alone.text;
+  EXPECT_TRUE(tells(alone, "`ulimit -f`")) << alone.text;
+  // The policy's process is not killed for the memory that it shares.
+  const Ended company = limited("company", {});
+  EXPECT_EQ(company.status, 3) << company.text;
+  EXPECT_TRUE(tells(company, "File too large")) << company.text;
+  EXPECT_FALSE(tells(company, "signal 25")) << company.text;
 }
 
 // A run whose learning rate ends with it says at once how a longer one comes about, and never names
