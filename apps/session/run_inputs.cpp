@@ -233,7 +233,9 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   if (auto note = lanes_note(config)) inputs.notes.push_back(std::move(*note));
   if (!models) return inputs;
   const std::vector<RewardPart> rewards = run_rewards(config);
-  if (!rewards.empty() && rewards.front().kind == RewardPart::Kind::kSource) {
+  const bool has_source = !rewards.empty() && !rewards.front().listed &&
+                          rewards.front().kind == RewardPart::Kind::kSource;
+  if (has_source) {
     TROUPE_TRY_SET(inputs.reward, make_reward(config));
   }
   TROUPE_TRY_SET(inputs.params, model::load_model(folder));
