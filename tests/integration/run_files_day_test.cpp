@@ -34,10 +34,13 @@ TEST(RunFilesDay, ARewardThatPrintsTwoGigabytesFailsNoCall) {
       << "def reward_func(queries, prompts, labels):\n"
          "    for _ in range(170): print('x' * 1_000_000)\n"
          "    return [float(sum(map(ord, q)) % 3) for q in queries]\n";
-  const Ended run = troupe_ends(
-      files.words("run") + Words{"--reward.rule", "", "--reward.python",
-                                 (files / "score.py").string(), "--train.max_steps", "3"},
-      files / "run.out", 300);
+  std::string config = text_of(files / "tiny.yaml");
+  const std::string rule = "reward: {rule: regex, rule_pattern: \"[A-Za-z]{2}\"}";
+  config.replace(config.find(rule), rule.size(),
+                 "reward: {python: " + (files / "score.py").string() + "}");
+  std::ofstream(files / "tiny.yaml") << config;
+  const Ended run = troupe_ends(files.words("run") + Words{"--train.max_steps", "3"},
+                                files / "run.out", 300);
   ASSERT_EQ(run.status, 0) << run.text;
   EXPECT_EQ(run.text.find("replaced"), std::string::npos) << run.text;
   expect_clean_ledger(files / "run");
@@ -62,26 +65,29 @@ TEST(RunFilesDay, AFileSystemThatTurnsReadOnlyEndsTheRunWithItsCause) {
       !shell("mount -o loop,errors=remount-ro " + image + " " + disk)) {
     GTEST_SKIP() << "no ext4 on a loop device here";
   }
-  const Words words = files.words("disk/run");
-  const std::string calm_words = "calm";
-  const Ended calm = troupe_ends(files.words(calm_words), files / "calm.out", 120);
-  ASSERT_EQ(calm.status, 0) << calm.text;
+  // With a rate that does not fall the run may have any length.
+  const Words flat = {"--actor.lr_warmup_ratio", "0", "--actor.min_lr_ratio", "1",
+                      "--ckpt.save_steps", "2", "--train.max_steps"};
   {
-    Background run = start_troupe(
-        words + Words{"--train.max_steps", "100000", "--ckpt.save_steps", "2"}, files / "run.out");
+    Background run = start_troupe(files.words("disk/run") + flat + Words{"100000"},
+                                  files / "run.out");
     ASSERT_TRUE(within(60, [&] { return lines_in(files / "disk/run/metrics.jsonl") >= 4; }))
         << run.text();
     ASSERT_TRUE(shell("mount -o remount,abort " + disk)) << "ext4 takes it at any time";
-    const auto status = run.wait(120);
-    EXPECT_EQ(status, 3) << run.text();
+    EXPECT_EQ(run.wait(120), 3) << run.text();
     EXPECT_TRUE(run.says("Read-only file system")) << run.text();
   }
-  // Put in order, the run goes on from its last checkpoint.
+  // Put in order, the run goes on from its last checkpoint, with the bits of a calm one.
   ASSERT_TRUE(shell("umount " + disk));
   shell("e2fsck -fy " + image);
   ASSERT_TRUE(shell("mount -o loop " + image + " " + disk));
-  const Ended again = troupe_ends(words, files / "again.out", 120);
-  EXPECT_TRUE(again.status == 0 || again.status == 2) << again.text;
+  const int more = static_cast<int>(lines_in(files / "disk/run/metrics.jsonl")) + 3;
+  for (const char* name : {"disk/run", "calm"}) {
+    const Ended again = troupe_ends(files.words(name) + flat + Words{std::to_string(more)},
+                                    files / "again.out", 120);
+    EXPECT_EQ(again.status, 0) << again.text;
+  }
+  expect_same_bits(files / "calm", files / "disk/run", more);
   shell("umount " + disk);
 }
 
