@@ -141,7 +141,7 @@ TEST_F(RefusedBefore, ColumnsThatARewardTakes) {
     const Ended ended = ends(bare(first, {"--reward.python", file}));
     EXPECT_EQ(ended.status, 2) << ended.text;
     expect_all(ended.text, {"takes 'tests', and data.prompt_dataset has no column 'tests'",
-                            "hint: there are: prompt, answer"});
+                            "hint: there are: answer, prompt"});
     EXPECT_EQ(ended.text.find("'level'"), std::string::npos) << ended.text;
   }
 }

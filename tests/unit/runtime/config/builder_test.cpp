@@ -130,7 +130,7 @@ TEST(Builder, RulesBetweenKeys) {
   };
   EXPECT_EQ(with("train.batch_size", "7"),
             "demo.yaml:4: train.batch_size: 7 does not divide the 256 samples of an update "
-            "(rollout.batch_size x n_samples_per_prompt)");
+            "(rollout.batch_size x n_samples_per_prompt); give 1, 2, 4, 8, 16, 32, 64 or 128");
   EXPECT_NE(with("train.batch_size", "512").find("only 256"), std::string::npos);
   EXPECT_EQ(with("train.batch_size", "64"), "accepted");
   EXPECT_EQ(with("rollout.max_num_seqs", "7"),

@@ -71,7 +71,7 @@ TEST(EngineWindow, ALongResponseGoesThroughASmallPool) {
   const auto refused = whole->submit(requests[0]);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, core::ErrorCode::kResources);
-  EXPECT_NE(refused.error().message.find("needs 19 KV blocks"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("need 19 blocks of 16 tokens"), std::string::npos)
       << refused.error().message;
 }
 
