@@ -34,7 +34,8 @@ TEST(RewardNames, AnAttachedOneAlsoNamesARoleAndAFile) {
     EXPECT_NE(attached_name_fault(name), "") << name;
   }
   EXPECT_NE(attached_name_fault(std::string(65, 'a')), "");
-  for (const std::string name : {"a", "rm-1.5_b", "2nd", std::string(64, 'a').c_str()})
+  for (const std::string& name :
+       {std::string("a"), std::string("rm-1.5_b"), std::string("2nd"), std::string(64, 'a')})
     EXPECT_EQ(attached_name_fault(name), "") << name;
 }
 

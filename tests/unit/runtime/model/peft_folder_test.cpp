@@ -194,7 +194,7 @@ TEST_F(PeftFolder, TensorsAndTargetsMustBeTheSameModules) {
       });
     });
   };
-  with({});
+  with(nlohmann::json::object());
   EXPECT_TRUE(load_adapter(folder_, model.params));
   drop_layer("layers.1.self_attn.q_proj");
   expect_refusal(model.params, ErrorCode::kData,
