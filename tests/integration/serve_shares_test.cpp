@@ -28,7 +28,7 @@ class SharedServer : public ::testing::Test {
     return caller;
   }
   double running(const std::string& name) {
-    return served_->metric("troupe_key_requests_running{model_name=\"tiny\",key=\"" + name + "\"}");
+    return served_->metric("troupe_key_requests_running{model_name=\"tiny\",engine=\"0\",key=\"" + name + "\"}");
   }
 
   ScratchFolder folder_;
@@ -76,8 +76,7 @@ TEST_F(SharedServer, SeatsOfTheEngineAreSharedByKey) {
   for (int i = 0; i < 6; ++i)
     hogs.push_back(begin("aaa", kEndless));
   ASSERT_TRUE(within(60, [&] {
-    return served_->metric("vllm:num_requests_running") == 2 && running("ci") == 6 &&
-           served_->metric("vllm:generation_tokens_total") > 1000;
+    return served_->metric("vllm:num_requests_running") == 2 && running("ci") == 6;
   }));
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(call("bbb", "/v1/completions", kShort).json()["choices"], alone);

@@ -253,7 +253,7 @@ def test_bad_files_of_https_are_refused_before_the_model_is_loaded(folder, certi
 def test_a_key_is_held_to_its_limits(folder, tmp_path):
     """Counts that come back after minutes, so that the time a test takes does not matter."""
     keys = tmp_path / "keys"
-    keys.write_text("# of the test\nfew name=few requests_per_minute=3\nfree\nlong name=long tokens_per_minute=20\n"
+    keys.write_text("# of the test\nfew name=few requests_per_minute=3\nfree control\nlong name=long tokens_per_minute=20\n"
                     "one name=one requests=1\n")
     with serve(folder, "--api-key-file", keys) as url:
         def asking(key):
