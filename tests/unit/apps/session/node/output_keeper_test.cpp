@@ -5,6 +5,7 @@
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 #include <fstream>
 #include <functional>
 #include <sstream>
-#include <thread>
 
 namespace troupe::app {
 namespace {
@@ -31,7 +31,7 @@ class OutputKeeperTest : public testing::Test {
     int status = 0;
     ::waitpid(pid, &status, 0);
     while (keeper_writes(log_))
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ::sched_yield();
     return troupe::test::read_file(log_);
   }
   // The child of this process that keeps its output.
@@ -83,13 +83,14 @@ TEST_F(OutputKeeperTest, WithoutItsKeeperAProcessReadsItself) {
     std::puts("before");
     std::fflush(stdout);
     while (troupe::test::read_file(log_).empty())
-      ::usleep(1000);
+      ::sched_yield();
     ::kill(keeper(), SIGKILL);
     for (int i = 0; i < 2000; ++i)  // more than the pipe holds
       std::puts(std::string(1023, 'z').c_str());
     std::puts("after");
     std::fflush(stdout);
-    ::usleep(200'000);
+    while (troupe::test::read_file(log_).size() < 100'000)
+      ::sched_yield();
   });
   EXPECT_TRUE(text.starts_with("before\nzzz")) << text.substr(0, 80);
 }
