@@ -102,7 +102,7 @@ Result<std::vector<ChatMessage>> messages_in(const Json& list, const std::string
     auto message = read_turn(item);
     if (!message) {
       const std::string why(message.error().what());
-      const bool is_message = item.is_object() && (item.contains("role") || item.contains("from"));
+      const bool is_message = item.is_object() && (item.contains("role") || item.contains("value"));
       return bad_row("column '" + key + "', turn " + std::to_string(out.size() + 1) +
                          (why.starts_with(".") ? why : " " + why),
                      is_message ? message.error().advice()
