@@ -66,13 +66,18 @@ std::array<bool, SilenceWatch::kKinds> SilenceWatch::signs_of(const observe::Met
   std::array<bool, kKinds> signs{};
   signs[kAllCut] = cut && (equal || flat);
   signs[kCut] = cut && !signs[kAllCut];
-  signs[kEqual] = equal && !cut;
-  signs[kFlat] = flat && !equal && !cut;
+  signs[kEqual] = equal;
+  signs[kFlat] = flat && !equal;
   // Samples of replaced groups count, too.
   signs[kUnscored] =
       samples_ > 0 && at_least("reward/missing", static_cast<double>(samples_ / 2 + 1));
   signs[kSkipped] = at_least("policy/skipped_steps", 1) && !row.find("policy/grad_norm");
   return signs;
+}
+
+// Answers that are all cut are why scores are equal, or gradients 0, in the same updates.
+bool SilenceWatch::is_explained(std::size_t kind) const {
+  return (kind == kEqual || kind == kFlat) && causes_[kAllCut].updates == causes_[kind].updates;
 }
 
 std::vector<std::string> SilenceWatch::on_update(const observe::MetricRow& row) {
@@ -85,6 +90,7 @@ std::vector<std::string> SilenceWatch::on_update(const observe::MetricRow& row) 
     cause.updates += signs[kind] ? 1 : 0;
     if (cause.told || cause.streak < cause.streak_min) continue;
     cause.told = true;
+    if (is_explained(kind)) continue;
     const std::string of = updates_text(row.step - cause.streak + 1, row.step);
     lines.push_back((cause.nothing ? "nothing is learned from " + of + ": " : "in " + of + " ") +
                     cause.what + "; " + cause.mends);
@@ -94,9 +100,10 @@ std::vector<std::string> SilenceWatch::on_update(const observe::MetricRow& row) 
 
 std::vector<std::string> SilenceWatch::summary() const {
   std::vector<std::string> lines;
-  for (const Cause& cause : causes_) {
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const Cause& cause = causes_[kind];
     const bool always = cause.nothing && updates_ > 0 && cause.updates == updates_;
-    if (!cause.told && !always) continue;
+    if ((!cause.told && !always) || is_explained(kind)) continue;
     const std::string of =
         std::to_string(cause.updates) + " of " + std::to_string(updates_) + " updates";
     lines.push_back((cause.nothing ? "nothing was learned from " + of + ": " : "in " + of + " ") +

@@ -34,7 +34,7 @@ class SilenceWatch {
   void restore(const store::RunFolder& folder);
 
  private:
-  enum Kind : std::size_t { kEqual, kAllCut, kCut, kUnscored, kFlat, kSkipped, kKinds };
+  enum Kind : std::size_t { kAllCut, kEqual, kCut, kUnscored, kFlat, kSkipped, kKinds };
   struct Cause {
     bool nothing = true;  // nothing is learned then
     const char* what = "";         // "all groups had equal scores (...)"
@@ -45,6 +45,7 @@ class SilenceWatch {
   };
 
   std::array<bool, kKinds> signs_of(const observe::MetricRow& row) const;
+  bool is_explained(std::size_t kind) const;
 
   const std::uint64_t samples_;
   std::uint64_t updates_ = 0;

@@ -31,7 +31,7 @@ class Silence : public ::testing::Test {
 
 TEST_F(Silence, EqualScoresAreSaidOnceAndAtTheEnd) {
   const Ended ended =
-      train("equal", {"--reward.rule", "", "--reward.python", reward("[0.0] * len(completions)"),
+      train("equal", {"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", reward("[0.0] * len(completions)"),
                       "--train.max_steps", "5"});
   ASSERT_EQ(ended.status, 0) << ended.text;
   const std::string cause = "all groups had equal scores (policy/zero_advantage_share)";
@@ -46,15 +46,17 @@ TEST_F(Silence, AnswersThatAreAllCutAreAFigureAndALine) {
   const Ended ended = train("cut", {"--rollout.max_new_tokens", "1", "--train.max_steps", "4"});
   ASSERT_EQ(ended.status, 0) << ended.text;
   EXPECT_EQ(times(ended.text, "nothing is learned from updates 1 to 3: all answers were cut"), 1u) << ended.text;
-  for (const auto& [step, row] : metrics_of(files_ / "cut"))
-    if (step > 0) EXPECT_GE(row.at("response/clip_ratio").get<double>(), 0.99) << step;
+  for (const auto& [step, row] : metrics_of(files_ / "cut")) {
+    EXPECT_GE(row.at("response/clip_ratio").get<double>(), 0.99) << step;
+  }
 }
 
 TEST_F(Silence, ScoresThatAreMostlyMissingAreSaidAtTheFirstUpdate) {
+  const std::string some =
+      "[float(len(c)) if sum(map(ord, c)) % 4 == 0 else None for c in completions]";
   const Ended ended = train(
-      "missing", {"--reward.rule", "", "--reward.python",
-                  reward("[float(len(c)) if i < 2 else None for i, c in enumerate(completions)]"),
-                  "--rollout.n_samples_per_prompt", "8", "--train.max_steps", "2"});
+      "missing", {"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", reward(some),
+                  "--rollout.n_samples_per_prompt", "16", "--train.max_steps", "2"});
   ASSERT_EQ(ended.status, 0) << ended.text;
   EXPECT_EQ(times(ended.text, "in update 1 most samples had no score (reward/missing)"), 1u)
       << ended.text;
@@ -119,9 +121,8 @@ TEST(BestOfALoss, IsTheLowestAndAFigureThatIsNotThereIsRefused) {
   EXPECT_EQ(std::filesystem::read_symlink(files / "best/ckpt/best").string(), name);
   const Ended refused = troupe_ends(words("nope", "-eval/nope"), files / "nope.txt", 60);
   EXPECT_EQ(refused.status, 2) << refused.text;
-  EXPECT_NE(refused.text.find("the evaluation has no figure eval/nope; it has eval/loss"),
-            std::string::npos)
-      << refused.text;
+  for (const char* const part : {"the evaluation has no figure eval/nope", "it has eval/loss"})
+    EXPECT_NE(refused.text.find(part), std::string::npos) << refused.text;
 }
 
 // ---- weights that diverge
@@ -157,32 +158,6 @@ TEST(Divergence, OfTheGivenWeightsEndsTheRunAtOnceWithSix) {
             std::string::npos)
       << run.output();
   EXPECT_EQ(times(run.output(), "is started again: "), 1u) << run.output();
-}
-
-// A learning rate that a few updates do not survive.
-TEST(Divergence, LeavesTheLastGoodCheckpointOrGoesBackToItAFewTimes) {
-  const TinyRun files;
-  const std::vector<std::string> wild = {"--rollout.generators",
-                                         "1",
-                                         "--actor.adam.lr",
-                                         "1e30",
-                                         "--actor.lr_warmup_ratio",
-                                         "0",
-                                         "--train.max_steps",
-                                         "6",
-                                         "--algo.kl.init_coef",
-                                         "0",
-                                         "--train.nonfinite_steps_max",
-                                         "0"};
-  CompanyRun ends(files, "ends", wild);
-  EXPECT_EQ(ends.wait(), 6) << ends.output();
-  EXPECT_NE(ends.output().find("checkpoint"), std::string::npos) << ends.output();
-  CompanyRun back(files, "back", wild + std::vector<std::string>{"--train.on_divergence", "back"});
-  EXPECT_EQ(back.wait(120), 6) << back.output();
-  EXPECT_EQ(times(back.output(), "of at most 3 times, to go on with other prompts"), 3u)
-      << back.output();
-  EXPECT_NE(back.output().find("it diverged 4 times before update"), std::string::npos)
-      << back.output();
 }
 
 }  // namespace troupe::test

@@ -73,6 +73,25 @@ TEST(SilenceWatch, SaysEachCauseOnceAndAgainAtTheEnd) {
   }
 }
 
+// Some of the updates are all cut by chance: the cause is that of all of them.
+TEST(SilenceWatch, EqualScoresAreTheCauseWhereOnlySomeUpdatesAreCut) {
+  SilenceWatch watch(16);
+  std::vector<std::string> lines;
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    const double cut = step % 2 == 0 ? 1 : 0.9;
+    const auto row =
+        update(step, {{"response/clip_ratio", cut}, {"policy/zero_advantage_share", 1}});
+    for (const std::string& line : watch.on_update(row))
+      lines.push_back(line);
+  }
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].find("nothing is learned from updates 1 to 3: all groups had equal scores"),
+            0u)
+      << lines[0];
+  ASSERT_EQ(watch.summary().size(), 1u);
+  EXPECT_EQ(watch.summary()[0].find("nothing was learned from 5 of 5 updates: all groups"), 0u);
+}
+
 // Where scores differ, few answers that are all cut say nothing: 256 in a row do.
 TEST(SilenceWatch, ManyAnswersThatAreAllCutAreSaidThoughTheirScoresDiffer) {
   for (const std::uint64_t samples : {16, 64, 1024}) {
