@@ -141,12 +141,12 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
   });
   EpisodeOrder order{group->task, index, group->sampling, group->version_min};
   Loss loss = Loss::kNone;
-  auto first = play(order, &loss);
+  auto first = run_once(order, &loss);
   auto end = co_await std::move(first);
   while (!end && loss != Loss::kNone) {
     if (loss == Loss::kPerhapsOwn && ++order.losses == limits::kEpisodeLosses_max) break;
     ++again_;
-    auto next = play(order, &loss);
+    auto next = run_once(order, &loss);
     end = co_await std::move(next);
   }
   if (end) {
@@ -162,7 +162,7 @@ async::task<void> EnvironmentRole::one(GroupPtr group, std::uint32_t index) {
   }
 }
 
-async::task<core::Result<EpisodeEnd>> EnvironmentRole::play(EpisodeOrder order, Loss* loss) {
+async::task<core::Result<EpisodeEnd>> EnvironmentRole::run_once(EpisodeOrder order, Loss* loss) {
   *loss = Loss::kNone;
   if (parts_.environment) {
     EpisodeRun run(context_, *parts_.model, parts_.settings, *parts_.environment, std::move(order));

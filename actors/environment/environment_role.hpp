@@ -76,7 +76,7 @@ class EnvironmentRole {
                                                   EnvironmentRole* self,
                                                   GroupPtr group);
   async::task<void> one(GroupPtr group, std::uint32_t index);
-  async::task<core::Result<EpisodeEnd>> play(EpisodeOrder order, Loss* loss);
+  async::task<core::Result<EpisodeEnd>> run_once(EpisodeOrder order, Loss* loss);
   // Opens the server of sessions, once.
   core::Result<void> serve_sessions();
   async::task<core::Result<EpisodeEnd>> run_program(EpisodeOrder order, Loss* loss);

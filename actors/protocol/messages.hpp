@@ -78,7 +78,6 @@ struct GroupStatus {
   std::uint32_t missing = 0;  // samples of the slot without a score, those of replaced groups too
   std::uint64_t row = 0;      // of its prompt in the dataset
   std::uint32_t truncated = 0;  // samples that ended at the limit of their length
-
   bool ready() const { return state == experience::GroupState::kReady; }
 };
 
