@@ -81,7 +81,7 @@ class FakeSink final : public actors::GroupSink {
   void check_promise(const actors::BookGroup& group) {
     const auto& promise = truth_.promise;
     if (!promise || group.ticket.update < promise->from_update) return;
-    const auto member = group.rewards->member("extra");
+    const auto member = group.rewards->member("guest");
     const double weight = member ? group.rewards->members[*member].weight : 0;
     truth_.expect(weight == promise->weight,
                   name_of(group.ticket) + " is scored by rewards that were changed before it");

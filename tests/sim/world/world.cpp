@@ -221,17 +221,17 @@ void World::guest_step(RewardStep step) {
 
 async::task<void> World::ask_company(World* self, Node* node, RewardStep step) {
   const actors::RoleContext context = node->context().with_deadline(20s);
-  if (step.kind == RewardStep::Kind::kAttach) node->bring("reward/extra");
+  if (step.kind == RewardStep::Kind::kAttach) node->bring("reward/guest");
   core::Result<actors::RewardsChanged> changed = actors::RewardsChanged{};
   const auto before = std::exchange(self->truth_.promise, std::nullopt);
   if (step.kind == RewardStep::Kind::kAttach) {
-    actors::AttachReward request{"extra", "reward/extra", step.weight};
+    actors::AttachReward request{"guest", "reward/guest", step.weight};
     changed = co_await actors::ask(context, "company/0", std::move(request));
   } else if (step.kind == RewardStep::Kind::kReweight) {
-    actors::ReweightReward request{"extra", step.weight};
+    actors::ReweightReward request{"guest", step.weight};
     changed = co_await actors::ask(context, "company/0", std::move(request));
   } else {
-    actors::DetachReward request{"extra"};
+    actors::DetachReward request{"guest"};
     changed = co_await actors::ask(context, "company/0", std::move(request));
   }
   self->truth_.census.count("reward", changed ? "changed" : "refused");
