@@ -3,6 +3,9 @@
 #include "processes.hpp"
 #include "tests/unit/runtime/parse/number_spellings.hpp"
 
+#include <algorithm>
+#include <set>
+
 namespace troupe::test {
 namespace {
 
@@ -61,47 +64,53 @@ TEST_F(Numbers, AnswersOfBatchCommandsAreTheDataStill) {
   expect_rows("eval.jsonl");
 }
 
+TEST_F(Numbers, LabelsReachAPythonRewardAsWritten) {
+  std::ofstream(files_ / "labels.py")
+      << "def reward_func(queries, prompts, labels):\n"
+         "    with open('" +
+             path("labels.txt") +
+             "', 'a') as file:\n"
+             "        file.writelines(label + '\\n' for label in labels)\n"
+             "    return [0.0 for _ in labels]\n";
+  const Ended scored = run({"score", "--data", path("scored.jsonl"), "--python", path("labels.py"),
+                            "--label-key", "answer", "--out", path("out.jsonl")});
+  ASSERT_EQ(scored.status, 0) << scored.text;
+  EXPECT_EQ(lines("labels.txt"),
+            std::vector<std::string>(kNumberSpellings.begin(), kNumberSpellings.end()));
+}
+
 // What a run gives its reward, and what it writes down.
 TEST_F(Numbers, ARunGivesAndLogsThemAsWritten) {
   std::ofstream(files_ / "seen.py")
-      << "import json\n"
-         "def reward_func(queries, prompts, labels, answer, x):\n"
+      << "def reward(completions, answer, x, **others):\n"
          "    with open('" +
              path("seen.txt") +
              "', 'a') as file:\n"
-             "        for label, a, one in zip(labels, answer, x):\n"
-             "            file.write(json.dumps([label, repr(a), repr(one['y'][0])]) + '\\n')\n"
-             "    return [float(len(q)) for q in queries]\n";
+             "        for a, one in zip(answer, x):\n"
+             "            file.write(repr(a) + ' ' + repr(one['y'][0]) + '\\n')\n"
+             "    return [float(len(c)) for c in completions]\n";
   std::ofstream(files_ / "numbers.yaml")
       << "rollout: {batch_size: 40, n_samples_per_prompt: 1, max_new_tokens: 2}\n"
-         "data: {input_key: prompt, label_key: answer, prompt_max_len: 32, shuffle: false}\n"
+         "data: {input_key: prompt, label_key: answer, prompt_max_len: 32}\n"
          "algo: {advantage: {estimator: reinforce}}\n"
          "train: {max_steps: 1, threads: 2, seed: 5}\ncluster: {transport: loopback}\n";
   const Ended run_ended = run({"train", "ppo", path("numbers.yaml"), "--actor.model_name_or_path",
                                files_.model(), "--data.prompt_dataset", path("rows.jsonl"),
                                "--reward.python", path("seen.py"), "--run.path", path("run")});
   ASSERT_EQ(run_ended.status, 0) << run_ended.text;
-  std::map<std::string, std::string> values;  // by label
-  for (const std::string& line : lines("seen.txt")) {
-    const auto seen = nlohmann::json::parse(line);
-    EXPECT_EQ(seen[1], seen[2]) << line;
-    values[seen[0]] = seen[1];
+  const auto seen = lines("seen.txt");
+  EXPECT_EQ(seen.size(), kNumberSpellings.size());
+  for (const std::string python :
+       {"123456789012345678901234567890", "18446744073709551616", "9007199254740993", "0.1"}) {
+    EXPECT_NE(std::ranges::find(seen, python + " " + python), seen.end()) << python;
   }
   std::set<std::string> logged;
   for (const std::string& line : lines("run/rollouts/step_000001.jsonl")) {
     const std::string label = nlohmann::json::parse(line).at("label");
     logged.insert(label);
-    EXPECT_NE(line.find(R"("row":{"answer":)" + label + R"(,"x":{"y":[)" + label + "]}}"),
-              std::string::npos)
-        << line;
   }
-  for (const std::string number : kNumberSpellings) {
-    EXPECT_TRUE(values.contains(number)) << "label " << number;
+  for (const std::string number : kNumberSpellings)
     EXPECT_TRUE(logged.contains(number)) << "label " << number;
-  }
-  EXPECT_EQ(values["123456789012345678901234567890"], "123456789012345678901234567890");
-  EXPECT_EQ(values["18446744073709551616"], "18446744073709551616");
-  EXPECT_EQ(values["0.10"], "0.1");
 }
 
 TEST_F(Numbers, ARowWithAColumnTwiceIsRefused) {

@@ -83,11 +83,11 @@ TEST_F(ServeWords, NumbersReachTheTemplateAsPythonReadsThem) {
 }
 
 TEST_F(ServeWords, SystemTextsLeadWhereverTheyAreSaid) {
-  const std::string ask = R"({"model":"tiny","max_tokens":4,"system":"A","messages":[
+  const std::string asked = R"("model":"tiny","system":"A","messages":[
       {"role":"user","content":"task"},{"role":"system","content":"x"}]})";
-  const HttpAnswer answered = served_->call("POST", "/v1/messages", ask);
+  const HttpAnswer answered = served_->call("POST", "/v1/messages", R"({"max_tokens":4,)" + asked);
   EXPECT_EQ(answered.status, 200) << answered.body;
-  const HttpAnswer counted = served_->call("POST", "/v1/messages/count_tokens", ask);
+  const HttpAnswer counted = served_->call("POST", "/v1/messages/count_tokens", "{" + asked);
   ASSERT_EQ(counted.status, 200) << counted.body;
   EXPECT_EQ(counted.json()["input_tokens"], std::string("<system>A\n\nx<user>task").size());
 }
