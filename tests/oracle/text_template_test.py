@@ -137,11 +137,13 @@ def test_spelling_of_a_number(driver, tokenizer, number):
     call = '{"type": "function", "function": {"name": "f", "arguments": {"a": %s, "b": {"c": [%s]}}}}'
     messages = ('[{"role": "user", "content": "q %s"}, {"role": "assistant", "content": "", "tool_calls": [%s]}, '
                 '{"role": "tool", "content": "1"}]') % (number, call % (number, number))
-    variables = '{"bos_token": "<s>", "eos_token": "</s>", "n": %s}' % number
+    extra = {"date_string": "26 Jul 2024", "enable_thinking": False}
+    variables = '{"bos_token": "<s>", "eos_token": "</s>", %s, "n": %s}' % (json.dumps(extra)[1:-1], number)
     own = ("{{ n }} {{ n | tojson }} {{ tools | tojson }} {% for m in messages %}{{ m }}"
            "{{ m.tool_calls | tojson if m.tool_calls }}{% endfor %}")
     for template in [own] + [(TEMPLATES / f"{style}.jinja").read_text() for style in STYLES]:
-        expected = theirs(tokenizer, template, json.loads(messages), tools=json.loads(tools), n=json.loads(number))
+        expected = theirs(tokenizer, template, json.loads(messages), tools=json.loads(tools), n=json.loads(number),
+                          **extra)
         got = ours(driver, template, messages, tools=tools, variables=variables)
         check(expected, got, number)
         if template is own:
