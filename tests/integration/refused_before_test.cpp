@@ -212,7 +212,7 @@ TEST_F(RefusedBefore, AnEnvironmentsExceptionIsInTheLastLine) {
              {"\n  | RuntimeError: stock file missing; run make stock\n  | error: forged line"});
   EXPECT_EQ(lines_beginning(ended.text, "error: "), 1u) << ended.text;
   EXPECT_EQ(ended.text.find("hint: run make stock"), std::string::npos) << ended.text;
-  EXPECT_EQ(last.find("Is th"), std::string::npos) << ended.text;
+  EXPECT_EQ(last.find("raised: Is"), std::string::npos) << ended.text;  // words of the prompt
 }
 
 TEST_F(RefusedBefore, AnAgentsExceptionIsInTheLastLine) {
