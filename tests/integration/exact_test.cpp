@@ -65,7 +65,9 @@ TEST(Exact, OneUlpInOneWeightIsSeen) {
 // Its norms multiply by 1 + their weights.
 TEST(Exact, OneUlpIsSeenWhereNormsAddOne) {
   const ScratchFolder folder;
-  const std::string model = make_tiny_model(folder, model::gemma_spec());
+  model::ModelSpec spec = model::gemma_spec();
+  spec.qkv_bias = spec.o_bias = spec.mlp_bias = false;  // as Gemma has it
+  const std::string model = make_tiny_model(folder, spec);
   const ProgramRun run =
       run_troupe({"bench", "exact", "--model", model, "--tokens", "600", "--plant-ulp", "--json"});
   ASSERT_TRUE(run.line.is_object()) << run.output;
