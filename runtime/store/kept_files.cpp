@@ -70,8 +70,10 @@ void KeptFiles::wrote(const fs::path& file, std::optional<std::string> text) {
   struct stat now{};
   const bool there = ::stat(file.c_str(), &now) == 0;
   const std::lock_guard lock(mutex_);
-  if (!there) {
-    files_.erase(file);
+  if (!there) {  // it was, a moment ago
+    Facts& facts = files_[file];
+    facts.text = std::move(text);
+    facts.pending = true;
     return;
   }
   const auto known = files_.find(file);

@@ -11,6 +11,24 @@ namespace {
 
 constexpr std::string_view kLogSuffix = ".log";
 
+// Appends and syncs; behind a gap when something of the file was lost.
+core::Result<void> append_to(Disk& disk,
+                             KeptFiles* kept,
+                             const std::filesystem::path& file,
+                             const std::string& bytes) {
+  if (kept != nullptr && !disk.exists(file.parent_path()))
+    TROUPE_TRY(disk.make_folder(file.parent_path()));
+  if (kept != nullptr && kept->is_lost(file)) {
+    std::string gap;
+    add_record(gap, "");
+    TROUPE_TRY(disk.append(file, gap));
+    kept->wrote(file);
+  }
+  TROUPE_TRY(disk.append(file, bytes));
+  if (kept != nullptr) kept->wrote(file);
+  return disk.sync(file);
+}
+
 }  // namespace
 
 std::filesystem::path StepLog::file_of(std::uint64_t step) const {
@@ -33,19 +51,13 @@ void StepLog::put_back(Batch batch) {
 }
 
 core::Result<void> StepLog::write(Batch& batch) const {
-  if (kept_ && !batch.empty() && !disk_.exists(folder_)) TROUPE_TRY(disk_.make_folder(folder_));
+  bool again = kept_ != nullptr;  // somebody may remove the folder at any moment
   while (!batch.empty()) {
     const auto first = batch.begin();
     const std::filesystem::path file = file_of(first->first);
-    if (kept_ && kept_->is_lost(file)) {
-      std::string gap;
-      add_record(gap, "");
-      TROUPE_TRY(disk_.append(file, gap));
-      kept_->wrote(file);
-    }
-    TROUPE_TRY(disk_.append(file, first->second));
-    if (kept_) kept_->wrote(file);
-    TROUPE_TRY(disk_.sync(file));
+    auto written = append_to(disk_, kept_.get(), file, first->second);
+    if (!written && std::exchange(again, false) && !disk_.exists(file)) continue;
+    if (!written) return written;
     batch.erase(first);
   }
   return {};
