@@ -136,7 +136,9 @@ TEST_F(ServeWords, BytesOfTokensAreTheirOwnAndNoNameIsSharedAmongThem) {
   for (std::size_t i = 0; i < 40; ++i) {
     const json& one = choice["logprobs"]["content"][i];
     const int token = choice["token_ids"][i];
-    if (token < 256) EXPECT_EQ(one["bytes"], json({token})) << one.dump();
+    if (token < 256) {
+      EXPECT_EQ(one["bytes"], json({token})) << one.dump();
+    }
     std::set<std::string> names;
     for (const json& other : one["top_logprobs"])
       EXPECT_TRUE(names.insert(other["token"].get<std::string>()).second) << one.dump();
