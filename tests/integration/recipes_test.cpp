@@ -97,31 +97,41 @@ class Recipes : public ::testing::TestWithParam<std::string> {
     return out;
   }
 
-  // The recipe as it stands: model and data are given, sizes are its own. A prompt is as long as
-  // they may be, the model has a context for all of a sample.
+  // The recipe as it stands: models and data are given, sizes are its own. A prompt is as long as
+  // they may be, models have a context for all of a sample, and there are rows for a step.
   std::vector<std::string> own_sizes(const std::string& method, const std::string& text) {
-    const auto long_model = files_ / "long";
-    std::filesystem::copy(files_.model(), long_model);
-    auto config = nlohmann::json::parse(text_of(long_model / "config.json"));
-    config["max_position_embeddings"] = 8192;
-    std::ofstream(long_model / "config.json") << config.dump();
-    std::vector<std::string> out = words(method, text);
-    // Of the words that give sizes only the paths stay.
+    const std::vector<std::string> all = words(method, text);
     std::vector<std::string> kept = {"config", "validate", recipe()};
-    for (std::size_t i = 3; i + 1 < out.size(); i += 2) {
-      const bool names = out[i].ends_with("model_name_or_path") || out[i].ends_with("dataset") ||
-                         out[i].starts_with("--reward.rule") || out[i] == "--run.path";
-      if (!names) continue;
-      kept.push_back(out[i]);
-      kept.push_back(out[i + 1] == files_.model() ? long_model.string() : out[i + 1]);
+    for (std::size_t i = 3; i + 1 < all.size(); i += 2) {
+      const bool model = all[i].ends_with("model_name_or_path"), rows = all[i].ends_with("dataset");
+      if (!model && !rows && all[i] != "--run.path") continue;
+      kept.push_back(all[i]);
+      kept.push_back(model  ? with_long_context(all[i + 1])
+                     : rows ? with_many_rows(all[i + 1], text)
+                            : all[i + 1]);
     }
-    const auto at = text.find("prompt_max_len: ");
-    if (at == text.npos) return kept;
-    const std::string prompt(std::stoul(text.substr(at + 16)), 'x');
-    std::ofstream(files_ / "longest.jsonl")
-        << nlohmann::json({{"prompt", prompt}, {"answer", "1"}, {"tests", {"assert 1 == 1"}}}) << '\n';
-    kept.insert(kept.end(), {"--data.prompt_dataset", path("longest.jsonl")});
     return kept;
+  }
+  std::string with_long_context(const std::string& model) {
+    const std::string folder = model + "-long";
+    if (!std::filesystem::exists(folder)) std::filesystem::copy(model, folder);
+    auto config = nlohmann::json::parse(text_of(folder + "/config.json"));
+    config["max_position_embeddings"] = 8192;
+    std::ofstream(folder + "/config.json") << config.dump();
+    return folder;
+  }
+  std::string with_many_rows(const std::string& rows, const std::string& recipe_text) {
+    const std::string file = rows + ".many.jsonl", known = text_of(rows);
+    std::ofstream out(file);
+    const auto at = recipe_text.find("prompt_max_len: ");
+    if (at != recipe_text.npos) {
+      const std::string longest(std::stoul(recipe_text.substr(at + 16)), 'x');
+      out << nlohmann::json({{"prompt", longest}, {"answer", "1"}, {"tests", {"assert 1 == 1"}}})
+          << '\n';
+    }
+    for (int i = 0; i < 16; ++i)
+      out << known;
+    return file;
   }
 
   std::string make_reward_model() {
