@@ -23,9 +23,11 @@ class EchoServer {
       : manner_(std::move(manner)),
         server_([this](Socket socket) { serve(std::move(socket)); }, manner_.backlog) {}
 
+  ~EchoServer() { hang_up(); }
+
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.port) + "/"; }
   int connections() const { return server_.accepted; }
-  // Ends each connection, and waits until all are closed.
+  // Ends each connection.
   void hang_up() {
     const std::lock_guard lock(mutex_);
     for (const int fd : open_)
