@@ -221,8 +221,9 @@ TEST(Supervised, CommandLinesOfOtherTrainersRun) {
     if (trl) words.insert(words.end(), {"--eval_dataset", rows, "--max_steps", "2"});
     const ProgramRun outcome = run_troupe(words);
     EXPECT_EQ(outcome.status, 0) << line << "\n" << outcome.output;
-    EXPECT_NE(outcome.output.find("is taken as a factor of train.batch_size"), std::string::npos)
-        << outcome.output;
+    const std::string batch = trl ? "\n  batch_size: 16 " : "\n  batch_size: 8 ";
+    EXPECT_NE(text_of(std::filesystem::path(run) / "resolved_config.yaml").find(batch),
+              std::string::npos);
     EXPECT_GT(steps_in(run), 0u);
   }
   EXPECT_EQ(ran, 3u);
