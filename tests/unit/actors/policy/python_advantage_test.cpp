@@ -219,7 +219,7 @@ TEST_F(PythonAdvantage, OneThatAlwaysDiesOrHangsFailsTheUpdate) {
   const auto late = (*hangs)->compute(three_samples());
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, core::ErrorCode::kDeadline);
-  EXPECT_TRUE(holds(late.error().message, "(3 times); raise --algo.advantage_deadline_s"))
+  EXPECT_TRUE(holds(late.error().message, "; 3 tries; raise --algo.advantage_deadline_s"))
       << late.error().message;
 }
 
