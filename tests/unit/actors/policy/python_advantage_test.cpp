@@ -211,7 +211,7 @@ TEST_F(PythonAdvantage, OneThatAlwaysDiesOrHangsFailsTheUpdate) {
   const auto dead = (*dies)->compute(three_samples());
   ASSERT_FALSE(dead);
   EXPECT_EQ(dead.error().code, core::ErrorCode::kResources) << "kClosed is a policy that ended";
-  EXPECT_TRUE(holds(dead.error().message, "ended with status 1 (3 times)")) << dead.error().message;
+  EXPECT_TRUE(holds(dead.error().message, "ended with status 1; 3 tries")) << dead.error().message;
   EXPECT_EQ(notes_.size(), 2u);
   auto hangs = make("import threading\ndef advantage(scores): threading.Event().wait()\n",
                     std::chrono::milliseconds(50));
