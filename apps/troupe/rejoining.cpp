@@ -77,6 +77,10 @@ std::optional<core::Error> Rejoining::final_answer(const core::Error& error) {
     case ErrorCode::kInvalidArgument:
       if (!taken_since_) taken_since_ = clock_.now();
       if (clock_.now() - *taken_since_ <= 2 * actors::limits::kFrozenAfter) return std::nullopt;
+      if (error.advice().empty()) {
+        return error.within("the company does not take " + terms_.who)
+            .advising("give another --name");
+      }
       return error.within("the company does not take " + terms_.who);
     default:
       taken_since_.reset();
