@@ -8,9 +8,11 @@ async::task<void> begin_calls(RewardCalls* calls, RoleContext context) {
   co_return;
 }
 
-async::task<void> end_calls(async::Scope* scope) {
+// The calls go here, since connections that they keep would hold up the end of the threads.
+async::task<void> end_calls(async::Scope* scope, std::unique_ptr<RewardCalls>* calls) {
   scope->cancel();
   (void)co_await scope->join();
+  calls->reset();
 }
 
 }  // namespace
@@ -25,7 +27,7 @@ CallsHost::CallsHost(std::unique_ptr<RewardCalls> calls)
 }
 
 CallsHost::~CallsHost() {
-  run(end_calls(&scope_));
+  run(end_calls(&scope_, &calls_));
   io_.join();
 }
 
