@@ -9,12 +9,14 @@
 namespace troupe::learn {
 namespace {
 
-// "key: why", or "accepted".
+// "key: why; advice", or "accepted".
 std::string said(const std::function<void(AlgoSettings&)>& change) {
   AlgoSettings algo;
   change(algo);
   const auto refused = refusal(algo);
-  return refused ? refused->key + ": " + refused->why : "accepted";
+  if (!refused) return "accepted";
+  return refused->key + ": " + refused->why +
+         (refused->advice.empty() ? "" : "; " + refused->advice);
 }
 
 }  // namespace

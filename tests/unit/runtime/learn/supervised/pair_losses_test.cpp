@@ -97,7 +97,9 @@ TEST(PairLosses, IpoAndCdpoArePresetsOfTheTable) {
 TEST(PairLosses, WhatALossDoesNotReadIsRefused) {
   const auto why = [](LossSettings settings) {
     const auto refused = refusal(settings);
-    return refused ? refused->key + ": " + refused->why : std::string("accepted");
+    if (!refused) return std::string("accepted");
+    return refused->key + ": " + refused->why +
+           (refused->advice.empty() ? "" : "; " + refused->advice);
   };
   EXPECT_EQ(
       why(of_loss("robust")),
