@@ -34,12 +34,20 @@ CpuPool::CpuPool(int size, ThreadHook hook)
     : size_(size), errors_(static_cast<std::size_t>(size > 0 ? size : 0)) {
   TROUPE_CHECK(size >= 1, "a pool has at least its caller");
   threads_.reserve(static_cast<std::size_t>(size - 1));
-  for (int rank = 1; rank < size; ++rank) {
-    threads_.emplace_back([this, rank, hook] { worker(rank, hook); });
+  try {
+    for (int rank = 1; rank < size; ++rank)
+      threads_.emplace_back([this, rank, hook] { worker(rank, hook); });
+  } catch (...) {  // the system gives no more threads
+    end();
+    throw;
   }
 }
 
 CpuPool::~CpuPool() {
+  end();
+}
+
+void CpuPool::end() noexcept {
   stop_.store(true, std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();

@@ -36,6 +36,7 @@ class CpuPool final : public core::TeamRunner {
 
  private:
   void worker(int rank, ThreadHook hook) noexcept;
+  void end() noexcept;  // of the threads that were started
   void invoke(int rank) noexcept;
 
   const int size_;
