@@ -201,7 +201,7 @@ TEST_F(GpuCommands, ExactnessIsShownThere) {
   EXPECT_EQ(planted.status, 6) << planted.output;
   EXPECT_GT(planted.line["differing_bits"], 0);
   expect_error({"bench", "exact", "--model", files_.model(), "--dtype", "int8"}, 2,
-               {"--dtype int8", "f32, bf16 or bf16-compute"});
+               {"--dtype int8", "f32, bf16, or bf16-compute on a GPU"});
 }
 
 TEST_F(GpuCommands, PushesOfWeightsAreMeasuredThere) {
