@@ -80,8 +80,9 @@ TEST_F(FollowerRoleTest, GoesOnAfterAnErrorAndSaysIt) {
   calls_.fail_at("save_state /a", {core::ErrorCode::kNoRoom, "no room"});
   EXPECT_FALSE(leader_->save_state("/a"));
   ASSERT_TRUE(leader_->learn());
-  stop();
-  EXPECT_EQ(notes_, std::vector<std::string>{"policy/1: no room"});
+  stop();  // it may say behind it that its ranks were aborted
+  ASSERT_FALSE(notes_.empty());
+  EXPECT_EQ(notes_.front(), "policy/1: no room");
 }
 
 TEST_F(FollowerRoleTest, IsStoppedWhileItWaitsForRankZero) {
