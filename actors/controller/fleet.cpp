@@ -169,7 +169,8 @@ NumericFaults::Verdict Fleet::verdict_on(const experience::Ticket& ticket,
   if (error.code != ErrorCode::kNumeric || !kind_.weights) return Verdict::kGenerator;
   const core::Version version = generators_.at(name).holds.value_or(0);
   const std::size_t wanted = std::min(NumericFaults::kPrompts_max, run_.prompts.all(ticket));
-  const Verdict verdict = numeric_.add(name, version, run_.prompts.id_of(ticket), wanted);
+  const Verdict verdict =
+      numeric_.add(name, version, run_.prompts.id_of(ticket), wanted, error.message);
   if (verdict == Verdict::kWeights && !run_.diverged) {
     const std::string what =
         wanted == 1 ? "the only prompt has" : std::to_string(wanted) + " different prompts have";

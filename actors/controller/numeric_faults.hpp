@@ -7,6 +7,7 @@
 #include "actors/controller/prompt_rows.hpp"
 #include "runtime/core/ids.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -24,21 +25,27 @@ class NumericFaults {
     kWeights,
   };
   // The prompt failed at a generator that holds this version. `wanted`: failures of so many
-  // different prompts say that it is the weights.
+  // different prompts say that it is the weights. `cause`: prompts that one step of an engine took
+  // along with one that overflowed have its cause, and count once.
   Verdict add(const std::string& generator,
               core::Version version,
               const PromptRows::Id& prompt,
-              std::size_t wanted) {
+              std::size_t wanted,
+              const std::string& cause) {
     Faults& faults = by_version_[version];
     if (by_version_.size() > kVersions_max) by_version_.erase(by_version_.begin());
     if (faults.restarted.insert(generator).second) return Verdict::kGenerator;
     faults.prompts.insert(prompt);
-    return faults.prompts.size() >= wanted ? Verdict::kWeights : Verdict::kPrompt;
+    if (faults.causes.size() < kPrompts_max) faults.causes.insert(cause);
+    const std::size_t different = std::min(faults.prompts.size(), faults.causes.size());
+    return different >= wanted ? Verdict::kWeights : Verdict::kPrompt;
   }
   // Something was sampled with this version.
   void succeeded(core::Version version) {
     const auto found = by_version_.find(version);
-    if (found != by_version_.end()) found->second.prompts.clear();
+    if (found == by_version_.end()) return;
+    found->second.prompts.clear();
+    found->second.causes.clear();
   }
 
  private:
@@ -46,6 +53,7 @@ class NumericFaults {
   struct Faults {
     std::set<std::string> restarted;  // generators
     std::set<PromptRows::Id> prompts;
+    std::set<std::string> causes;
   };
   std::map<core::Version, Faults> by_version_;
 };

@@ -120,16 +120,28 @@ TEST(NumericFaults, OfSomePromptsWhileOthersAreSampledAreTheirs) {
 TEST(NumericFaults, TheVerdictIsOfOneVersionOfTheWeights) {
   using Verdict = NumericFaults::Verdict;
   NumericFaults faults;
-  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3), Verdict::kGenerator) << "it may be its own";
-  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3), Verdict::kPrompt);
-  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3), Verdict::kPrompt) << "the same prompt";
-  EXPECT_EQ(faults.add("generator/1", 4, {0, 2}, 3), Verdict::kGenerator);
-  EXPECT_EQ(faults.add("generator/1", 4, {0, 2}, 3), Verdict::kPrompt);
-  EXPECT_EQ(faults.add("generator/0", 5, {0, 3}, 3), Verdict::kGenerator) << "other weights";
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kGenerator) << "it may be its own";
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kPrompt);
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kPrompt) << "the same prompt";
+  EXPECT_EQ(faults.add("generator/1", 4, {0, 2}, 3, "row 2"), Verdict::kGenerator);
+  EXPECT_EQ(faults.add("generator/1", 4, {0, 2}, 3, "row 2"), Verdict::kPrompt);
+  EXPECT_EQ(faults.add("generator/0", 5, {0, 3}, 3, "row 3"), Verdict::kGenerator) << "other weights";
   faults.succeeded(5);
-  EXPECT_EQ(faults.add("generator/0", 4, {0, 3}, 3), Verdict::kWeights);
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 3}, 3, "row 3"), Verdict::kWeights);
   faults.succeeded(4);
-  EXPECT_EQ(faults.add("generator/0", 4, {0, 4}, 3), Verdict::kPrompt) << "others were sampled";
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 4}, 3, "row 4"), Verdict::kPrompt)
+      << "others were sampled";
+}
+
+// A step of an engine fails for all groups in it, whichever overflowed.
+TEST(NumericFaults, PromptsThatOneTookAlongAreNotAtFault) {
+  using Verdict = NumericFaults::Verdict;
+  NumericFaults faults;
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 1}, 3, "row 1"), Verdict::kGenerator);
+  for (std::uint64_t row = 1; row < 6; ++row)
+    EXPECT_EQ(faults.add("generator/0", 4, {0, row}, 3, "row 1"), Verdict::kPrompt) << row;
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 2}, 3, "row 2"), Verdict::kPrompt);
+  EXPECT_EQ(faults.add("generator/0", 4, {0, 3}, 3, "row 3"), Verdict::kWeights);
 }
 
 }  // namespace troupe::actors

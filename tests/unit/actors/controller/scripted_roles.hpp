@@ -88,7 +88,8 @@ class ScriptedGenerator {
     events_.push_back("generate " + text_of(ticket) + " at " + name_);
     if (const auto code = script_.sick_tickets(name_, tickets_++))
       co_return core::fail(*code, "sick");
-    if (script_.poison(ticket)) co_return core::fail(script_.poison_code, "poison");
+    const std::string poison = "poison in slot " + std::to_string(ticket.slot);
+    if (script_.poison(ticket)) co_return core::fail(script_.poison_code, poison);
     EXPECT_TRUE(version_.has_value()) << name_ << " got a ticket before its first weights";
     while (*version_ < request.version_min) {
       const bool woken = co_await changed_.wait(async::Deadline::none());
