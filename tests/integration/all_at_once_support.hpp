@@ -18,7 +18,10 @@ class AllAtOnce : public Outliving {
 
   // The run of episodes, whose row "2+1=" does this and whose reward prints so much at each call.
   Words episodes(const std::string& name, const std::string& row, std::uint64_t print_bytes) {
-    std::ofstream(files_ / (name + "_environment.py"))
+    // In a folder of the run, since a reward has the name of its file.
+    const auto own = files_ / (name + "_files");
+    std::filesystem::create_directories(own);
+    std::ofstream(own / "environment.py")
         << "import time\n"
            "class Environment:\n"
            "    def reset(self, row, seed):\n"
@@ -30,7 +33,7 @@ class AllAtOnce : public Outliving {
                row +
                "\n        letters = sum(c.isalpha() for c in message['content'] or '')\n"
                "        return {'reward': letters / 7, 'done': True}\n";
-    std::ofstream(files_ / (name + "_reward.py"))
+    std::ofstream(own / "length.py")
         << "import time\n"
            "def f(queries, prompts, labels):\n"
            "    for _ in range(" +
@@ -39,10 +42,10 @@ class AllAtOnce : public Outliving {
                "    time.sleep(0.1)\n"
                "    return [len(query) / 100 for query in queries]\n";
     return {"--data.prompt_dataset", (files_ / "rows.jsonl").string(),
-            "--env.python", (files_ / (name + "_environment.py")).string(),
+            "--env.python", (own / "environment.py").string(),
             "--env.turn_timeout_s", "0.5",
             "--reward.rule", "", "--reward.rule_pattern", "",
-            "--reward.python", (files_ / (name + "_reward.py")).string(),
+            "--reward.python", (own / "length.py").string(),
             "--rollout.batch_size", "2", "--rollout.n_samples_per_prompt", "2",
             "--train.max_steps", "8", "--rollout.generators", "0"};
   }
