@@ -365,9 +365,9 @@ config::TrainConfig config_of(const config::TrainConfig& config, const RewardPar
   for (const config::HeldOutSet& set : held_out_sets(config)) {
     if (!part.set.empty() && set.name == part.set) return set.config;
   }
-  for (config::ListedReward& item : listed(config)) {
-    if (part.listed && item.name == part.name) return std::move(item.config);
-  }
+  if (!part.listed) return config;
+  for (config::ListedReward& item : listed(config))
+    if (item.name == part.name) return std::move(item.config);
   return config;
 }
 

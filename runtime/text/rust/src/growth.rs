@@ -76,14 +76,19 @@ enum Step {
     Other(NormalizerWrapper, Worst),
 }
 
+/// What is known of the normalizers before the tokenizer is made.
+pub struct Normalizers {
+    steps: Vec<Step>,
+    worst: Worst,
+    added_bytes: usize, // of the shortest added token: a text has at most size / this + 1 parts
+}
+
 pub struct Growth {
     limits: TokenizerLimits,
-    steps: Vec<Step>,
-    normalized: Worst,
+    normalizers: Normalizers,
     split: Worst,
     decoded: Worst,
     token_bytes: usize, // of the longest token
-    added_bytes: usize, // of the shortest added token: a text has at most size / this + 1 parts
 }
 
 fn over<T>(what: String) -> Result<T, Error> {
@@ -91,16 +96,19 @@ fn over<T>(what: String) -> Result<T, Error> {
 }
 
 fn number(times: f64) -> String {
-    if times < 1e15 { format!("{times:.0}") } else { format!("{times:.0e}") }
+    if times < 1e15 {
+        format!("{times:.0}")
+    } else {
+        format!("{times:.0e}")
+    }
 }
 
 impl Head {
     /// Refuses what would already be too much while the tokenizer is made.
-    pub fn check(&self, limits: &TokenizerLimits) -> Result<(), Error> {
-        let mut all = Worst::same();
-        for step in normalizer_steps(self.normalizer.as_ref(), limits)? {
-            all = all.then(step.worst(self.added_bytes()));
-        }
+    pub fn check(&self, limits: &TokenizerLimits) -> Result<Normalizers, Error> {
+        let added_bytes = self.added_bytes();
+        let steps = normalizer_steps(self.normalizer.as_ref(), limits)?;
+        let all = steps.iter().fold(Worst::same(), |all, step| all.then(step.worst(added_bytes)));
         limits.growth("normalizers", all)?;
         let mut sum = 0.0;
         for token in &self.added_tokens {
@@ -112,20 +120,28 @@ impl Head {
         if sum > 16.0 * limits.text_bytes as f64 {
             return over(format!("its normalizers make {} bytes of its added tokens", number(sum)));
         }
-        let Some(model) = &self.model else { return Ok(()) };
-        for part in [&model.continuing_subword_prefix, &model.end_of_word_suffix] {
+        if let Some(model) = &self.model {
+            model.check(limits)?;
+        }
+        Ok(Normalizers { steps, worst: all, added_bytes })
+    }
+
+    fn added_bytes(&self) -> usize {
+        self.added_tokens.iter().map(|token| token.content.len()).min().unwrap_or(usize::MAX).max(1)
+    }
+}
+
+impl ModelHead {
+    fn check(&self, limits: &TokenizerLimits) -> Result<(), Error> {
+        for part in [&self.continuing_subword_prefix, &self.end_of_word_suffix] {
             limits.affix(part.as_ref().map_or(0, String::len))?;
         }
-        match model.max_input_chars_per_word {
+        match self.max_input_chars_per_word {
             Some(most) if most > 1000 => over(format!(
                 "max_input_chars_per_word is {most}; at most 1000 letters of a word are looked up"
             )),
             _ => Ok(()),
         }
-    }
-
-    fn added_bytes(&self) -> usize {
-        self.added_tokens.iter().map(|token| token.content.len()).min().unwrap_or(usize::MAX).max(1)
     }
 }
 
@@ -251,7 +267,10 @@ impl Step {
     }
 }
 
-fn pre_tokenizer_growth(part: &impl serde::Serialize, limits: &TokenizerLimits) -> Result<Worst, Error> {
+fn pre_tokenizer_growth(
+    part: &impl serde::Serialize,
+    limits: &TokenizerLimits,
+) -> Result<Worst, Error> {
     let tree = json(part)?;
     let mut flat = Vec::new();
     limits.flat(&tree, "pretokenizers", &mut flat)?;
@@ -265,7 +284,10 @@ fn pre_tokenizer_growth(part: &impl serde::Serialize, limits: &TokenizerLimits) 
 }
 
 // How often the ids of the text come, and how many ids are added, at most.
-fn check_post_processor(part: &impl serde::Serialize, limits: &TokenizerLimits) -> Result<(), Error> {
+fn check_post_processor(
+    part: &impl serde::Serialize,
+    limits: &TokenizerLimits,
+) -> Result<(), Error> {
     let tree = json(part)?;
     let mut flat = Vec::new();
     limits.flat(&tree, "processors", &mut flat)?;
@@ -279,7 +301,8 @@ fn check_post_processor(part: &impl serde::Serialize, limits: &TokenizerLimits) 
         let pieces = step.get("single").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for piece in pieces {
             if let Some(special) = piece.get("SpecialToken") {
-                let ids = step.pointer("/special_tokens").and_then(|all| all.get(text(special, "id")));
+                let ids =
+                    step.pointer("/special_tokens").and_then(|all| all.get(text(special, "id")));
                 let ids = ids.and_then(|token| token.get("ids")).and_then(Value::as_array);
                 here.more += ids.map_or(0, Vec::len) as f64;
             } else {
@@ -309,7 +332,7 @@ fn decoder_growth(decoder: &DecoderWrapper, limits: &TokenizerLimits) -> Result<
         all = all.then(match kind_of(step) {
             "Replace" => replaced(step, limits)?,
             "WordPiece" | "BPEDecoder" | "CTC" => Worst::times(2.0), // spaces between tokens
-            "ByteLevel" => Worst::times(3.0),                       // U+FFFD for a byte
+            "ByteLevel" => Worst::times(3.0),                        // U+FFFD for a byte
             _ => Worst::same(),
         });
     }
@@ -323,16 +346,18 @@ fn decoder_growth(decoder: &DecoderWrapper, limits: &TokenizerLimits) -> Result<
 }
 
 impl Growth {
-    pub fn of(head: &Head, made: &tokenizers::Tokenizer, limits: TokenizerLimits) -> Result<Growth, Error> {
-        let added_bytes = head.added_bytes();
-        let steps = normalizer_steps(made.get_normalizer(), &limits)?;
-        let normalized =
-            steps.iter().fold(Worst::same(), |all, step| all.then(step.worst(added_bytes)));
+    /// `token_bytes`: of the longest token of the vocabulary.
+    pub fn of(
+        normalizers: Normalizers,
+        made: &tokenizers::Tokenizer,
+        token_bytes: usize,
+        limits: TokenizerLimits,
+    ) -> Result<Growth, Error> {
         let split = match made.get_pre_tokenizer() {
             Some(part) => pre_tokenizer_growth(part, &limits)?,
             None => Worst::same(),
         };
-        limits.growth("normalizers and pre-tokenizers", normalized.then(split))?;
+        limits.growth("normalizers and pre-tokenizers", normalizers.worst.then(split))?;
         if let Some(part) = made.get_post_processor() {
             check_post_processor(part, &limits)?;
         }
@@ -340,19 +365,18 @@ impl Growth {
             Some(part) => decoder_growth(part, &limits)?,
             None => Worst::same(),
         };
-        let token_bytes = made.get_vocab(true).keys().map(String::len).max().unwrap_or(0);
         limits.literal("a token", token_bytes)?;
-        Ok(Growth { limits, steps, normalized, split, decoded, token_bytes, added_bytes })
+        Ok(Growth { limits, normalizers, split, decoded, token_bytes })
     }
 
     /// Refuses a text that the steps would make too long.
     pub fn check(&self, given: &str) -> Result<(), Error> {
         let most = (self.limits.text_bytes as usize).max(given.len().saturating_mul(NATURAL_TIMES));
-        if self.normalized.then(self.split).of(given.len()) <= most as f64 {
+        if self.normalizers.worst.then(self.split).of(given.len()) <= most as f64 {
             return Ok(());
         }
         let mut now = given.to_string();
-        for step in &self.steps {
+        for step in &self.normalizers.steps {
             now = match step {
                 Step::Prepend(prefix) => self.prepended(prefix, &now, given.len(), most)?,
                 Step::Other(step, worst) => self.applied(step, *worst, &now, most)?,
@@ -364,8 +388,14 @@ impl Growth {
         Ok(())
     }
 
-    fn prepended(&self, prefix: &str, now: &str, given: usize, most: usize) -> Result<String, Error> {
-        let parts = given / self.added_bytes + 1;
+    fn prepended(
+        &self,
+        prefix: &str,
+        now: &str,
+        given: usize,
+        most: usize,
+    ) -> Result<String, Error> {
+        let parts = given / self.normalizers.added_bytes + 1;
         if prefix.len().saturating_mul(parts).saturating_add(now.len()) > most {
             return self.too_long(given, most);
         }
@@ -373,7 +403,13 @@ impl Growth {
     }
 
     // The step over one piece of the text after the other, so small that none can be too long.
-    fn applied(&self, step: &NormalizerWrapper, worst: Worst, now: &str, most: usize) -> Result<String, Error> {
+    fn applied(
+        &self,
+        step: &NormalizerWrapper,
+        worst: Worst,
+        now: &str,
+        most: usize,
+    ) -> Result<String, Error> {
         let piece_bytes = ((most as f64 / worst.times) as usize).clamp(4, CHUNK_BYTES);
         let (mut out, mut rest) = (String::new(), now);
         while !rest.is_empty() {

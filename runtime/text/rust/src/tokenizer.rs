@@ -66,14 +66,16 @@ impl Tokenizer {
             Error::invalid(format!("tokenizer.json is not a tokenizer: {e}"))
         };
         let head: Head = serde_json::from_slice(json).map_err(|e| not_one(&e))?;
-        head.check(&limits)?;
+        let checked = head.check(&limits)?;
         let mut inner = tokenizers::Tokenizer::from_bytes(json).map_err(|e| not_one(&e))?;
-        let growth = Growth::of(&head, &inner, limits)?;
         inner
             .with_truncation(None::<TruncationParams>)
             .map_err(|e| Error::invalid(format!("tokenizer.json: {e}")))?;
         inner.with_padding(None::<PaddingParams>);
-        let id_limit = inner.get_vocab(true).values().max().map_or(0, |id| *id as usize + 1);
+        let vocab = inner.get_vocab(true);
+        let id_limit = vocab.values().max().map_or(0, |id| *id as usize + 1);
+        let longest = vocab.keys().map(String::len).max().unwrap_or(0);
+        let growth = Growth::of(checked, &inner, longest, limits)?;
         let spelling = Spelling::of(&inner);
         Ok(Tokenizer { inner, growth, id_limit, spelling })
     }
