@@ -26,18 +26,25 @@ core::Result<AppendFile> AppendFile::create(const std::filesystem::path& path) {
   return AppendFile(std::move(file), path, 0);
 }
 
-core::Result<void> AppendFile::append(std::string_view bytes) {
-  std::string_view rest = bytes;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
+core::Result<void> append_to(const core::OwnedFd& file,
+                             const std::filesystem::path& path,
+                             std::uint64_t size,
+                             std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const int reason = errno;
-      [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(size_));
-      return io_failure("write", path_, reason);
+      [[maybe_unused]] const int cut = ::ftruncate(file.get(), static_cast<off_t>(size));
+      return io_failure("write", path, reason);
     }
-    rest.remove_prefix(static_cast<std::size_t>(written));
+    bytes.remove_prefix(static_cast<std::size_t>(written));
   }
+  return {};
+}
+
+core::Result<void> AppendFile::append(std::string_view bytes) {
+  TROUPE_TRY(append_to(file_, path_, size_, bytes));
   size_ += bytes.size();
   return {};
 }

@@ -36,6 +36,13 @@ class AppendFile {
   std::uint64_t size_;
 };
 
+// Appends all of `bytes` to an open file of `size` bytes. If a write fails, truncates the file to
+// that length.
+core::Result<void> append_to(const core::OwnedFd& file,
+                             const std::filesystem::path& path,
+                             std::uint64_t size,
+                             std::string_view bytes);
+
 // Truncates a file to its first `bytes` bytes and syncs it. Does nothing if there is no such file.
 core::Result<void> cut_file(const std::filesystem::path& path, std::uint64_t bytes);
 

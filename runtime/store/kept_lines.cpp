@@ -181,17 +181,7 @@ Result<std::optional<std::string>> KeptLines::mend() {
 }
 
 Result<void> KeptLines::append(std::string_view lines) {
-  std::string_view rest = lines;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int reason = errno;
-      [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(size_));
-      return io_failure("write", path_, reason);
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  TROUPE_TRY(append_to(file_, path_, size_, lines));
   size_ += lines.size();
   if (!first_) note_first(lines);
   remember(lines);
